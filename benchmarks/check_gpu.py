@@ -1,0 +1,90 @@
+"""Run programs on the GPU and compare every buffer with the CPU executor, bit for bit.
+
+    python benchmarks/check_gpu.py
+    compute-sanitizer --tool memcheck --error-exitcode 9 python benchmarks/check_gpu.py --small
+
+The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, second order
+in time with a coefficient field, warp and block tiles, sums by rows, and domains with every remainder.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+import numpy as np
+from stencils import STENCILS, program, wave
+
+import timetile
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program (a stencil's name, or `wave` and a radius), its domain, steps and depth."""
+
+    name: str
+    domain: tuple[int, ...]
+    element: str
+    steps: int
+    depth: int | None
+
+
+CASES = (
+    Case("j1d3pt", (1000,), "f64", 13, 4),
+    Case("j1d3pt", (777,), "f32", 9, None),
+    Case("j2d5pt", (61, 257), "f64", 25, 12),
+    Case("j2d5pt", (64, 200), "f32", 7, None),
+    Case("j2d5pt", (1, 1), "f64", 5, 3),
+    Case("j2d9pt", (67, 131), "f64", 11, 3),
+    Case("j2d9pt-gol", (50, 140), "f64", 10, None),
+    Case("j2d25pt", (43, 140), "f32", 6, 2),
+    Case("star2d4r", (41, 140), "f64", 5, 2),
+    Case("box2d4r", (23, 140), "f32", 3, 1),
+    Case("j3d7pt", (20, 41, 67), "f64", 9, 4),
+    Case("j3d7pt", (19, 30, 64), "f32", 6, None),
+    Case("star3d2r", (17, 30, 66), "f64", 4, 2),
+    Case("box3d1r", (11, 30, 66), "f64", 4, 1),
+    Case("wave1", (45, 150), "f64", 8, 2),
+    Case("wave4", (14, 20, 66), "f32", 3, 1),
+)
+
+
+def source(case: Case) -> tuple[str, int, int]:
+    """The program's text, its halo and how many fields it takes."""
+    if case.name.startswith("wave"):
+        radius = int(case.name.removeprefix("wave"))
+        return wave(case.domain, radius, case.element), radius, 4
+    stencil = STENCILS[case.name].scaled()
+    return program(stencil, case.domain, case.element), stencil.radius, 2
+
+
+def check(case: Case) -> bool:
+    """The GPU leaves in every buffer, halos included, the bits that the CPU leaves."""
+    text, halo, count = source(case)
+    shape = tuple(n + 2 * halo for n in case.domain)
+    generator = np.random.default_rng(3)
+    kind = {"f64": np.float64, "f32": np.float32}[case.element]
+    on_cpu = [generator.random(shape, dtype=kind) for _ in range(count)]
+    on_gpu = [array.copy() for array in on_cpu]
+    timetile.compile(text, executor="cpu")(*on_cpu, case.steps)
+    compiled = timetile.compile(text, executor="gpu", depth=case.depth, cache=False)
+    compiled(*on_gpu, case.steps)
+    return all(np.array_equal(a, b) for a, b in zip(on_cpu, on_gpu))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", action="store_true", help="the first 14 programs only")
+    options = parser.parse_args()
+    cases = CASES[:14] if options.small else CASES
+    failed = 0
+    for case in cases:
+        same = check(case)
+        failed += not same
+        print(f"{'same bits' if same else 'DIFFERENT'}  {case}", flush=True)
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    raise SystemExit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""Measure kernels on a GPU: one launch of T steps, timed with events after a warm-up.
+
+    python benchmarks/measure.py --out benchmarks/results/h200.json j2d5pt:f64:8352x8352 ...
+
+Every row is checked against the unfused program on the same data before it is timed, and a device copy
+of the same run stands beside the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from stencils import STENCILS, program, wave
+from xdsl.dialects.builtin import ModuleOp
+
+import timetile
+from timetile.lowering.pipelines import tile_passes
+from timetile.passes.schedule import Schedule
+from timetile.runtime.arithmetic import DTYPES
+from timetile.runtime.gpu import Device, checked, device
+from timetile.runtime.kernels import Options, loops_of, raise_program, run_passes
+from timetile.runtime.loading import load
+from timetile.runtime.program import CompiledProgram
+
+ELEMENTS = {"f64": np.float64, "f32": np.float32}
+
+
+def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, int]:
+    """A benchmark's program, the halo of its fields, and how many fields it has."""
+    if name.startswith("wave"):
+        radius = int(name.removeprefix("wave"))
+        return wave(domain, radius, element), radius, 4
+    stencil = STENCILS[name].scaled()
+    return program(stencil, domain, element), stencil.radius, 2
+
+
+def events(gpu: Device, run: Callable[[], None], repeats: int) -> list[float]:
+    """Milliseconds of each of `repeats` runs, after one that warms up."""
+    cuda = gpu.cuda
+    run()
+    times: list[float] = []
+    start, end = (checked(cuda.cuEventCreate(0)) for _ in range(2))
+    for _ in range(repeats):
+        checked(cuda.cuEventRecord(start, 0))
+        run()
+        checked(cuda.cuEventRecord(end, 0))
+        checked(cuda.cuEventSynchronize(end))
+        times.append(checked(cuda.cuEventElapsedTime(start, end)))
+    return times
+
+
+def copy_bandwidth(gpu: Device, size: int = 2 << 30) -> float:
+    """Bytes read plus bytes written per second of a device copy, in TB/s."""
+    a, b = gpu.allocate(size), gpu.allocate(size)
+    times = events(gpu, lambda: checked(gpu.cuda.cuMemcpyDtoDAsync(a, b, size, 0)), 10)
+    gpu.free(a)
+    gpu.free(b)
+    return 2 * size / (float(np.median(times)) * 1e-3) / 1e12
+
+
+class Fields:
+    """Random fields on the device, and copies of them on the host."""
+
+    def __init__(self, gpu: Device, shape: tuple[int, ...], element: str, count: int):
+        generator = np.random.default_rng(7)
+        kind = ELEMENTS[element]
+        self.gpu = gpu
+        self.host = [generator.random(shape, dtype=kind) for _ in range(count)]
+        self.pointers = [gpu.allocate(a.nbytes) for a in self.host]
+        self.reset()
+
+    def reset(self) -> None:
+        for pointer, array in zip(self.pointers, self.host):
+            self.gpu.upload(pointer, array)
+
+    def read(self) -> list[np.ndarray[Any, Any]]:
+        results = [np.empty_like(a) for a in self.host]
+        for result, pointer in zip(results, self.pointers):
+            self.gpu.download(result, pointer)
+        return results
+
+    def free(self) -> None:
+        for pointer in self.pointers:
+            self.gpu.free(pointer)
+
+
+class View:
+    """A field on the device as other libraries see it."""
+
+    def __init__(self, pointer: int, array: np.ndarray[Any, Any]):
+        self.__cuda_array_interface__ = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (pointer, False),
+            "strides": None,
+            "version": 3,
+        }
+
+
+def scheduled(text: str, depth: int | None, changes: dict[str, Any]) -> ModuleOp:
+    """The program at temporal level, with entries of the chosen schedule replaced."""
+    module = raise_program(load(text), Options())
+    if changes:
+        run_passes((*tile_passes(depth)[:2],), module)
+        for loop in loops_of(module):
+            schedule = Schedule.from_attribute(loop.schedule)
+            loop.schedule = replace(schedule, **changes).to_attribute()
+    return module
+
+
+def run_on(compiled: CompiledProgram, fields: Fields, steps: int) -> list[np.ndarray[Any, Any]]:
+    """Run a program on the fields and return what it leaves in them."""
+    fields.reset()
+    views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
+    compiled(*views, steps, steps=steps)
+    fields.gpu.synchronize(0)
+    return fields.read()
+
+
+def measure(
+    gpu: Device,
+    name: str,
+    element: str,
+    domain: tuple[int, ...],
+    depth: int | None,
+    changes: dict[str, Any],
+    repeats: int,
+) -> dict[str, Any]:
+    """One row: a check against the unfused program, then the times of one launch."""
+    text, halo, count = source(name, domain, element)
+    shape = tuple(n + 2 * halo for n in domain)
+    fused = timetile.compile(scheduled(text, depth, changes), executor="gpu", depth=depth)
+    single = timetile.compile(text, executor="gpu", depth=1)
+    fields = Fields(gpu, shape, element, count)
+    loop = next(iter(fused.kernels.facts_of(loop) for loop in loops_of(fused.kernels.source)))
+    deepest = loop[0]
+    steps = 2 * deepest.steps + 3
+    same = all(
+        np.array_equal(a, b)
+        for a, b in zip(run_on(fused, fields, steps), run_on(single, fields, steps))
+    )
+    kernel = fused.kernels.kernel(deepest.name)
+    runner = fused.runner(0)
+    cells = int(np.prod(domain))
+    views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
+    times = events(gpu, lambda: launch_once(fused, deepest, fields), repeats)
+    public = events(gpu, lambda: fused(*views, 1000, steps=1000), 2)
+    fields.free()
+    runner.close()
+    return {
+        "stencil": name,
+        "changes": changes,
+        "dtype": element,
+        "domain": list(domain),
+        "depth": deepest.steps,
+        "gcells_per_s": round(cells * deepest.steps / np.median(times) / 1e6, 1),
+        "gcells_per_s_peak": round(cells * deepest.steps / min(times) / 1e6, 1),
+        "gcells_per_s_1000_steps": round(cells * 1000 / min(public) / 1e6, 1),
+        "bitwise_equal_to_unfused": same,
+        "schedule": schedule_of(fused),
+        "registers": kernel.registers,
+        "spill_bytes": kernel.spill_bytes,
+        "shared_bytes": kernel.shared_bytes,
+        "grid": kernel.grid,
+        "block": kernel.block,
+    }
+
+
+def schedule_of(compiled: CompiledProgram) -> str:
+    """The schedule of the first loop, as text."""
+    return str(loops_of(compiled.kernels.tiled)[0].schedule)
+
+
+def launch_once(compiled: CompiledProgram, facts: Any, fields: Fields) -> None:
+    """One launch of a kernel: sources and halos are the first fields, targets the ones that follow."""
+    import ctypes
+
+    sources = sum(r.role[0] == "source" for r in facts.roles)
+    targets = sum(r.role[0] == "target" for r in facts.roles)
+    pointers: list[int] = []
+    scratch = fields.pointers
+    order = {"source": 0, "target": sources}
+    seen = {"source": 0, "target": 0}
+    for role in facts.roles:
+        kind, index = role.role
+        if kind in order:
+            position = order[kind] + seen[kind]
+            seen[kind] += 1
+            if position >= len(scratch) - 1 and sources + targets > 2:
+                position = len(scratch) - 1
+            pointers.append(scratch[position])
+        elif kind == "halo":
+            pointers.append(scratch[index])
+        else:
+            pointers.append(scratch[-1])
+    kernel = compiled.kernels.kernel(facts.name)
+    types = (ctypes.c_void_p,) * len(pointers)
+    fields.gpu.launch(kernel, tuple(pointers), types, 0)
+
+
+def parse_row(text: str) -> tuple[str, str, tuple[int, ...], int | None, dict[str, Any]]:
+    """`j2d5pt:f64:8352x8352[:depth[:cells=6,2;ahead=1]]`; depth 0 leaves the choice to the compiler."""
+    name, element, domain, *rest = text.split(":")
+    changes: dict[str, Any] = {}
+    for entry in rest[1].split(";") if len(rest) > 1 else ():
+        key, value = entry.split("=")
+        if isinstance(getattr(Schedule(), key), tuple):
+            changes[key] = tuple(map(int, value.split(",")))
+        else:
+            changes[key] = int(value) if value.isdigit() else value
+    depth = int(rest[0]) if rest and int(rest[0]) else None
+    return name, element, tuple(map(int, domain.split("x"))), depth, changes
+
+
+def commit() -> str:
+    """The commit that is measured."""
+    result = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return result.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="+", help="stencil:dtype:domain[:depth]")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--repeats", type=int, default=12)
+    parser.add_argument("--commit", default=None)
+    options = parser.parse_args()
+    gpu = device()
+    console = Console(width=160)
+    rows: list[dict[str, Any]] = []
+    with gpu.current():
+        bandwidth = copy_bandwidth(gpu)
+        for text in options.rows:
+            try:
+                rows.append(measure(gpu, *parse_row(text), options.repeats))
+            except Exception as error:
+                # A row that fails is reported as such; the others are still worth their time.
+                rows.append({"row": text, "error": f"{type(error).__name__}: {error}"})
+            console.print(json.dumps(rows[-1]))
+    table = Table(
+        "stencil",
+        "dtype",
+        "domain",
+        "T",
+        "changes",
+        "GCells/s",
+        "peak",
+        "1000 steps",
+        "equal",
+        "registers",
+        "spill",
+    )
+    for row in rows:
+        if "error" not in row:
+            table.add_row(
+                row["stencil"], row["dtype"], "x".join(map(str, row["domain"])), str(row["depth"]),
+                str(row["changes"] or ""),
+                f"{row['gcells_per_s']:.0f}", f"{row['gcells_per_s_peak']:.0f}",
+                f"{row['gcells_per_s_1000_steps']:.0f}", str(row["bitwise_equal_to_unfused"]),
+                str(row["registers"]), str(row["spill_bytes"]),
+            )  # fmt: skip
+    console.print(table)
+    console.print(f"device copy: {bandwidth:.2f} TB/s")
+    report = {
+        "device": gpu.name,
+        "driver": int(checked(gpu.cuda.cuDriverGetVersion())),
+        "versions": {n: version(n) for n in ("xdsl", "cuda-bindings", "numpy")},
+        "python": platform.python_version(),
+        "timetile": timetile.__version__,
+        "command": " ".join(sys.argv),
+        "commit": options.commit or commit(),
+        "copy_tb_per_s": round(bandwidth, 3),
+        "rows": rows,
+    }
+    if options.out is not None:
+        options.out.write_text(json.dumps(report, indent=1) + "\n")
+
+
+assert set(ELEMENTS.values()) <= set(DTYPES.values())
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""The stencil programs of the benchmarks, as text in xDSL's stencil dialect.
+
+Coefficients are the papers' (AN5D, EBISU, SSAM), folded. The order of a cell's terms is: the far plane,
+the in-plane terms row by row, the newest plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+Offset = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stencil:
+    """A weighted sum of neighbours: offsets (slowest axis first) and coefficients, in program order."""
+
+    name: str
+    terms: tuple[tuple[Offset, float], ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.terms[0][0])
+
+    @property
+    def radius(self) -> int:
+        return max(abs(d) for offset, _ in self.terms for d in offset)
+
+    def scaled(self) -> Stencil:
+        """The same stencil with coefficients whose absolute values sum to 1, so that it does not grow."""
+        total = sum(abs(c) for _, c in self.terms)
+        return Stencil(self.name, tuple((o, c / total) for o, c in self.terms))
+
+
+def ordered(terms: dict[Offset, float]) -> tuple[tuple[Offset, float], ...]:
+    """Terms in the order of the benchmarks: plane by plane, row by row."""
+    return tuple(sorted(terms.items()))
+
+
+def star(name: str, rank: int, radius: int) -> Stencil:
+    """A star with distinct coefficients that sum to 1."""
+    zero = (0,) * rank
+    offsets = [zero]
+    for axis, distance, sign in product(range(rank), range(1, radius + 1), (-1, 1)):
+        offsets.append(tuple(sign * distance if k == axis else 0 for k in range(rank)))
+    raw = {o: 0.05 + 0.01 * n for n, o in enumerate(offsets)}
+    total = sum(raw.values())
+    return Stencil(name, ordered({o: c / total for o, c in raw.items()}))
+
+
+def box(name: str, rank: int, radius: int) -> Stencil:
+    """A box with distinct coefficients that sum to 1."""
+    offsets = list(product(range(-radius, radius + 1), repeat=rank))
+    raw = {o: 0.05 + 0.003 * n for n, o in enumerate(offsets)}
+    total = sum(raw.values())
+    return Stencil(name, ordered({o: c / total for o, c in raw.items()}))
+
+
+J2D5PT = Stencil(
+    "j2d5pt",
+    ordered(
+        {
+            (-1, 0): 5 / 118,
+            (0, -1): 12 / 118,
+            (0, 0): 15 / 118,
+            (0, 1): 12 / 118,
+            (1, 0): 5 / 118,
+        }
+    ),
+)
+J2D9PT = Stencil(
+    "j2d9pt",
+    ordered(
+        {(0, 0): 15 / 118}
+        | {(0, d): 12 / 118 for d in (-1, 1)}
+        | {(0, d): 9 / 118 for d in (-2, 2)}
+        | {(d, 0): 5 / 118 for d in (-1, 1)}
+        | {(d, 0): 7 / 118 for d in (-2, 2)}
+    ),
+)
+
+
+def rows_2d(name: str, rows: Sequence[Sequence[float]]) -> Stencil:
+    """A 2D box from its rows, over 118."""
+    radius = len(rows) // 2
+    terms = {
+        (y - radius, x - radius): c / 118 for y, row in enumerate(rows) for x, c in enumerate(row)
+    }
+    return Stencil(name, ordered(terms))
+
+
+J2D9PT_GOL = rows_2d("j2d9pt-gol", [[7, 5, 9], [12, 15, 12], [9, 5, 7]])
+J2D25PT = rows_2d(
+    "j2d25pt",
+    [
+        [1, 2, 3, 4, 5],
+        [7, 7, 5, 7, 6],
+        [8, 12, 15, 12, 12],
+        [9, 9, 5, 7, 15],
+        [10, 11, 12, 13, 14],
+    ],
+)
+J3D7PT = Stencil(
+    "j3d7pt",
+    (
+        ((-1, 0, 0), 0.166),
+        ((0, 0, -1), 0.162),
+        ((0, 0, 0), -1.67),
+        ((0, 0, 1), 0.161),
+        ((0, -1, 0), 0.164),
+        ((0, 1, 0), 0.163),
+        ((1, 0, 0), 0.165),
+    ),
+)
+J1D3PT = Stencil("j1d3pt", ordered({(-1,): 0.3, (0,): 0.4, (1,): 0.3}))
+
+STENCILS = {
+    s.name: s
+    for s in (
+        J1D3PT,
+        J2D5PT,
+        J2D9PT,
+        J2D9PT_GOL,
+        J2D25PT,
+        J3D7PT,
+        *(star(f"star2d{r}r", 2, r) for r in range(1, 5)),
+        *(box(f"box2d{r}r", 2, r) for r in range(1, 5)),
+        *(star(f"star3d{r}r", 3, r) for r in range(1, 5)),
+        *(box(f"box3d{r}r", 3, r) for r in range(1, 3)),
+    )
+}
+
+
+def field_type(domain: Sequence[int], halo: int, element: str) -> str:
+    """A field over a domain with a halo on all sides."""
+    spans = "x".join(f"[{-halo},{n + halo}]" for n in domain)
+    return f"!stencil.field<{spans}x{element}>"
+
+
+def program(stencil: Stencil, domain: Sequence[int], element: str = "f64") -> str:
+    """A program of two rotating buffers: `@run(%a, %b, %steps)`."""
+    field = field_type(domain, stencil.radius, element)
+    temp = f"!stencil.temp<{'?x' * stencil.rank}{element}>"
+    low, high = [0] * stencil.rank, list(domain)
+    lines: list[str] = []
+    total = ""
+    for n, (offset, coefficient) in enumerate(stencil.terms):
+        lines.append(f"%x{n} = stencil.access %x[{', '.join(map(str, offset))}] : {temp}")
+        lines.append(f"%c{n} = arith.constant {float(coefficient)!r} : {element}")
+        lines.append(f"%m{n} = arith.mulf %x{n}, %c{n} : {element}")
+        if n:
+            lines.append(f"%s{n} = arith.addf {total}, %m{n} : {element}")
+        total = f"%s{n}" if n else f"%m{n}"
+    body = "\n      ".join(lines)
+    return f"""func.func @run(%a: {field}, %b: {field}, %steps: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %ra, %rb = scf.for %t = %zero to %steps step %one iter_args(%u = %a, %v = %b) -> ({field}, {field}) {{
+    %in = stencil.load %u : {field} -> {temp}
+    %out = stencil.apply(%x = %in : {temp}) -> ({temp}) {{
+      {body}
+      stencil.return {total} : {element}
+    }}
+    stencil.store %out to %v(<{low}, {high}>) : {temp} to {field}
+    scf.yield %v, %u : {field}, {field}
+  }}
+  func.return
+}}
+"""
+
+
+def wave(domain: Sequence[int], radius: int, element: str = "f32") -> str:
+    """
+    The acoustic wave equation, second order in time, of radius `radius` in space:
+    `@run(%a, %b, %c, %velocity, %steps)`, with the velocity squared times dt squared as a field.
+    """
+    rank = len(domain)
+    weights = {
+        1: [-2.0, 1.0],
+        2: [-5 / 2, 4 / 3, -1 / 12],
+        4: [-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560],
+    }[radius]
+    field = field_type(domain, radius, element)
+    temp = f"!stencil.temp<{'?x' * rank}{element}>"
+    low, high = [0] * rank, list(domain)
+    zero = [0] * rank
+    lines = [
+        f"%x = stencil.access %p[{', '.join(map(str, zero))}] : {temp}",
+        f"%k = arith.constant {weights[0] * rank!r} : {element}",
+        f"%s0 = arith.mulf %x, %k : {element}",
+    ]
+    count = 0
+    for axis in range(rank):
+        for distance in range(1, radius + 1):
+            low_offset, high_offset = list(zero), list(zero)
+            low_offset[axis], high_offset[axis] = -distance, distance
+            n = count = count + 1
+            lines += [
+                f"%l{n} = stencil.access %p[{', '.join(map(str, low_offset))}] : {temp}",
+                f"%h{n} = stencil.access %p[{', '.join(map(str, high_offset))}] : {temp}",
+                f"%z{n} = arith.addf %l{n}, %h{n} : {element}",
+                f"%w{n} = arith.constant {weights[distance]!r} : {element}",
+                f"%m{n} = arith.mulf %z{n}, %w{n} : {element}",
+                f"%s{n} = arith.addf %s{n - 1}, %m{n} : {element}",
+            ]
+    lines += [
+        f"%v = stencil.access %q[{', '.join(map(str, zero))}] : {temp}",
+        f"%o = stencil.access %r[{', '.join(map(str, zero))}] : {temp}",
+        f"%two = arith.constant 2.0 : {element}",
+        f"%d = arith.mulf %x, %two : {element}",
+        f"%e = arith.subf %d, %o : {element}",
+        f"%f = arith.mulf %s{count}, %v : {element}",
+        f"%g = arith.addf %e, %f : {element}",
+    ]
+    body = "\n      ".join(lines)
+    return f"""func.func @run(%a: {field}, %b: {field}, %c: {field}, %velocity: {field}, %steps: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %ra, %rb, %rc = scf.for %t = %zero to %steps step %one iter_args(%t0 = %a, %t1 = %b, %t2 = %c) -> ({field}, {field}, {field}) {{
+    %in = stencil.load %t0 : {field} -> {temp}
+    %old = stencil.load %t2 : {field} -> {temp}
+    %vel = stencil.load %velocity : {field} -> {temp}
+    %out = stencil.apply(%p = %in : {temp}, %q = %vel : {temp}, %r = %old : {temp}) -> ({temp}) {{
+      {body}
+      stencil.return %g : {element}
+    }}
+    stencil.store %out to %t1(<{low}, {high}>) : {temp} to {field}
+    scf.yield %t1, %t2, %t0 : {field}, {field}, {field}
+  }}
+  func.return
+}}
+"""

@@ -1,0 +1,278 @@
+"""A mirror of the part of MLIR's nvvm dialect that the kernels use: its names, operands, properties.
+
+The pretty syntax changes from one MLIR release to the next, so operations print generically, which
+real MLIR reads.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i32
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue
+from xdsl.irdl import (
+    AnyOf,
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.simt import OrderingEffects
+
+
+class KeywordAttr(ParametrizedAttribute):
+    """Base of the enumerations, which print as `<word>`."""
+
+    value: StringAttr
+    WORDS: ClassVar[tuple[str, ...]]
+
+    def verify(self) -> None:
+        if self.value.data not in self.WORDS:
+            raise VerifyException(f"expected one of {', '.join(self.WORDS)}, got {self.value.data}")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            return [StringAttr(parser.parse_identifier())]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(self.value.data)
+
+
+@irdl_attr_definition
+class ShflKindAttr(KeywordAttr):
+    """How a shuffle picks the source lane. Example: `#nvvm.shfl_kind<down>`"""
+
+    name = "nvvm.shfl_kind"
+    WORDS = ("bfly", "up", "down", "idx")
+
+    def __init__(self, word: str):
+        super().__init__(StringAttr(word))
+
+
+@irdl_attr_definition
+class CacheModifierAttr(KeywordAttr):
+    """Which caches a copy fills. Example: `#nvvm.load_cache_modifier<cg>`"""
+
+    name = "nvvm.load_cache_modifier"
+    WORDS = ("ca", "cg", "cs", "lu", "cv")
+
+    def __init__(self, word: str):
+        super().__init__(StringAttr(word))
+
+
+class SpecialRegisterOp(IRDLOperation):
+    """Base of the reads of a special register."""
+
+    res = result_def(i32)
+    traits = traits_def(Pure())
+
+    def __init__(self):
+        super().__init__(result_types=[i32])
+
+
+@irdl_op_definition
+class ThreadIdXOp(SpecialRegisterOp):
+    """The thread's number in its block. Example: `%t = "nvvm.read.ptx.sreg.tid.x"() : () -> i32`"""
+
+    name = "nvvm.read.ptx.sreg.tid.x"
+
+
+@irdl_op_definition
+class BlockIdXOp(SpecialRegisterOp):
+    """The block's number. Example: `%b = "nvvm.read.ptx.sreg.ctaid.x"() : () -> i32`"""
+
+    name = "nvvm.read.ptx.sreg.ctaid.x"
+
+
+@irdl_op_definition
+class LaneIdOp(SpecialRegisterOp):
+    """The lane's number. Example: `%l = "nvvm.read.ptx.sreg.laneid"() : () -> i32`"""
+
+    name = "nvvm.read.ptx.sreg.laneid"
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """
+    All threads of the block wait for each other.
+
+    Example: `"nvvm.barrier"() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ()`
+    """
+
+    name = "nvvm.barrier"
+    barrier_id = opt_operand_def(i32)
+    number_of_threads = opt_operand_def(i32)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self):
+        super().__init__(operands=[None, None])
+
+
+@irdl_op_definition
+class WarpSyncOp(IRDLOperation):
+    """
+    The lanes of the warp that the mask names wait for each other, and see each other's writes.
+
+    Example: `"nvvm.bar.warp.sync"(%full) : (i32) -> ()`
+    """
+
+    name = "nvvm.bar.warp.sync"
+    mask = operand_def(i32)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, mask: SSAValue):
+        super().__init__(operands=[mask])
+
+
+@irdl_op_definition
+class ShflSyncOp(IRDLOperation):
+    """
+    Exchange 4 bytes between the lanes of a warp.
+
+    Example:
+    `%r = "nvvm.shfl.sync"(%full, %v, %one, %clamp) <{kind = #nvvm.shfl_kind<down>}> : (i32, i32, i32, i32) -> i32`
+    """
+
+    name = "nvvm.shfl.sync"
+    thread_mask = operand_def(i32)
+    val = operand_def(AnyOf.get(i32, f32))
+    offset = operand_def(i32)
+    mask_and_clamp = operand_def(i32)
+    kind = prop_def(ShflKindAttr)
+    res = result_def(AnyOf.get(i32, f32))
+    traits = traits_def(Pure())
+
+    def __init__(
+        self, mask: SSAValue, value: SSAValue, offset: SSAValue, clamp: SSAValue, kind: str
+    ):
+        super().__init__(
+            operands=[mask, value, offset, clamp],
+            properties={"kind": ShflKindAttr(kind)},
+            result_types=[value.type],
+        )
+
+
+@irdl_attr_definition
+class ReduxKindAttr(KeywordAttr):
+    """How the lanes' values are combined. Example: `#nvvm.reduction_kind<min>`"""
+
+    name = "nvvm.reduction_kind"
+    WORDS = ("add", "and", "max", "min", "or", "umax", "umin", "xor")
+
+    def __init__(self, word: str):
+        super().__init__(StringAttr(word))
+
+
+@irdl_op_definition
+class ReduxSyncOp(IRDLOperation):
+    """
+    Combine an integer over the lanes of a warp; all get the result.
+
+    Example: `%r = "nvvm.redux.sync"(%v, %full) <{kind = #nvvm.reduction_kind<min>}> : (i32, i32) -> i32`
+    """
+
+    name = "nvvm.redux.sync"
+    val = operand_def(i32)
+    mask_and_clamp = operand_def(i32)
+    kind = prop_def(ReduxKindAttr)
+    res = result_def(i32)
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue, mask: SSAValue, kind: str):
+        super().__init__(
+            operands=[value, mask],
+            properties={"kind": ReduxKindAttr(kind)},
+            result_types=[i32],
+        )
+
+
+@irdl_op_definition
+class CpAsyncOp(IRDLOperation):
+    """
+    Start copying `size` bytes from global to shared memory; only the first `cpSize` are read, the
+    rest is zero.
+
+    Example:
+    `"nvvm.cp.async.shared.global"(%dst, %src) <{size = 16 : i32, modifier = #nvvm.load_cache_modifier<cg>}> : (!llvm.ptr<3>, !llvm.ptr<1>) -> ()`
+    """
+
+    name = "nvvm.cp.async.shared.global"
+    dst = operand_def(LLVMPointerType)
+    src = operand_def(LLVMPointerType)
+    cp_size = opt_operand_def(i32)
+    size = prop_def(IntegerAttr)
+    modifier = prop_def(CacheModifierAttr)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, dst: SSAValue, src: SSAValue, size: int, cp_size: SSAValue | None = None):
+        # Only 16-byte copies can bypass L1.
+        super().__init__(
+            operands=[dst, src, cp_size],
+            properties={
+                "size": IntegerAttr(size, i32),
+                "modifier": CacheModifierAttr("cg" if size == 16 else "ca"),
+            },
+        )
+
+
+@irdl_op_definition
+class CpAsyncCommitGroupOp(IRDLOperation):
+    """
+    Close the group of the copies started since the last one.
+
+    Example: `"nvvm.cp.async.commit.group"() : () -> ()`
+    """
+
+    name = "nvvm.cp.async.commit.group"
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self):
+        super().__init__()
+
+
+@irdl_op_definition
+class CpAsyncWaitGroupOp(IRDLOperation):
+    """
+    Wait until at most `n` of the thread's groups are on their way.
+
+    Example: `"nvvm.cp.async.wait.group"() <{n = 2 : i32}> : () -> ()`
+    """
+
+    name = "nvvm.cp.async.wait.group"
+    n = prop_def(IntegerAttr)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, pending: int):
+        super().__init__(properties={"n": IntegerAttr(pending, i32)})
+
+
+Nvvm = Dialect(
+    "nvvm",
+    [
+        ThreadIdXOp,
+        BlockIdXOp,
+        LaneIdOp,
+        BarrierOp,
+        WarpSyncOp,
+        ShflSyncOp,
+        ReduxSyncOp,
+        CpAsyncOp,
+        CpAsyncCommitGroupOp,
+        CpAsyncWaitGroupOp,
+    ],
+    [ShflKindAttr, ReduxKindAttr, CacheModifierAttr],
+)

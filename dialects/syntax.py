@@ -1,0 +1,91 @@
+"""Small shared pieces of the dialects' custom syntax and properties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+from xdsl.dialects.builtin import I64, DenseArrayBase, IndexType, IntegerType, i64
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.utils.exceptions import VerifyException
+
+Integers: TypeAlias = DenseArrayBase[I64]
+"""A dense array of 64-bit integers."""
+
+INTEGERS = DenseArrayBase.constr(i64)
+"""The constraint of a property that holds integers."""
+
+
+def encode_integers(values: Sequence[int]) -> Integers:
+    """Integers as a property."""
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+def decode_integers(array: Integers | None) -> tuple[int, ...]:
+    """The integers of a property, none where it is absent."""
+    return () if array is None else tuple(array.get_values())
+
+
+def defined_value(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
+    """The value that a use names; it must be defined above, so that its type need not be repeated."""
+    values = parser.ssa_values.get(operand.operand_name)
+    if values is None or operand.index >= len(values):
+        parser.raise_error(f"%{operand.operand_name} is not defined above", operand.span)
+    return values[operand.index]
+
+
+def parse_value(parser: Parser) -> SSAValue:
+    """Parse a use of a value that is defined above."""
+    return defined_value(parser, parser.parse_unresolved_operand())
+
+
+def parse_optional_value(parser: Parser) -> SSAValue | None:
+    """Parse a use of a value that is defined above, if there is one."""
+    operand = parser.parse_optional_unresolved_operand()
+    return None if operand is None else defined_value(parser, operand)
+
+
+def parse_integers(parser: Parser) -> list[int]:
+    """Parse `[1, 0]`."""
+    return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+
+
+def parse_values(parser: Parser, delimiter: Parser.Delimiter) -> list[SSAValue]:
+    """Parse a list of uses of values that are defined above."""
+    return parser.parse_comma_separated_list(delimiter, lambda: parse_value(parser))
+
+
+def parse_bounds(parser: Parser) -> StencilBoundsAttr:
+    """Parse `<[0, 0], [8, 8]>`."""
+    return StencilBoundsAttr.new(StencilBoundsAttr.parse_parameters(parser))
+
+
+def integer_type(value: SSAValue) -> IntegerType | IndexType:
+    """The type of an integer value."""
+    kind = value.type
+    if not isinstance(kind, IntegerType | IndexType):
+        raise VerifyException(f"expected an integer, got {kind}")
+    return cast(IntegerType | IndexType, kind)
+
+
+def field_type(value: SSAValue) -> FieldType[Attribute]:
+    """The type of a field value."""
+    kind = value.type
+    if not isinstance(kind, FieldType):
+        raise VerifyException(f"expected a field, got {kind}")
+    return cast(FieldType[Attribute], kind)
+
+
+def element_type(value: SSAValue) -> Attribute:
+    """The type of one cell of a field value."""
+    return field_type(value).element_type
+
+
+def field_bounds(value: SSAValue) -> StencilBoundsAttr:
+    """The static bounds of a field value, halos included; VerifyException where they are unknown."""
+    bounds = field_type(value).bounds
+    if not isinstance(bounds, StencilBoundsAttr):
+        raise VerifyException(f"expected a field with static bounds, got {value.type}")
+    return bounds

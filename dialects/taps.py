@@ -1,0 +1,84 @@
+"""Taps: how an operation names the cells that it reads, `%u[-1, 0]`.
+
+A tap is an operand's position and an offset per axis. Operations keep their taps as one flat dense
+array, `rank + 1` integers a tap, because attributes of attributes cost far more than integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.syntax import (
+    Integers,
+    decode_integers,
+    encode_integers,
+    parse_integers,
+    parse_value,
+)
+
+
+@dataclass(frozen=True)
+class Tap:
+    """One read: which operand, and where from the cell that is computed (cells, per axis)."""
+
+    operand: int
+    offset: tuple[int, ...]
+
+
+def encode_taps(taps: Sequence[Tap]) -> Integers:
+    """The flat form that an operation stores."""
+    return encode_integers([x for tap in taps for x in (tap.operand, *tap.offset)])
+
+
+def decode_taps(array: Integers, rank: int) -> tuple[Tap, ...]:
+    """The taps of an operation whose domain has `rank` axes."""
+    values = decode_integers(array)
+    width = rank + 1
+    return tuple(
+        Tap(values[i], tuple(values[i + 1 : i + width])) for i in range(0, len(values), width)
+    )
+
+
+def verify_taps(array: Integers, rank: int, operands: int) -> None:
+    """Raise VerifyException unless every tap is whole and names an operand."""
+    length = len(decode_integers(array))
+    if length % (rank + 1):
+        raise VerifyException(
+            f"taps hold {length} integers, not a multiple of rank + 1 = {rank + 1}"
+        )
+    for tap in decode_taps(array, rank):
+        if not 0 <= tap.operand < operands:
+            raise VerifyException(f"tap reads operand {tap.operand} of {operands}")
+
+
+def print_taps(printer: Printer, taps: Sequence[Tap], operands: Sequence[SSAValue]) -> None:
+    """Print `(%a[-1, 0], %b[0, 0])`."""
+
+    def print_tap(tap: Tap) -> None:
+        printer.print_operand(operands[tap.operand])
+        printer.print_string(f"[{', '.join(map(str, tap.offset))}]")
+
+    with printer.in_parens():
+        printer.print_list(taps, print_tap)
+
+
+def parse_taps(parser: Parser) -> tuple[list[SSAValue], list[Tap]]:
+    """Parse what `print_taps` printed; equal operands are named once."""
+    operands: list[SSAValue] = []
+    taps: list[Tap] = []
+
+    def parse_tap() -> None:
+        operand = parse_value(parser)
+        if operand not in operands:
+            operands.append(operand)
+        offset = parse_integers(parser)
+        taps.append(Tap(operands.index(operand), tuple(offset)))
+
+    parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_tap)
+    return operands, taps

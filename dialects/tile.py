@@ -1,0 +1,792 @@
+"""The tile dialect: a kernel as a list of stages over queues of planes.
+
+A tile is streamed plane by plane. An operation of a kernel runs once per stream step and taps older
+planes of its operands: at step i the newest plane of a queue with lag L is plane i - L, so an
+operation with lag C that taps offset d of it along the stream reads the plane of age C - L - d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FlatSymbolRefAttr,
+    FlatSymbolRefAttrConstr,
+    IntAttr,
+    StringAttr,
+    SymbolRefAttr,
+)
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    EffectInstance,
+    HasParent,
+    IsolatedFromAbove,
+    MemoryEffect,
+    MemoryEffectKind,
+    NoTerminator,
+    Pure,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.syntax import (
+    INTEGERS,
+    decode_integers,
+    encode_integers,
+    parse_bounds,
+    parse_optional_value,
+    parse_value,
+    parse_values,
+)
+from timetile.dialects.taps import (
+    Tap,
+    decode_taps,
+    encode_taps,
+    parse_taps,
+    print_taps,
+    verify_taps,
+)
+from timetile.dialects.temporal import (
+    element_type,
+    field_bounds,
+    parse_scalars_and_indices,
+    print_scalars_and_indices,
+)
+from timetile.dialects.tile_attributes import (
+    HomeAttr,
+    LayoutAttr,
+    MailAttr,
+    MemoryAttr,
+    QueueType,
+    RegistersAttr,
+    RoleAttr,
+    SharedAttr,
+    VariantAttr,
+    int_array,
+    ints,
+)
+
+
+def queue_type(value: SSAValue) -> QueueType:
+    """The type of a queue value."""
+    assert isinstance(value.type, QueueType)
+    return value.type
+
+
+def queue_lag(value: SSAValue) -> int:
+    """The lag of a queue value, in stream steps."""
+    return queue_type(value).lag.data
+
+
+def parse_home(parser: Parser) -> Attribute | None:
+    """Parse an optional ` home #tile...`."""
+    return parser.parse_attribute() if parser.parse_optional_keyword("home") else None
+
+
+def print_home(printer: Printer, home: Attribute | None) -> None:
+    """Print ` home #tile...`, nothing where no home was chosen."""
+    if home is not None:
+        printer.print_string(" home ")
+        printer.print_attribute(home)
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """
+    One kernel: for every tile, every chunk of planes and every stream step, the stages in order.
+
+    `stream` is the axis along which a tile is streamed; without it the whole tile is one plane.
+    `bounds` are the cells that the kernel writes, in the program's coordinates; `steps` is how many
+    time steps it advances; `roles` says what each argument is to the time loop. `layout` says which
+    threads hold a tile, `variants` which lowered copies of the stages there are, `occupancy` how
+    many blocks share a multiprocessor.
+
+    Example:
+    ```
+    tile.kernel @heat(%src : !stencil.field<[-1,9]x[-1,9]xf64>, %dst : !stencil.field<[-1,9]x[-1,9]xf64>)
+        roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
+      %u = tile.load %src : !tile.queue<f64, lag 0>
+      tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>
+    }
+    ```
+    """
+
+    name = "tile.kernel"
+
+    sym_name = prop_def(StringAttr)
+    roles = prop_def(ArrayAttr[RoleAttr])
+    steps = prop_def(IntAttr)
+    stream = opt_prop_def(IntAttr)
+    bounds = prop_def(StencilBoundsAttr)
+    layout = opt_prop_def(LayoutAttr)
+    variants = opt_prop_def(ArrayAttr[VariantAttr])
+    occupancy = opt_prop_def(IntAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
+
+    def __init__(
+        self,
+        name: str,
+        roles: Sequence[RoleAttr],
+        steps: int,
+        stream: int | None,
+        bounds: StencilBoundsAttr,
+        body: Region | Block,
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "roles": ArrayAttr(roles),
+                "steps": IntAttr(steps),
+                "stream": None if stream is None else IntAttr(stream),
+                "bounds": bounds,
+            },
+            regions=[Region(body) if isinstance(body, Block) else body],
+        )
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the domain."""
+        return len(self.bounds.lb)
+
+    @property
+    def stream_axis(self) -> int | None:
+        """The axis along which a tile is streamed, if any."""
+        return None if self.stream is None else self.stream.data
+
+    @property
+    def plane_axes(self) -> tuple[int, ...]:
+        """The in-plane axes, slowest first."""
+        return tuple(axis for axis in range(self.rank) if axis != self.stream_axis)
+
+    @property
+    def stages(self) -> tuple[StageOp, ...]:
+        """The operations of one stream step, in order."""
+        return tuple(op for op in self.body.block.ops if isinstance(op, StageOp))
+
+    @property
+    def is_placed(self) -> bool:
+        """Every queue has a home."""
+        return all(op.home is not None for op in self.stages if not isinstance(op, StoreOp))
+
+    def argument_role(self, value: SSAValue) -> RoleAttr:
+        """The role of one of the kernel's arguments."""
+        assert isinstance(value, BlockArgument) and value.owner is self.body.block
+        return self.roles.data[value.index]
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        if len(args) != len(self.roles):
+            raise VerifyException(f"{len(args)} arguments and {len(self.roles)} roles")
+        if self.steps.data < 1:
+            raise VerifyException(f"a kernel advances at least one step, got {self.steps.data}")
+        if self.stream is not None and not 0 <= self.stream.data < self.rank:
+            raise VerifyException(f"stream axis {self.stream.data} of rank {self.rank}")
+        for op in self.body.block.ops:
+            if not isinstance(op, StageOp):
+                raise VerifyException(f"a kernel holds stages only, got {op.name}")
+            if op.results and all(result.first_use is None for result in op.results):
+                raise VerifyException(f"a queue of {op.name} has no reader")
+        homes = [op.home is not None for op in self.stages if not isinstance(op, StoreOp)]
+        if any(homes) and not all(homes):
+            raise VerifyException("every queue has a home, or none has")
+        if self.layout is not None and len(self.layout.axes) != len(self.plane_axes):
+            raise VerifyException(
+                f"layout of {len(self.layout.axes)} axes for a plane of {len(self.plane_axes)}"
+            )
+        loaded = {op.data for op in self.stages if isinstance(op, LoadOp)}
+        stored: set[SSAValue] = set()
+        for op in self.stages:
+            if isinstance(op, StoreOp):
+                if op.field in loaded:
+                    raise VerifyException("a field is loaded as data and stored in one kernel")
+                if op.field in stored:
+                    raise VerifyException("a field is stored twice in one kernel")
+                stored.add(op.field)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        with printer.in_parens():
+            printer.print_list(self.body.block.args, printer.print_block_argument)
+        printer.print_string(" roles ")
+        printer.print_attribute(self.roles)
+        printer.print_string(f" steps {self.steps.data}")
+        if self.stream is not None:
+            printer.print_string(f" stream {self.stream.data}")
+        printer.print_string(" bounds ")
+        self.bounds.print_parameters(printer)
+        if self.layout is not None:
+            printer.print_string(" layout ")
+            printer.print_attribute(self.layout)
+        if self.variants is not None:
+            printer.print_string(" variants ")
+            printer.print_attribute(self.variants)
+        if self.occupancy is not None:
+            printer.print_string(f" occupancy {self.occupancy.data}")
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> KernelOp:
+        name = parser.parse_symbol_name()
+        args = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=True)
+        )
+        parser.parse_keyword("roles")
+        roles = cast(ArrayAttr[RoleAttr], parser.parse_attribute())
+        parser.parse_keyword("steps")
+        steps = parser.parse_integer()
+        stream = parser.parse_integer() if parser.parse_optional_keyword("stream") else None
+        parser.parse_keyword("bounds")
+        bounds = parse_bounds(parser)
+        optional: dict[str, Attribute] = {}
+        for keyword in ("layout", "variants"):
+            if parser.parse_optional_keyword(keyword):
+                optional[keyword] = parser.parse_attribute()
+        if parser.parse_optional_keyword("occupancy"):
+            optional["occupancy"] = IntAttr(parser.parse_integer())
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        region = parser.parse_region(args)
+        kernel = cls(name.data, roles.data, steps, stream, bounds, region)
+        kernel.properties.update(optional)
+        if attributes is not None:
+            kernel.attributes.update(attributes.data)
+        return kernel
+
+
+class LoadEffects(MemoryEffect):
+    """A load reads its fields."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.READ, f) for f in op.operands}
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """
+    The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from
+    `halo`. It is fetched `ahead` steps early.
+
+    Example: `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
+    """
+
+    name = "tile.load"
+
+    data = opt_operand_def(FieldType)
+    halo = opt_operand_def(FieldType)
+    ahead = opt_prop_def(IntAttr)
+    home = opt_prop_def(RegistersAttr | SharedAttr | MemoryAttr)
+    result = result_def(QueueType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(HasParent(KernelOp), LoadEffects())
+
+    def __init__(self, data: SSAValue | None, halo: SSAValue | None, lag: int):
+        field = data if data is not None else halo
+        assert field is not None
+        super().__init__(operands=[data, halo], result_types=[QueueType(element_type(field), lag)])
+
+    @property
+    def lag(self) -> int:
+        """The lag of the result, in stream steps."""
+        return queue_lag(self.result)
+
+    @property
+    def planes_ahead(self) -> int:
+        """How many steps early a plane is fetched."""
+        return 0 if self.ahead is None else self.ahead.data
+
+    def verify_(self) -> None:
+        if self.data is None and self.halo is None:
+            raise VerifyException("a load has a data field, a halo field or both")
+        for field in self.operands:
+            if element_type(field) != queue_type(self.result).element:
+                raise VerifyException(
+                    f"field of {element_type(field)} loaded as {queue_type(self.result).element}"
+                )
+        if self.planes_ahead < 0:
+            raise VerifyException(
+                f"a plane is fetched 0 or more steps early, got {self.planes_ahead}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        if self.data is not None:
+            printer.print_string(" ")
+            printer.print_operand(self.data)
+        if self.halo is not None:
+            printer.print_string(" halo ")
+            printer.print_operand(self.halo)
+        if self.ahead is not None:
+            printer.print_string(f" ahead {self.ahead.data}")
+        print_home(printer, self.home)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LoadOp:
+        data = parse_optional_value(parser)
+        halo = parse_value(parser) if parser.parse_optional_keyword("halo") else None
+        ahead = IntAttr(parser.parse_integer()) if parser.parse_optional_keyword("ahead") else None
+        home = parse_home(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        return cls.build(
+            operands=[data, halo],
+            properties={"ahead": ahead, "home": home},
+            attributes=attributes.data if attributes else {},
+            result_types=[parser.parse_type()],
+        )
+
+
+@irdl_op_definition
+class ApplyOp(IRDLOperation):
+    """
+    The next plane of each result: the cell function on the taps. Outside the box (the kernel's
+    bounds, unless `in` names another) result k takes the plane of `else` operand k.
+
+    Example:
+    `%v = tile.apply @cell(%u[-1, 0], %u[0, 0]) else %h : !tile.queue<f64, lag 1>`
+    """
+
+    name = "tile.apply"
+
+    queues = var_operand_def(QueueType)
+    scalars = var_operand_def()
+    otherwise = var_operand_def(QueueType)
+    cell = prop_def(FlatSymbolRefAttrConstr)
+    taps = prop_def(INTEGERS)
+    indices = opt_prop_def(INTEGERS)
+    box = opt_prop_def(StencilBoundsAttr)
+    home = opt_prop_def(RegistersAttr | SharedAttr)
+    res = var_result_def(QueueType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(HasParent(KernelOp), Pure())
+
+    def __init__(
+        self,
+        cell: str | FlatSymbolRefAttr,
+        queues: Sequence[SSAValue],
+        taps: Sequence[Tap],
+        rank: int,
+        result_types: Sequence[QueueType],
+        otherwise: Sequence[SSAValue] = (),
+        scalars: Sequence[SSAValue] = (),
+        indices: Sequence[int] = (),
+        box: StencilBoundsAttr | None = None,
+    ):
+        assert all(len(tap.offset) == rank for tap in taps)
+        super().__init__(
+            operands=[queues, scalars, otherwise],
+            properties={
+                "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
+                "taps": encode_taps(taps),
+                "indices": encode_integers(indices) if indices else None,
+                "box": box,
+            },
+            result_types=[list(result_types)],
+        )
+
+    @property
+    def kernel(self) -> KernelOp:
+        """The enclosing kernel."""
+        return cast(KernelOp, self.parent_op())
+
+    @property
+    def tap_list(self) -> tuple[Tap, ...]:
+        """The taps, in the order of the cell function's arguments."""
+        return decode_taps(self.taps, self.kernel.rank)
+
+    @property
+    def index_axes(self) -> tuple[int, ...]:
+        """The axes whose coordinate the cell function takes."""
+        return decode_integers(self.indices)
+
+    @property
+    def lag(self) -> int:
+        """The lag of the results, in stream steps."""
+        return queue_lag(self.res[0])
+
+    def age(self, tap: Tap) -> int:
+        """How many steps old the tapped plane is; 0 is the plane made in this step."""
+        stream = self.kernel.stream_axis
+        offset = 0 if stream is None else tap.offset[stream]
+        return self.lag - queue_lag(self.queues[tap.operand]) - offset
+
+    def verify_(self) -> None:
+        kernel = self.kernel
+        verify_taps(self.taps, kernel.rank, len(self.queues))
+        if not self.res:
+            raise VerifyException("an apply has at least one result")
+        if len({queue_lag(r) for r in self.res}) != 1:
+            raise VerifyException("the results of an apply have one lag")
+        if self.otherwise and len(self.otherwise) != len(self.res):
+            raise VerifyException(
+                f"{len(self.otherwise)} else operands for {len(self.res)} results"
+            )
+        for queue in self.otherwise:
+            if self.lag < queue_lag(queue):
+                raise VerifyException(
+                    f"else reads a plane that has not arrived: lag {self.lag} must be at least "
+                    f"{queue_lag(queue)}"
+                )
+        for tap in self.tap_list:
+            if self.age(tap) < 0:
+                raise VerifyException(
+                    f"tap {list(tap.offset)} reads a plane that has not arrived: lag {self.lag} "
+                    f"must be at least {self.lag - self.age(tap)}"
+                )
+            self.verify_tap_distance(tap)
+
+    def verify_tap_distance(self, tap: Tap) -> None:
+        """Across warps only an exchange's result may be tapped, within its edges."""
+        kernel = self.kernel
+        if kernel.layout is None:
+            return
+        queue = self.queues[tap.operand]
+        home = getattr(queue.owner, "home", None)
+        if isinstance(home, SharedAttr) and home.reader.data == "tile":
+            return
+        edges = ints(queue_type(queue).edges) or (0,) * len(kernel.plane_axes)
+        for axis, layout, edge in zip(kernel.plane_axes, kernel.layout.axis_layouts, edges):
+            if layout.warps * layout.blocks > 1 and abs(tap.offset[axis]) > edge:
+                raise VerifyException(
+                    f"tap {list(tap.offset)} crosses warps along axis {axis}; tap an exchange of "
+                    f"the queue with edges of at least {abs(tap.offset[axis])}, not of {edge}"
+                )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.cell.string_value())
+        print_taps(printer, self.tap_list, self.queues)
+        print_scalars_and_indices(printer, self.scalars, self.index_axes)
+        if self.otherwise:
+            printer.print_string(" else ")
+            printer.print_list(self.otherwise, printer.print_operand)
+        if self.box is not None:
+            printer.print_string(" in ")
+            self.box.print_parameters(printer)
+        print_home(printer, self.home)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_list(self.res.types, printer.print_attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ApplyOp:
+        cell = parser.parse_symbol_name()
+        queues, taps = parse_taps(parser)
+        scalars, indices = parse_scalars_and_indices(parser)
+        otherwise: list[SSAValue] = []
+        if parser.parse_optional_keyword("else"):
+            otherwise = parse_values(parser, parser.Delimiter.NONE)
+        box = None
+        if parser.parse_optional_keyword("in"):
+            box = parse_bounds(parser)
+        home = parse_home(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return cls.build(
+            operands=[queues, scalars, otherwise],
+            properties={
+                "cell": SymbolRefAttr(cell),
+                "taps": encode_taps(taps),
+                "indices": encode_integers(indices) if indices else None,
+                "box": box,
+                "home": home,
+            },
+            attributes=attributes.data if attributes else {},
+            result_types=[types],
+        )
+
+
+@irdl_op_definition
+class ExchangeOp(IRDLOperation):
+    """
+    The planes of a queue with neighbours' cells readable across warps, as far as the result's type
+    says. `what` is published: the `edges` that neighbours read, or the whole `plane`. They are read
+    `delay` steps after they were published; a lag beyond that says that planes are held back before.
+
+    Example:
+    `%e = tile.exchange %u what edges delay 1 : !tile.queue<f64, lag 2, edges [1, 0]>`
+    """
+
+    name = "tile.exchange"
+
+    queue = operand_def(QueueType)
+    what = prop_def(StringAttr)
+    delay = prop_def(IntAttr)
+    home = opt_prop_def(MailAttr)
+    result = result_def(QueueType)
+
+    traits = traits_def(HasParent(KernelOp))
+
+    def __init__(self, queue: SSAValue, edges: Sequence[int], what: str = "plane", delay: int = 0):
+        source = queue_type(queue)
+        super().__init__(
+            operands=[queue],
+            properties={"what": StringAttr(what), "delay": IntAttr(delay)},
+            result_types=[QueueType(source.element, source.lag.data + delay, edges)],
+        )
+
+    @property
+    def lag(self) -> int:
+        """The lag of the result, in stream steps."""
+        return queue_lag(self.result)
+
+    @property
+    def hold(self) -> int:
+        """The age at which the queue's planes are published."""
+        return self.lag - queue_lag(self.queue) - self.delay.data
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """Readable neighbour cells per in-plane axis."""
+        return ints(queue_type(self.result).edges)
+
+    def verify_(self) -> None:
+        if self.what.data not in ("edges", "plane"):
+            raise VerifyException(f"an exchange publishes edges or the plane, got {self.what.data}")
+        delay = self.delay.data
+        if self.hold < 0:
+            raise VerifyException(
+                f"lag {self.lag} is below the source's {queue_lag(self.queue)} plus delay {delay}"
+            )
+        if not self.edges:
+            raise VerifyException("an exchange without edges serves nobody")
+        if self.home is None:
+            return
+        every, slots = self.home.every.data, self.home.slots.data
+        if not (delay == 0 and every == 1) and delay < every:
+            raise VerifyException(
+                f"delay {delay} is shorter than the {every} steps between synchronisations"
+            )
+        if slots < delay + every:
+            raise VerifyException(
+                f"{slots} slots are overwritten before they are read: delay {delay} and one "
+                f"synchronisation every {every} steps need {delay + every}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.queue)
+        printer.print_string(f" what {self.what.data} delay {self.delay.data}")
+        print_home(printer, self.home)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ExchangeOp:
+        queue = parse_value(parser)
+        parser.parse_keyword("what")
+        what = StringAttr(parser.parse_identifier())
+        parser.parse_keyword("delay")
+        delay = IntAttr(parser.parse_integer())
+        home = parse_home(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        return cls.build(
+            operands=[queue],
+            properties={"what": what, "delay": delay, "home": home},
+            attributes=attributes.data if attributes else {},
+            result_types=[parser.parse_type()],
+        )
+
+
+class StoreEffects(MemoryEffect):
+    """A store writes its field."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.WRITE, cast(StoreOp, op).field)}
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """
+    Write the tile's own cells of the newest plane, inside the kernel's bounds.
+
+    Example: `tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>`
+    """
+
+    name = "tile.store"
+
+    queue = operand_def(QueueType)
+    field = operand_def(FieldType)
+
+    assembly_format = "$queue `to` $field attr-dict `:` type($queue) `,` type($field)"
+    traits = traits_def(HasParent(KernelOp), StoreEffects())
+
+    def __init__(self, queue: SSAValue, field: SSAValue):
+        super().__init__(operands=[queue, field])
+
+    @property
+    def home(self) -> None:
+        """A store keeps nothing."""
+        return None
+
+    @property
+    def lag(self) -> int:
+        """The lag of what is stored, in stream steps."""
+        return queue_lag(self.queue)
+
+    def verify_(self) -> None:
+        kernel = cast(KernelOp, self.parent_op())
+        field, box = field_bounds(self.field), kernel.bounds
+        if box.lb < field.lb or field.ub < box.ub:
+            raise VerifyException(f"bounds {box} leave the stored field's {field}")
+        if element_type(self.field) != queue_type(self.queue).element:
+            raise VerifyException(
+                f"queue of {queue_type(self.queue).element} stored to a field of "
+                f"{element_type(self.field)}"
+            )
+
+
+StageOp = LoadOp | ApplyOp | ExchangeOp | StoreOp
+
+
+@irdl_op_definition
+class ScratchOp(IRDLOperation):
+    """
+    A buffer of the host function, as large as a field of the program; its content is unset.
+
+    Example: `%x = tile.scratch like %A : !stencil.field<[-1,9]xf64> -> !stencil.field<[-1,9]xf64>`
+    """
+
+    name = "tile.scratch"
+
+    like = operand_def(FieldType)
+    result = result_def(FieldType)
+
+    assembly_format = "`like` $like attr-dict `:` type($like) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, like: SSAValue):
+        super().__init__(operands=[like], result_types=[like.type])
+
+
+class CopyEffects(MemoryEffect):
+    """A copy reads one field and writes another."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        copy = cast(CopyOp, op)
+        return {
+            EffectInstance(MemoryEffectKind.READ, copy.source),
+            EffectInstance(MemoryEffectKind.WRITE, copy.target),
+        }
+
+
+@irdl_op_definition
+class CopyOp(IRDLOperation):
+    """
+    Copy a whole field into another of the same type, halos included.
+
+    Example: `tile.copy %A to %x : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>`
+    """
+
+    name = "tile.copy"
+
+    source = operand_def(FieldType)
+    target = operand_def(FieldType)
+
+    assembly_format = "$source `to` $target attr-dict `:` type($source) `,` type($target)"
+    traits = traits_def(CopyEffects())
+
+    def __init__(self, source: SSAValue, target: SSAValue):
+        super().__init__(operands=[source, target])
+
+    def verify_(self) -> None:
+        if self.source.type != self.target.type:
+            raise VerifyException(f"copy from {self.source.type} to {self.target.type}")
+
+
+class LaunchEffects(MemoryEffect):
+    """A launch reads and writes its fields."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {
+            EffectInstance(kind, value)
+            for value in cast(LaunchOp, op).arguments
+            if isinstance(value.type, FieldType)
+            for kind in (MemoryEffectKind.READ, MemoryEffectKind.WRITE)
+        }
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """
+    One launch of a kernel over the whole domain.
+
+    Example: `tile.launch @heat_d4(%A, %B) : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>`
+    """
+
+    name = "tile.launch"
+
+    arguments = var_operand_def()
+    kernel = prop_def(FlatSymbolRefAttrConstr)
+
+    assembly_format = "$kernel `(` $arguments `)` attr-dict `:` type($arguments)"
+    traits = traits_def(LaunchEffects())
+
+    def __init__(self, kernel: str, arguments: Sequence[SSAValue]):
+        super().__init__(operands=[list(arguments)], properties={"kernel": SymbolRefAttr(kernel)})
+
+
+Tile = Dialect(
+    "tile",
+    [KernelOp, LoadOp, ApplyOp, ExchangeOp, StoreOp, ScratchOp, CopyOp, LaunchOp],
+    [
+        QueueType,
+        LayoutAttr,
+        RegistersAttr,
+        SharedAttr,
+        MemoryAttr,
+        MailAttr,
+        RoleAttr,
+        VariantAttr,
+    ],
+)
+
+__all__ = [
+    "ApplyOp",
+    "CopyOp",
+    "ExchangeOp",
+    "HomeAttr",
+    "KernelOp",
+    "LaunchOp",
+    "LoadOp",
+    "ScratchOp",
+    "StageOp",
+    "StoreOp",
+    "Tile",
+    "int_array",
+    "queue_lag",
+    "queue_type",
+]

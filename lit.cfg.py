@@ -1,0 +1,29 @@
+"""How lit runs the FileCheck tests: `lit test/filecheck`, from the root."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from lit.formats import ShTest
+from lit.TestingConfig import TestingConfig
+
+# lit runs this file with the suite's configuration among its globals.
+config: TestingConfig = globals()["config"]
+
+config.name = "timetile"
+config.test_format = ShTest(execute_external=False)
+config.suffixes = {".mlir"}
+# Folders with IR that is not a test of its own.
+config.excludes = {"benchmarks", "build", "docs", "examples"}
+
+# What lit notes down, such as how long each test took, goes where git does not look.
+scratch = Path(__file__).parent / "build" / "lit"
+scratch.mkdir(parents=True, exist_ok=True)
+config.test_exec_root = str(scratch)
+
+# xdsl-opt, filecheck and python lie beside the interpreter that runs lit, so that its environment
+# need not be active. xdsl-opt finds the dialects, passes and targets as they were installed.
+tools = str(Path(sys.executable).parent)
+config.environment["PATH"] = os.pathsep.join([tools, os.environ["PATH"]])

@@ -1,0 +1,243 @@
+"""convert-gpu-to-nvvm: threads, shuffles, copies and pointers as the hardware has them.
+
+Before                                          After
+```
+gpu.func @k(%a: memref<4356xf64, 1>) kernel     llvm.func @k(%a: !llvm.ptr<1>) {nvvm.kernel, nvvm.maxntid}
+%t = gpu.thread_id x                            %t = nvvm.read.ptx.sreg.tid.x
+%v = simt.load %a[%i + 2] : f64                 %p = llvm.getelementptr %a[%i]   %v = simt.load %p[2]
+%s = simt.shuffle %v delta -1 : f64             two nvvm.shfl.sync, between simt.split and simt.join
+simt.copy_async %r[..], %a[..] bytes 16         nvvm.cp.async.shared.global
+gpu.barrier                                     nvvm.barrier
+```
+Arithmetic and control flow stay as they are; a mask stays an i1 that the PTX printer turns into a
+predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.context import Context
+from xdsl.dialects import arith, gpu, llvm
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntAttr,
+    IntegerAttr,
+    ModuleOp,
+    UnitAttr,
+    i32,
+)
+from xdsl.dialects.gpu import DimensionEnum
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from timetile.dialects import nvvm, simt
+from timetile.dialects.simt import CELL_BYTES, address_space, buffer_element
+from timetile.passes.diagnostics import refuse
+
+FULL_WARP = -1
+DYNAMIC_INDEX = -(1 << 31)
+"""LLVM's mark for an index that is an operand."""
+
+
+def pointer_type(pointer: SSAValue) -> llvm.LLVMPointerType:
+    """The type of a pointer value."""
+    assert isinstance(pointer.type, llvm.LLVMPointerType)
+    return pointer.type
+
+
+class FunctionConverter:
+    """Converts one gpu.func; pointers are computed once per block."""
+
+    def __init__(self, function: gpu.FuncOp):
+        self.function = function
+        self.entry = function.body.block
+        self.pointers: dict[tuple[Block, SSAValue, SSAValue], SSAValue] = {}
+        self.elements: dict[SSAValue, Attribute] = {}
+        self.integers: dict[int, SSAValue] = {}
+
+    def int(self, value: int) -> SSAValue:
+        """A 32-bit constant at the head of the function."""
+        if value not in self.integers:
+            constant = arith.ConstantOp(IntegerAttr(value, i32))
+            assert self.entry.first_op is not None
+            self.entry.insert_op_before(constant, self.entry.first_op)
+            self.integers[value] = constant.result
+        return self.integers[value]
+
+    def convert_buffers(self) -> None:
+        """Buffers become pointers; what their elements are is remembered."""
+        for block in self.function.body.blocks:
+            for argument in block.args:
+                self.convert_buffer(argument)
+        for op in self.function.walk():
+            if isinstance(op, simt.SharedOp):
+                self.convert_buffer(op.result)
+
+    def convert_buffer(self, value: SSAValue) -> None:
+        element = buffer_element(value)
+        if element is not None:
+            pointer = llvm.LLVMPointerType(IntAttr(address_space(value)))
+            self.elements[value] = element
+            new = Rewriter.replace_value_with_new_type(value, pointer)
+            self.elements[new] = element
+
+    def pointer(self, op: Operation, buffer: SSAValue, index: SSAValue | None) -> SSAValue:
+        """`buffer + index`, computed once in the block of `op`."""
+        if index is None:
+            return buffer
+        block = op.parent
+        assert block is not None
+        key = (block, buffer, index)
+        if key not in self.pointers:
+            kind = pointer_type(buffer)
+            gep = llvm.GEPOp(buffer, [DYNAMIC_INDEX], self.elements[buffer], [index], kind)
+            Rewriter.insert_op(gep, InsertPoint.before(op))
+            self.pointers[key] = gep.result
+        return self.pointers[key]
+
+    def constant_pointer(
+        self, op: Operation, base: SSAValue, offset: int, element: Attribute
+    ) -> SSAValue:
+        """`base + offset`, in elements."""
+        if offset == 0:
+            return base
+        gep = llvm.GEPOp(base, [offset], element, [], pointer_type(base))
+        Rewriter.insert_op(gep, InsertPoint.before(op))
+        return gep.result
+
+    # One method an operation.
+
+    def convert_load(self, op: simt.LoadOp) -> None:
+        if op.index is not None:
+            pointer = self.pointer(op, op.buffer, op.index)
+            new = simt.LoadOp(pointer, None, op.offset.value.data, list(op.cells.types), op.mask)
+            Rewriter.replace_op(op, new)
+
+    def convert_store(self, op: simt.StoreOp) -> None:
+        if op.index is not None:
+            pointer = self.pointer(op, op.buffer, op.index)
+            new = simt.StoreOp(list(op.cells), pointer, None, op.offset.value.data, op.mask)
+            Rewriter.replace_op(op, new)
+
+    def convert_override(self, op: simt.OverrideOp) -> None:
+        assert op.mask is not None
+        if op.index is not None:
+            pointer = self.pointer(op, op.buffer, op.index)
+            new = simt.OverrideOp(list(op.cells), pointer, None, op.offset.value.data, op.mask)
+            Rewriter.replace_op(op, new)
+
+    def convert_copy(self, op: simt.CopyAsyncOp) -> None:
+        element = self.elements[op.target]
+        target = self.pointer(op, op.target, op.target_index)
+        source = self.pointer(op, op.source, op.source_index)
+        target = self.constant_pointer(op, target, op.target_offset.value.data, element)
+        source = self.constant_pointer(op, source, op.source_offset.value.data, element)
+        size = op.bytes.value.data
+        taken: SSAValue | None = None
+        if op.mask is not None:
+            select = arith.SelectOp(op.mask, self.int(size), self.int(0))
+            Rewriter.insert_op(select, InsertPoint.before(op))
+            taken = select.result
+        Rewriter.replace_op(op, nvvm.CpAsyncOp(target, source, size, taken))
+
+    def convert_shuffle(self, op: simt.ShuffleOp) -> None:
+        delta = op.delta.value.data
+        kind, clamp = ("up", 0) if delta < 0 else ("down", 31)
+        mask, distance, bound = self.int(FULL_WARP), self.int(abs(delta)), self.int(clamp)
+
+        def shuffle(value: SSAValue) -> nvvm.ShflSyncOp:
+            return nvvm.ShflSyncOp(mask, value, distance, bound, kind)
+
+        if CELL_BYTES[op.value.type] == 4:
+            Rewriter.replace_op(op, shuffle(op.value))
+            return
+        split = simt.SplitOp(op.value)
+        low, high = shuffle(split.low), shuffle(split.high)
+        join = simt.JoinOp(low.res, high.res, op.value.type)
+        Rewriter.replace_op(op, [split, low, high, join], [join.result])
+
+    def convert_uniform(self, op: simt.UniformOp) -> None:
+        """The result of a reduction over the warp lies in a uniform register."""
+        Rewriter.replace_op(op, nvvm.ReduxSyncOp(op.value, self.int(FULL_WARP), "min"))
+
+    def convert_id(
+        self, op: gpu.ThreadIdOp | gpu.BlockIdOp, register: nvvm.SpecialRegisterOp
+    ) -> None:
+        if op.dimension.data != DimensionEnum.X:
+            refuse(op, "kernels are one-dimensional; use dimension x")
+        Rewriter.insert_op(register, InsertPoint.before(op))
+        for use in list(op.result.uses):
+            cast = use.operation
+            if not (isinstance(cast, arith.IndexCastOp) and cast.result.type == i32):
+                refuse(op, "thread and block numbers are used as i32; cast them")
+            cast.result.replace_all_uses_with(register.res)
+            Rewriter.erase_op(cast)
+        Rewriter.erase_op(op)
+
+    def convert_thread_id(self, op: gpu.ThreadIdOp) -> None:
+        self.convert_id(op, nvvm.ThreadIdXOp())
+
+    def convert_block_id(self, op: gpu.BlockIdOp) -> None:
+        self.convert_id(op, nvvm.BlockIdXOp())
+
+    def convert_barrier(self, op: gpu.BarrierOp) -> None:
+        Rewriter.replace_op(op, nvvm.BarrierOp())
+
+    def convert_return(self, op: gpu.ReturnOp) -> None:
+        Rewriter.replace_op(op, llvm.ReturnOp())
+
+    def convert(self) -> None:
+        """Convert the whole function in one sweep."""
+        self.convert_buffers()
+        table: dict[type[Operation], Callable[..., None]] = {
+            simt.LoadOp: self.convert_load,
+            simt.StoreOp: self.convert_store,
+            simt.OverrideOp: self.convert_override,
+            simt.CopyAsyncOp: self.convert_copy,
+            simt.ShuffleOp: self.convert_shuffle,
+            simt.UniformOp: self.convert_uniform,
+            simt.PhaseOp: Rewriter.erase_op,
+            gpu.ThreadIdOp: self.convert_thread_id,
+            gpu.BlockIdOp: self.convert_block_id,
+            gpu.BarrierOp: self.convert_barrier,
+            gpu.ReturnOp: self.convert_return,
+        }
+        for op in list(self.function.walk()):
+            if (converter := table.get(type(op))) is not None:
+                converter(op)
+
+
+def convert_function(function: gpu.FuncOp, occupancy: int) -> None:
+    """Replace a gpu.func by the llvm.func of a kernel."""
+    FunctionConverter(function).convert()
+    assert function.known_block_size is not None
+    block = tuple(function.known_block_size.get_values())
+    body = function.detach_region(function.body)
+    kernel = llvm.FuncOp(
+        function.sym_name,
+        llvm.LLVMFunctionType(list(body.block.arg_types)),
+        llvm.LinkageAttr("external"),
+        body=body,
+        extra_attrs={
+            "nvvm.kernel": UnitAttr(),
+            "nvvm.maxntid": DenseArrayBase.from_list(i32, list(block)),
+            "nvvm.minctasm": IntegerAttr(occupancy, i32),
+        },
+    )
+    Rewriter.replace_op(function, kernel)
+
+
+class ConvertGpuToNvvmPass(ModulePass):
+    """Convert every kernel; see the module's documentation."""
+
+    name = "convert-gpu-to-nvvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for module in [m for m in op.ops if isinstance(m, gpu.ModuleOp)]:
+            occupancy = module.attributes.get("timetile.occupancy")
+            count = occupancy.value.data if isinstance(occupancy, IntegerAttr) else 1
+            for function in [f for f in module.body.block.ops if isinstance(f, gpu.FuncOp)]:
+                if function.kernel is not None:
+                    convert_function(function, count)

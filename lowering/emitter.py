@@ -1,0 +1,119 @@
+"""A small builder of per-thread operations.
+
+Operations are made through `create`, which skips the conversions of the constructors: a kernel has
+thousands of them. Integer constants and masks are made once, in the kernel's prologue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from timetile.dialects.syntax import integer_type
+
+OpT = TypeVar("OpT", bound=Operation)
+
+PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7}
+
+
+class Emitter:
+    """Appends operations to a block; constants go to the block of the kernel's prologue."""
+
+    def __init__(self, prologue: Block, constants: dict[Attribute, SSAValue] | None = None):
+        self.prologue = prologue
+        self.block = prologue
+        self.constants: dict[Attribute, SSAValue] = {} if constants is None else constants
+
+    def into(self, block: Block) -> Emitter:
+        """An emitter that appends to another block and shares the constants."""
+        emitter = Emitter(self.prologue, self.constants)
+        emitter.block = block
+        return emitter
+
+    def add(self, op: OpT) -> OpT:
+        """Append an operation."""
+        self.block.add_op(op)
+        return op
+
+    def constant(self, value: Attribute, result_type: Attribute) -> SSAValue:
+        """A constant, made once for the whole kernel, ahead of everything."""
+        if value not in self.constants:
+            op = arith.ConstantOp.create(properties={"value": value}, result_types=[result_type])
+            first = self.prologue.first_op
+            if first is None:
+                self.prologue.add_op(op)
+            else:
+                self.prologue.insert_op_before(op, first)
+            self.constants[value] = op.result
+        return self.constants[value]
+
+    def int(self, value: int, width: IntegerType | IndexType = i32) -> SSAValue:
+        """An integer constant."""
+        return self.constant(IntegerAttr(value, width), width)
+
+    def binary(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
+        """An operation of two operands of one type."""
+        op = kind.create(operands=[a, b], result_types=[a.type])
+        self.block.add_op(op)
+        return op.results[0]
+
+    def add_int(self, a: SSAValue, b: int | SSAValue) -> SSAValue:
+        """a + b, nothing for a constant 0."""
+        if isinstance(b, int):
+            if b == 0:
+                return a
+            b = self.int(b, integer_type(a))
+        return self.arithmetic(arith.AddiOp, a, b)
+
+    def mul_int(self, a: SSAValue, b: int) -> SSAValue:
+        """a * b, nothing for a constant 1."""
+        return a if b == 1 else self.arithmetic(arith.MuliOp, a, self.int(b, integer_type(a)))
+
+    def sub_int(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a - b."""
+        return self.arithmetic(arith.SubiOp, a, b)
+
+    def arithmetic(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
+        """An integer operation that carries overflow flags."""
+        none = arith.IntegerOverflowAttr("none")
+        op = kind.create(operands=[a, b], result_types=[a.type], properties={"overflowFlags": none})
+        self.block.add_op(op)
+        return op.results[0]
+
+    def compare(self, predicate: str, a: SSAValue, b: int | SSAValue) -> SSAValue:
+        """A comparison of integers."""
+        if isinstance(b, int):
+            b = self.int(b, integer_type(a))
+        value = IntegerAttr(PREDICATES[predicate], i64)
+        op = arith.CmpiOp.create(
+            operands=[a, b], result_types=[i1], properties={"predicate": value}
+        )
+        self.block.add_op(op)
+        return op.result
+
+    def all_of(self, masks: Sequence[SSAValue | None]) -> SSAValue | None:
+        """The conjunction of masks; None stands for true."""
+        result: SSAValue | None = None
+        for mask in masks:
+            if mask is not None:
+                result = mask if result is None else self.binary(arith.AndIOp, result, mask)
+        return result
+
+    def any_of(self, masks: Sequence[SSAValue]) -> SSAValue:
+        """The disjunction of one or more masks."""
+        result = masks[0]
+        for mask in masks[1:]:
+            result = self.binary(arith.OrIOp, result, mask)
+        return result
+
+    def extend(self, value: SSAValue, width: IntegerType | IndexType) -> SSAValue:
+        """A 32-bit integer, sign-extended where the width asks for more."""
+        if value.type == width:
+            return value
+        if isinstance(width, IndexType):
+            return self.add(arith.IndexCastOp(value, width)).result
+        return self.add(arith.ExtSIOp(value, width)).result

@@ -1,0 +1,177 @@
+"""lower-tile-to-gpu: from placed kernels to the code of one thread.
+
+Before: `tile.kernel @heat_d2(...) ... { tile.load, tile.apply, tile.store }`
+After:
+```
+gpu.module @heat_d2 {
+  gpu.func @heat_d2(%src: memref<4356xf64, 1 : i64>, ...) kernel attributes {gpu.known_block_size, ...} {
+    thread and block numbers -> tile, chunk of planes, own cells, masks
+    scf.if %interior {
+      scf.for %i = ... step 2 iter_args(two planes of every queue) { shuffles, fused multiply-adds }
+    } else { the same, guarded }
+    gpu.return
+  }
+}
+```
+1. Every thread finds its tile, its chunk of planes and its own cells.
+2. For each variant the stages are expanded into scalars: a queue in registers is a list of planes that
+   age by renaming, its neighbours are shuffled once, halos are predicated loads at the reader.
+3. Barriers are derived from what shared planes are read and when (`tile_to_gpu/barriers.py`).
+
+The module's attributes state how to launch it: `timetile.grid`, `timetile.block`,
+`timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the kernel's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.context import Context
+from xdsl.dialects import gpu, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, buffer_type
+from timetile.dialects.syntax import element_type
+from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.cells import CellFunction
+from timetile.lowering.tile_to_gpu.placement import place
+from timetile.lowering.tile_to_gpu.stages import VariantEmitter
+from timetile.lowering.tile_to_gpu.thread import is_interior, place_thread
+from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
+from timetile.passes.diagnostics import refuse
+
+
+def argument_types(kernel: KernelOp) -> list[Attribute]:
+    """Fields become flat buffers in global memory, scalars stay."""
+    types: list[Attribute] = []
+    for argument, role in zip(kernel.body.block.args, kernel.roles):
+        if role.role[0] == "scalar":
+            types.append(argument.type)
+        else:
+            cells = FieldShape.of(argument).cells
+            types.append(buffer_type(element_type(argument), cells, GLOBAL_SPACE))
+    return types
+
+
+def check(kernel: KernelOp) -> None:
+    """Refuse what the lowering cannot do, with a sentence."""
+    if kernel.layout is None or kernel.variants is None or not kernel.is_placed:
+        refuse(
+            kernel,
+            "it has no layout, homes or variants; run device-tiling, multi-queue-buffering and "
+            "peel-boundaries first",
+        )
+    if kernel.layout.level.data not in ("warp", "block"):
+        refuse(
+            kernel,
+            f"tiles held by a {kernel.layout.level.data} are not lowered yet; use warp or block",
+        )
+    axes = kernel.layout.axis_layouts
+    if not 1 <= len(axes) <= 2:
+        refuse(kernel, f"planes of {len(axes)} axes are not lowered yet; stream along one axis")
+    if any(axis.lanes > 1 for axis in axes[:-1]):
+        refuse(kernel, "lanes are spread along the last axis only; give the others warps or cells")
+    for argument, role in zip(kernel.body.block.args, kernel.roles):
+        if role.role[0] != "scalar" and element_type(argument) not in CELL_BYTES:
+            refuse(kernel, f"fields of {element_type(argument)} are not supported; use f32 or f64")
+
+
+def functions_of(kernel: KernelOp, module: ModuleOp) -> dict[str, CellFunction]:
+    """The cell functions that a kernel's stages apply."""
+    functions: dict[str, CellFunction] = {}
+    for stage in kernel.stages:
+        if isinstance(stage, ApplyOp):
+            function = SymbolTable.lookup_symbol(module, stage.cell)
+            if not isinstance(function, FuncOp):
+                refuse(stage, f"its cell function {stage.cell} is not in the module")
+            functions[stage.cell.string_value()] = CellFunction(function)
+    return functions
+
+
+def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
+    """The gpu.module of one kernel."""
+    check(kernel)
+    assert kernel.layout is not None
+    assert kernel.variants is not None
+    name = kernel.sym_name.data
+    types = argument_types(kernel)
+    entry = Block(arg_types=types)
+    arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
+    for old, new in arguments.items():
+        new.name_hint = old.name_hint
+    geometry = Geometry(kernel)
+    heights = {v.is_interior: v.planes.data for v in kernel.variants}
+    edge, interior = heights[False], heights.get(True, heights[False])
+    emit = Emitter(entry)
+    thread = place_thread(emit, geometry, edge, interior)
+    placement = place(emit, geometry, thread, arguments)
+    functions = functions_of(kernel, module)
+
+    def variant(*, guarded: bool) -> Block:
+        block = Block()
+        VariantEmitter(
+            block, emit, geometry, thread, arguments, functions, placement, guarded=guarded
+        ).emit()
+        block.add_op(scf.YieldOp())
+        return block
+
+    body = Block() if thread.valid is not None else entry
+    inside = emit.into(body)
+    unguarded = is_interior(inside, geometry, thread) if True in heights else None
+    if unguarded is None:
+        for op in [*(guarded := variant(guarded=True)).ops][:-1]:
+            op.detach()
+            body.add_op(op)
+        assert guarded.last_op is not None
+        guarded.last_op.detach()
+    else:
+        inside.add(scf.IfOp(unguarded, [], [variant(guarded=False)], [variant(guarded=True)]))
+    if thread.valid is not None:
+        body.add_op(scf.YieldOp())
+        emit.add(scf.IfOp(thread.valid, [], [body]))
+    entry.add_op(gpu.ReturnOp([]))
+    function = gpu.FuncOp(
+        name,
+        (types, []),
+        Region(entry),
+        kernel=True,
+        known_block_size=[kernel.layout.threads, 1, 1],
+    )
+    lowered = gpu.ModuleOp.create(
+        properties={"sym_name": StringAttr(name)}, regions=[Region(Block([function]))]
+    )
+    tiles = geometry.tiles(edge, interior)
+    launch = {
+        "grid": ceil_div(tiles, kernel.layout.pack.data),
+        "block": kernel.layout.threads,
+        "shared_bytes": placement.shared_bytes,
+        "occupancy": 1 if kernel.occupancy is None else kernel.occupancy.data,
+    }
+    for key, value in launch.items():
+        lowered.attributes[f"timetile.{key}"] = IntegerAttr(value, i64)
+    lowered.attributes["timetile.roles"] = kernel.roles
+    lowered.attributes["timetile.steps"] = IntegerAttr(kernel.steps.data, i64)
+    return lowered
+
+
+def lower_module(module: ModuleOp, kernels: Sequence[KernelOp]) -> None:
+    """Replace kernels by their gpu modules."""
+    for kernel in kernels:
+        lowered = lower_kernel(kernel, module)
+        module.body.block.insert_op_before(lowered, kernel)
+        kernel.detach()
+        kernel.erase()
+
+
+class LowerTileToGpuPass(ModulePass):
+    """Lower every placed kernel; see the module's documentation."""
+
+    name = "lower-tile-to-gpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lower_module(op, [kernel for kernel in op.ops if isinstance(kernel, KernelOp)])

@@ -1,0 +1,87 @@
+"""The pipelines, as plain tuples of passes: one readable list, with the reason for the order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+
+from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
+from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
+from timetile.lowering.order_threads import OrderThreadsPass
+from timetile.passes.choose_schedule import ChooseSchedulePass
+from timetile.passes.contract_cells import ContractCellsPass
+from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.expand_powers import ExpandPowersPass
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.peel_boundaries import PeelBoundariesPass
+from timetile.passes.raise_time_loop import RaiseTimeLoopPass
+from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.split_sums import SplitSumsPass
+from timetile.passes.temporal_fusion import TemporalFusionPass
+
+FpContract = Literal["fast", "on", "off"]
+
+
+def temporal_passes(fp_contract: FpContract = "fast") -> tuple[ModulePass, ...]:
+    """From the stencil dialect to time loops with contracted cells: what every executor starts from."""
+    return (
+        RaiseTimeLoopPass(),
+        # Powers become products, which contraction may then fuse.
+        ExpandPowersPass(),
+        # Contraction first: every schedule then computes the same bits.
+        ContractCellsPass(fp_contract),
+    )
+
+
+def tile_passes(depth: int | None = None, arch: str = "sm_90") -> tuple[ModulePass, ...]:
+    """From time loops to placed kernels."""
+    return (
+        TemporalFusionPass(None if depth is None else (depth,)),
+        # The schedule is chosen on the loop: it decides what the passes below make of it.
+        ChooseSchedulePass(arch),
+        DeviceTilingPass(),
+        # Before any placement, since it changes what is kept.
+        SplitSumsPass(),
+        MultiQueueBufferingPass(),
+        RegisterStreamingPass(),
+        # Last: the chunks' heights depend on lags and unrolling.
+        PeelBoundariesPass(arch),
+    )
+
+
+def thread_passes() -> tuple[ModulePass, ...]:
+    """From placed kernels to the code of one thread, in the order in which it runs."""
+    return (LowerTileToGpuPass(), OrderThreadsPass())
+
+
+def pipeline(
+    depth: int | None = None, arch: str = "sm_90", fp_contract: FpContract = "fast"
+) -> tuple[ModulePass, ...]:
+    """
+    All passes from the stencil dialect to kernels that `-t ptx` prints. None needs a GPU or the
+    command line; each is a plain ModulePass.
+    """
+    return (
+        *temporal_passes(fp_contract),
+        *tile_passes(depth, arch),
+        *thread_passes(),
+        ConvertGpuToNvvmPass(),
+    )
+
+
+@dataclass(frozen=True)
+class TimetilePass(ModulePass):
+    """The whole pipeline under one name: `-p 'timetile{depth=12 arch=sm_90}' -t ptx`."""
+
+    name = "timetile"
+
+    depth: int | None = None
+    arch: str = "sm_90"
+    fp_contract: FpContract = "fast"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        PassPipeline(pipeline(self.depth, self.arch, self.fp_contract)).apply(ctx, op)

@@ -1,0 +1,169 @@
+"""plan-launches: the time loop becomes launches of its kernels.
+
+Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@heat_d12, ..., @heat_step] {...}`
+After, with `steps=1000`:
+```
+tile.launch @heat_d12(%A, %B, %A, %B)
+scf.for %e = %c0 to %c40 step %c1 {
+  tile.launch @heat_d12(%B, %A, %A, %B)
+  tile.launch @heat_d12(%A, %B, %A, %B)
+}
+...
+tile.launch @heat_step(%B, %A, %B, %A)
+```
+The plan itself is `passes/analysis/launch_planning.py`. The number of steps is the option's, or the
+constant that the loop states; a loop whose number is known only at run time stays as it is, and the
+runtime plans it per call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
+from timetile.dialects.tile_attributes import RoleAttr
+from timetile.passes.analysis.launch_planning import Launch, Plan, Rotation, plan
+from timetile.passes.analysis.liveness import live_arguments, written_arguments
+from timetile.passes.diagnostics import refuse, remark
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """What a plan needs to know of a kernel."""
+
+    name: str
+    steps: int
+    roles: tuple[RoleAttr, ...]
+
+
+def kernel_facts(module: ModuleOp) -> dict[str, KernelFacts]:
+    """The kernels of a module, lowered or not, by name."""
+    facts: dict[str, KernelFacts] = {}
+    for op in module.ops:
+        match op:
+            case KernelOp():
+                name = op.sym_name.data
+                facts[name] = KernelFacts(name, op.steps.data, tuple(op.roles))
+            case gpu.ModuleOp():
+                roles, steps = (
+                    op.attributes.get("timetile.roles"),
+                    op.attributes.get("timetile.steps"),
+                )
+                if isinstance(roles, ArrayAttr) and isinstance(steps, IntegerAttr):
+                    name = op.sym_name.data
+                    known = tuple(
+                        r for r in cast(ArrayAttr[Attribute], roles) if isinstance(r, RoleAttr)
+                    )
+                    facts[name] = KernelFacts(name, steps.value.data, known)
+            case _:
+                pass
+    return facts
+
+
+def rotation_of(loop: LoopOp) -> Rotation:
+    """The loop's rotation, as the planner takes it."""
+    return Rotation(loop.rotation, live_arguments(loop), written_arguments(loop))
+
+
+class LoopPlanner:
+    """Replaces one time loop by launches of its kernels, the final one last."""
+
+    def __init__(self, loop: LoopOp, kernels: Sequence[KernelFacts]):
+        self.loop = loop
+        self.rotation = rotation_of(loop)
+        self.final = kernels[-1]
+        self.fused = {kernel.steps: kernel for kernel in kernels[:-1]}
+
+    def replace(self, steps: int) -> None:
+        """Put the launches of `steps` steps in the loop's place."""
+        found = plan(self.rotation, tuple(self.fused), steps)
+        buffers = list(self.loop.buffers)
+        ops: list[Operation] = []
+        for like in found.scratch_like:
+            scratch = ScratchOp(buffers[like])
+            ops.append(scratch)
+            buffers.append(scratch.result)
+        ops += [CopyOp(buffers[a], buffers[b]) for a, b in found.copies]
+        ops += self.launches(found, buffers)
+        Rewriter.insert_op(ops, InsertPoint.before(self.loop))
+        for role, result in enumerate(self.loop.res):
+            result.replace_all_uses_with(buffers[self.rotation.own(role, steps)])
+        Rewriter.erase_op(self.loop)
+
+    def launches(self, found: Plan, buffers: list[SSAValue]) -> list[Operation]:
+        """The launches, the repeated ones as a loop."""
+        end = found.first + found.length
+        before = [self.launch(launch, buffers) for launch in found.launches[: found.first]]
+        after = [self.launch(launch, buffers) for launch in found.launches[end:]]
+        if not found.length:
+            return [*before, *after]
+        body = Block(arg_types=[IndexType()])
+        body.add_ops(self.launch(launch, buffers) for launch in found.launches[found.first : end])
+        body.add_op(scf.YieldOp())
+        low, high, step = (
+            arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, found.repeats, 1)
+        )
+        return [*before, low, high, step, scf.ForOp(low, high, step, [], body), *after]
+
+    def launch(self, launch: Launch, buffers: list[SSAValue]) -> LaunchOp:
+        """One launch with its operands by role."""
+        kernel = self.final if launch.final else self.fused[launch.steps]
+        operands: list[SSAValue] = []
+        for role in kernel.roles:
+            kind, index = role.role
+            match kind:
+                case "source":
+                    operands.append(buffers[launch.sources[index]])
+                case "target":
+                    operands.append(buffers[launch.targets[index]])
+                case "halo":
+                    operands.append(buffers[self.rotation.own(index, launch.time)])
+                case "capture":
+                    operands.append(self.loop.captures[index])
+                case "scalar":
+                    operands.append(self.loop.scalars[index])
+        return LaunchOp(kernel.name, operands)
+
+
+def constant_steps(loop: LoopOp) -> int | None:
+    """The number of steps where the program states it."""
+    owner = loop.steps.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+@dataclass(frozen=True)
+class PlanLaunchesPass(ModulePass):
+    """Plan every time loop that has kernels; see the module's documentation."""
+
+    name = "plan-launches"
+
+    steps: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        facts = kernel_facts(op)
+        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+            if not loop.kernel_names:
+                refuse(loop, "it has no kernels; run device-tiling first")
+            steps = self.steps if self.steps is not None else constant_steps(loop)
+            if steps is None:
+                remark(loop, "its number of steps is known only at run time; the runtime plans it")
+                continue
+            missing = [name for name in loop.kernel_names if name not in facts]
+            if missing:
+                refuse(
+                    loop, f"its kernel @{missing[0]} is not in the module; run device-tiling again"
+                )
+            kernels = [facts[name] for name in loop.kernel_names]
+            LoopPlanner(loop, kernels).replace(max(steps, 0))

@@ -1,0 +1,550 @@
+"""PTX text from nvvm-level IR: one table an operation, and named functions for the few that need one.
+
+Rounding is always explicit (`.rn`): ptxas fuses plain products and sums by itself, and leaves these
+alone, so that a kernel computes what its IR says.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, cast
+
+from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from timetile.dialects import nvvm, simt
+from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, address_space, shared_pointer
+from timetile.passes.diagnostics import refuse
+
+SHARED_SYMBOL = "dynamic_shared"
+SHARED_POINTER = shared_pointer()
+
+# (register prefix, PTX type) of each type.
+REGISTERS: dict[Attribute, tuple[str, str]] = {
+    f64: ("%fd", "f64"),
+    f32: ("%f", "f32"),
+    i32: ("%r", "s32"),
+    i64: ("%rd", "s64"),
+    IndexType(): ("%rd", "s64"),
+    i1: ("%p", "pred"),
+}
+DECLARED = {"%fd": "f64", "%f": "f32", "%r": "b32", "%rd": "b64", "%p": "pred"}
+
+# Operation -> mnemonic, followed by the type of the result.
+SAME_TYPE: dict[type[Operation], str] = {
+    arith.AddfOp: "add.rn",
+    arith.SubfOp: "sub.rn",
+    arith.MulfOp: "mul.rn",
+    arith.DivfOp: "div.rn",
+    arith.NegfOp: "neg",
+    arith.MaxnumfOp: "max",
+    arith.MinnumfOp: "min",
+    xmath.FmaOp: "fma.rn",
+    xmath.AbsFOp: "abs",
+    xmath.SqrtOp: "sqrt.rn",
+    arith.AddiOp: "add",
+    arith.SubiOp: "sub",
+    arith.MuliOp: "mul.lo",
+    arith.DivSIOp: "div",
+    arith.RemSIOp: "rem",
+    arith.MaxSIOp: "max",
+    arith.MinSIOp: "min",
+}
+
+# Operation -> mnemonic, followed by u32 or u64.
+UNSIGNED: dict[type[Operation], str] = {
+    arith.DivUIOp: "div",
+    arith.RemUIOp: "rem",
+    arith.ShRUIOp: "shr",
+    arith.MaxUIOp: "max",
+    arith.MinUIOp: "min",
+}
+
+# Operation -> mnemonic, followed by b32, b64 or pred.
+BITWISE: dict[type[Operation], str] = {
+    arith.AndIOp: "and",
+    arith.OrIOp: "or",
+    arith.XOrIOp: "xor",
+    arith.ShLIOp: "shl",
+}
+
+# Conversions: rounding, then result type and operand type.
+CONVERSIONS: dict[type[Operation], str] = {
+    arith.IndexCastOp: "",
+    arith.ExtSIOp: "",
+    arith.TruncIOp: "",
+    arith.SIToFPOp: ".rn",
+    arith.FPToSIOp: ".rzi",
+    arith.ExtFOp: "",
+    arith.TruncFOp: ".rn",
+}
+
+INTEGER_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
+FIRST_UNSIGNED = 6
+
+# arith.cmpf's predicates in order; the first and the last are constant.
+FLOAT_COMPARISONS = (
+    None, "eq", "gt", "ge", "lt", "le", "ne", "num",
+    "equ", "gtu", "geu", "ltu", "leu", "neu", "nan", None,
+)  # fmt: skip
+
+SPECIAL_REGISTERS: dict[type[Operation], str] = {
+    nvvm.ThreadIdXOp: "%tid.x",
+    nvvm.BlockIdXOp: "%ctaid.x",
+    nvvm.LaneIdOp: "%laneid",
+}
+
+
+def float_literal(value: float, kind: Attribute) -> str:
+    """`0d` and 16 hexadecimal digits, or `0f` and 8."""
+    if kind == f64:
+        return "0d" + struct.pack(">d", value).hex().upper()
+    return "0f" + struct.pack(">f", value).hex().upper()
+
+
+class KernelPrinter:
+    """Prints one kernel."""
+
+    def __init__(self, function: llvm.FuncOp):
+        self.function = function
+        self.lines: list[str] = []
+        self.names: dict[SSAValue, str] = {}
+        self.offsets: dict[SSAValue, tuple[str, int]] = {}
+        self.counts = dict.fromkeys(DECLARED, 0)
+        self.labels = 0
+
+    # Names.
+
+    def register(self, kind: Attribute) -> str:
+        """A new register for a type."""
+        if isinstance(kind, llvm.LLVMPointerType):
+            prefix = "%r" if kind == SHARED_POINTER else "%rd"
+        else:
+            prefix = REGISTERS[kind][0]
+        self.counts[prefix] += 1
+        return f"{prefix}{self.counts[prefix]}"
+
+    def define(self, value: SSAValue) -> str:
+        """The register of a new value."""
+        name = self.names[value] = self.register(value.type)
+        return name
+
+    def use(self, value: SSAValue) -> str:
+        """The register or the literal of a value."""
+        return self.names[value]
+
+    def label(self, word: str) -> str:
+        self.labels += 1
+        return f"${word}_{self.labels}"
+
+    def line(self, text: str) -> None:
+        self.lines.append(f"\t{text};")
+
+    # The kernel.
+
+    def print(self) -> str:
+        """The whole kernel as PTX."""
+        name = self.function.sym_name.data
+        block = self.function.body.block
+        parameters: list[str] = []
+        for k, argument in enumerate(block.args):
+            parameter = f"{name}_param_{k}"
+            pointer = isinstance(argument.type, llvm.LLVMPointerType)
+            kind = "u64" if pointer else REGISTERS[argument.type][1].replace("s", "u")
+            parameters.append(f"\t.param .{kind} {parameter}")
+            register = self.define(argument)
+            self.line(f"ld.param.{kind} {register}, [{parameter}]")
+            if pointer:
+                self.line(f"cvta.to.global.u64 {register}, {register}")
+        self.print_block(block)
+        threads = self.function.attributes["nvvm.maxntid"]
+        assert isinstance(threads, DenseArrayBase)
+        shape = ", ".join(str(x) for x in threads.get_values())
+        occupancy = self.function.attributes["nvvm.minctasm"]
+        assert isinstance(occupancy, IntegerAttr)
+        registers = "\n".join(
+            f"\t.reg .{kind} {prefix}<{self.counts[prefix] + 1}>;"
+            for prefix, kind in DECLARED.items()
+        )
+        return (
+            f".visible .entry {name}(\n" + ",\n".join(parameters) + "\n)\n"
+            f".maxntid {shape}\n.minnctapersm {occupancy.value.data}\n{{\n{registers}\n"
+            + "\n".join(self.lines)
+            + "\n}\n"
+        )
+
+    def print_block(self, block: Block) -> None:
+        """The operations of a block; its terminator is its parent's affair."""
+        for op in block.ops:
+            if not isinstance(op, scf.YieldOp):
+                self.print_op(op)
+
+    def print_op(self, op: Operation) -> None:
+        kind = type(op)
+        if kind in SAME_TYPE:
+            result = op.results[0]
+            self.emit(f"{SAME_TYPE[kind]}.{REGISTERS[result.type][1]}", result, op.operands)
+        elif kind in UNSIGNED:
+            result = op.results[0]
+            self.emit(f"{UNSIGNED[kind]}.{bits('u', result.type)}", result, op.operands)
+        elif kind in BITWISE:
+            result = op.results[0]
+            self.emit(f"{BITWISE[kind]}.{bits('b', result.type)}", result, op.operands)
+        elif kind in CONVERSIONS:
+            self.print_conversion(op, CONVERSIONS[kind])
+        elif kind in SPECIAL_REGISTERS:
+            self.line(f"mov.u32 {self.define(op.results[0])}, {SPECIAL_REGISTERS[kind]}")
+        elif (method := self.TABLE.get(kind)) is not None:
+            method(self, op)
+        else:
+            refuse(op, "it has no PTX form; use operations of arith, math, scf, nvvm and simt")
+
+    def emit(self, mnemonic: str, result: SSAValue, operands: Iterable[SSAValue]) -> None:
+        """`mnemonic result, operands`."""
+        texts = ", ".join(self.use(operand) for operand in operands)
+        self.line(f"{mnemonic} {self.define(result)}, {texts}")
+
+    # Values.
+
+    def print_constant(self, op: arith.ConstantOp) -> None:
+        match op.value:
+            case FloatAttr():
+                self.names[op.result] = float_literal(op.value.value.data, op.result.type)
+            case IntegerAttr() if op.result.type == i1:
+                register = self.define(op.result)
+                self.line(f"setp.ne.u32 {register}, {abs(op.value.value.data)}, 0")
+            case IntegerAttr():
+                self.names[op.result] = str(op.value.value.data)
+            case _:
+                refuse(op, "constants are integers and floats")
+
+    def print_conversion(self, op: Operation, rounding: str) -> None:
+        source, target = op.operands[0], op.results[0]
+        to, of = REGISTERS[target.type][1], REGISTERS[source.type][1]
+        if to == of:
+            self.names[target] = self.use(source)
+            return
+        self.line(f"cvt{rounding}.{to}.{of} {self.define(target)}, {self.use(source)}")
+
+    def print_extui(self, op: arith.ExtUIOp) -> None:
+        if op.input.type == i1:
+            self.line(
+                f"selp.{bits('b', op.result.type)} {self.define(op.result)}, 1, 0, {self.use(op.input)}"
+            )
+        else:
+            self.line(f"cvt.u64.u32 {self.define(op.result)}, {self.use(op.input)}")
+
+    def print_unsigned_to_float(self, op: arith.UIToFPOp) -> None:
+        kind = REGISTERS[op.result.type][1]
+        if op.input.type == i1:
+            one, zero = (float_literal(x, op.result.type) for x in (1.0, 0.0))
+            self.line(f"selp.{kind} {self.define(op.result)}, {one}, {zero}, {self.use(op.input)}")
+        else:
+            source = bits("u", op.input.type)
+            self.line(f"cvt.rn.{kind}.{source} {self.define(op.result)}, {self.use(op.input)}")
+
+    def print_compare_integers(self, op: arith.CmpiOp) -> None:
+        number = op.predicate.value.data
+        kind = bits("u" if number >= FIRST_UNSIGNED else "s", op.lhs.type)
+        if number < 2:
+            kind = bits("b", op.lhs.type)
+        self.emit(f"setp.{INTEGER_COMPARISONS[number]}.{kind}", op.result, op.operands)
+
+    def print_compare_floats(self, op: arith.CmpfOp) -> None:
+        number = op.predicate.value.data
+        word = FLOAT_COMPARISONS[number]
+        if word is None:
+            truth = int(number != 0)
+            self.line(f"setp.ne.u32 {self.define(op.result)}, {truth}, 0")
+            return
+        self.emit(f"setp.{word}.{REGISTERS[op.lhs.type][1]}", op.result, op.operands)
+
+    def print_select(self, op: arith.SelectOp) -> None:
+        mask, a, b = (self.use(operand) for operand in op.operands)
+        if op.result.type == i1:
+            kept, other = self.register(i1), self.register(i1)
+            self.line(f"and.pred {kept}, {a}, {mask}")
+            self.line(f"not.pred {other}, {mask}")
+            self.line(f"and.pred {other}, {b}, {other}")
+            self.line(f"or.pred {self.define(op.result)}, {kept}, {other}")
+            return
+        kind = REGISTERS[op.result.type][1]
+        self.line(f"selp.{kind} {self.define(op.result)}, {a}, {b}, {mask}")
+
+    def print_propagating(self, op: arith.MaximumfOp | arith.MinimumfOp) -> None:
+        """A maximum or minimum that is NaN where an operand is: PTX has it for f32 only."""
+        word = "max" if isinstance(op, arith.MaximumfOp) else "min"
+        kind = op.result.type
+        if kind == f32:
+            self.emit(f"{word}.NaN.f32", op.result, op.operands)
+            return
+        a, b = self.use(op.lhs), self.use(op.rhs)
+        unordered, larger, nan = self.register(i1), self.register(kind), self.register(kind)
+        self.line(f"setp.nan.f64 {unordered}, {a}, {b}")
+        self.line(f"{word}.f64 {larger}, {a}, {b}")
+        self.line(f"add.rn.f64 {nan}, {a}, {b}")
+        self.line(f"selp.f64 {self.define(op.result)}, {nan}, {larger}, {unordered}")
+
+    def print_rsqrt(self, op: xmath.RsqrtOp) -> None:
+        """The reciprocal of the square root, both rounded: PTX's own is approximate."""
+        kind = REGISTERS[op.result.type][1]
+        root = self.register(op.result.type)
+        self.line(f"sqrt.rn.{kind} {root}, {self.use(op.operand)}")
+        self.line(f"rcp.rn.{kind} {self.define(op.result)}, {root}")
+
+    def print_copysign(self, op: xmath.CopySignOp) -> None:
+        """PTX names the operand that gives the sign first."""
+        kind = REGISTERS[op.result.type][1]
+        magnitude, sign = self.use(op.lhs), self.use(op.rhs)
+        self.line(f"copysign.{kind} {self.define(op.result)}, {sign}, {magnitude}")
+
+    # Control flow.
+
+    def print_for(self, op: scf.ForOp) -> None:
+        """A counted loop, tested before the first turn and at the end of each."""
+        start, end = self.label("loop"), self.label("end")
+        index, *carried = op.body.block.args
+        counter = self.define(index)
+        kind = REGISTERS[index.type][1]
+        bound = self.use(op.ub)
+        test = self.register(i1)
+        self.line(f"mov.{bits('b', index.type)} {counter}, {self.use(op.lb)}")
+        for argument, initial in zip(carried, op.iter_args):
+            register = self.define(argument)
+            self.line(f"mov.{move_kind(argument.type)} {register}, {self.use(initial)}")
+        self.line(f"setp.ge.{kind} {test}, {counter}, {bound}")
+        self.line(f"@{test} bra {end}")
+        self.lines.append(f"{start}:")
+        self.print_block(op.body.block)
+        terminator = op.body.block.last_op
+        assert isinstance(terminator, scf.YieldOp)
+        self.assign([self.use(a) for a in carried], terminator.arguments)
+        self.line(f"add.{kind} {counter}, {counter}, {self.use(op.step)}")
+        self.line(f"setp.lt.{kind} {test}, {counter}, {bound}")
+        self.line(f"@{test} bra {start}")
+        self.lines.append(f"{end}:")
+        for result, argument in zip(op.results, carried):
+            self.names[result] = self.use(argument)
+
+    def assign(self, targets: Sequence[str], values: Sequence[SSAValue]) -> None:
+        """Assign all at once: what is both read and written goes through a new register."""
+        pairs = [(t, self.use(v), v.type) for t, v in zip(targets, values) if t != self.use(v)]
+        written = {target for target, _, _ in pairs}
+        saved: dict[str, str] = {}
+        for _, value, kind in pairs:
+            if value in written and value not in saved:
+                saved[value] = self.register(kind)
+                self.line(f"mov.{move_kind(kind)} {saved[value]}, {value}")
+        for target, value, kind in pairs:
+            self.line(f"mov.{move_kind(kind)} {target}, {saved.get(value, value)}")
+
+    def print_if(self, op: scf.IfOp) -> None:
+        """A branch; values come back through registers that both sides assign."""
+        otherwise, end = self.label("else"), self.label("fi")
+        results = [self.define(result) for result in op.results]
+        self.line(f"@!{self.use(op.cond)} bra {otherwise}")
+        self.print_branch(op.true_region.block, results)
+        if op.false_region.blocks:
+            self.line(f"bra {end}")
+        self.lines.append(f"{otherwise}:")
+        if op.false_region.blocks:
+            self.print_branch(op.false_region.block, results)
+            self.lines.append(f"{end}:")
+
+    def print_branch(self, block: Block, results: Sequence[str]) -> None:
+        self.print_block(block)
+        if isinstance(terminator := block.last_op, scf.YieldOp):
+            self.assign(results, terminator.arguments)
+
+    # Memory.
+
+    def address(self, pointer: SSAValue, offset: int = 0) -> str:
+        """`[register+bytes]`."""
+        base, constant = self.offsets.get(pointer, ("", 0))
+        total = constant + offset
+        register = base or self.use(pointer)
+        return f"[{register}+{total}]" if total else f"[{register}]"
+
+    def print_gep(self, op: llvm.GEPOp) -> None:
+        """A pointer plus an index; constants are folded into the addresses."""
+        size = CELL_BYTES[op.elem_type]
+        (constant,) = op.rawConstantIndices.get_values()
+        if not op.ssa_indices:
+            base, known = self.offsets.get(op.ptr, ("", 0))
+            self.offsets[op.result] = (base or self.use(op.ptr), known + int(constant) * size)
+            return
+        index = op.ssa_indices[0]
+        base, name = self.use(op.ptr), self.use(index)
+        if address_space(op.ptr) == SHARED_SPACE:
+            self.line(f"mad.lo.s32 {self.define(op.result)}, {name}, {size}, {base}")
+        elif index.type == i32:
+            self.line(f"mad.wide.s32 {self.define(op.result)}, {name}, {size}, {base}")
+        else:
+            self.line(f"mad.lo.s64 {self.define(op.result)}, {name}, {size}, {base}")
+
+    def access(
+        self, word: str, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp, registers: list[str]
+    ) -> None:
+        """A load or a store of one or several cells, under its mask."""
+        kind = op.cell_types[0]
+        space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
+        vector = f".v{len(registers)}" if len(registers) > 1 else ""
+        data = "{" + ", ".join(registers) + "}" if len(registers) > 1 else registers[0]
+        where = self.address(op.buffer, op.offset.value.data * CELL_BYTES[kind])
+        guard = "" if op.mask is None else f"@{self.use(op.mask)} "
+        operands = f"{data}, {where}" if word == "ld" else f"{where}, {data}"
+        self.line(f"{guard}{word}.{space}{vector}.{move_kind(kind)} {operands}")
+
+    def print_load(self, op: simt.LoadOp) -> None:
+        self.access("ld", op, [self.define(cell) for cell in op.cells])
+
+    def print_store(self, op: simt.StoreOp) -> None:
+        self.access("st", op, [self.in_register(cell) for cell in op.cells])
+
+    def in_register(self, value: SSAValue) -> str:
+        """The value's register; a constant is moved to one."""
+        name = self.use(value)
+        if name.startswith("%"):
+            return name
+        register = self.register(value.type)
+        self.line(f"mov.{move_kind(value.type)} {register}, {name}")
+        return register
+
+    def print_override(self, op: simt.OverrideOp) -> None:
+        registers: list[str] = []
+        for cell, result in zip(op.cells, op.res):
+            register = self.define(result)
+            self.line(f"mov.{move_kind(cell.type)} {register}, {self.use(cell)}")
+            registers.append(register)
+        self.access("ld", op, registers)
+
+    def print_shared(self, op: simt.SharedOp) -> None:
+        register = self.define(op.result)
+        self.line(f"mov.u32 {register}, {SHARED_SYMBOL}")
+        if op.at.value.data:
+            self.line(f"add.u32 {register}, {register}, {op.at.value.data}")
+
+    def print_unset(self, op: simt.UnsetOp) -> None:
+        zero = op.result.type in (f32, f64)
+        self.names[op.result] = float_literal(0.0, op.result.type) if zero else "0"
+
+    def print_split(self, op: simt.SplitOp) -> None:
+        low, high = self.define(op.low), self.define(op.high)
+        self.line(f"mov.b64 {{{low}, {high}}}, {self.use(op.value)}")
+
+    def print_join(self, op: simt.JoinOp) -> None:
+        low, high = self.use(op.low), self.use(op.high)
+        self.line(f"mov.b64 {self.define(op.result)}, {{{low}, {high}}}")
+
+    # What threads do together.
+
+    def print_shuffle(self, op: nvvm.ShflSyncOp) -> None:
+        value, offset, clamp, mask = (
+            self.use(v) for v in (op.val, op.offset, op.mask_and_clamp, op.thread_mask)
+        )
+        kind = op.kind.value.data
+        self.line(f"shfl.sync.{kind}.b32 {self.define(op.res)}, {value}, {offset}, {clamp}, {mask}")
+
+    def print_redux(self, op: nvvm.ReduxSyncOp) -> None:
+        kind = op.kind.value.data
+        signed = "u32" if kind.startswith("u") else "b32" if kind in ("and", "or", "xor") else "s32"
+        value, mask = self.use(op.val), self.use(op.mask_and_clamp)
+        word = f"redux.sync.{kind.removeprefix('u')}.{signed}"
+        self.line(f"{word} {self.define(op.res)}, {value}, {mask}")
+
+    def print_copy(self, op: nvvm.CpAsyncOp) -> None:
+        size = op.size.value.data
+        taken = "" if op.cp_size is None else f", {self.use(op.cp_size)}"
+        modifier = op.modifier.value.data
+        target, source = self.address(op.dst), self.address(op.src)
+        self.line(f"cp.async.{modifier}.shared.global {target}, {source}, {size}{taken}")
+
+    def print_wait(self, op: nvvm.CpAsyncWaitGroupOp) -> None:
+        self.line(f"cp.async.wait_group {op.n.value.data}")
+
+    def print_commit(self, op: nvvm.CpAsyncCommitGroupOp) -> None:
+        self.line("cp.async.commit_group")
+
+    def print_barrier(self, op: nvvm.BarrierOp) -> None:
+        self.line("bar.sync 0")
+
+    def print_warp_sync(self, op: nvvm.WarpSyncOp) -> None:
+        self.line(f"bar.warp.sync {self.use(op.mask)}")
+
+    def print_return(self, op: llvm.ReturnOp) -> None:
+        self.line("ret")
+
+    TABLE: ClassVar[dict[type[Operation], Callable[..., None]]] = {
+        arith.ConstantOp: print_constant,
+        arith.ExtUIOp: print_extui,
+        arith.UIToFPOp: print_unsigned_to_float,
+        arith.CmpiOp: print_compare_integers,
+        arith.CmpfOp: print_compare_floats,
+        arith.SelectOp: print_select,
+        arith.MaximumfOp: print_propagating,
+        arith.MinimumfOp: print_propagating,
+        xmath.RsqrtOp: print_rsqrt,
+        xmath.CopySignOp: print_copysign,
+        scf.ForOp: print_for,
+        scf.IfOp: print_if,
+        llvm.GEPOp: print_gep,
+        simt.LoadOp: print_load,
+        simt.StoreOp: print_store,
+        simt.OverrideOp: print_override,
+        simt.SharedOp: print_shared,
+        simt.UnsetOp: print_unset,
+        simt.SplitOp: print_split,
+        simt.JoinOp: print_join,
+        nvvm.ShflSyncOp: print_shuffle,
+        nvvm.ReduxSyncOp: print_redux,
+        nvvm.CpAsyncOp: print_copy,
+        nvvm.CpAsyncWaitGroupOp: print_wait,
+        nvvm.CpAsyncCommitGroupOp: print_commit,
+        nvvm.BarrierOp: print_barrier,
+        nvvm.WarpSyncOp: print_warp_sync,
+        llvm.ReturnOp: print_return,
+    }
+
+
+def bits(letter: str, kind: Attribute) -> str:
+    """`u32`, `b64`, `pred` and the like."""
+    if kind == i1:
+        return "pred"
+    width = cast(IntegerType, kind).bitwidth if isinstance(kind, IntegerType) else 64
+    return f"{letter}{width}"
+
+
+def move_kind(kind: Attribute) -> str:
+    """The type of a move or of a memory access."""
+    name = REGISTERS[kind][1]
+    return name.replace("s", "b") if name.startswith("s") else name
+
+
+def print_module(functions: Sequence[llvm.FuncOp], version: str, target: str) -> str:
+    """A PTX module with these kernels."""
+    header = (
+        f"//\n// Generated by timetile\n//\n.version {version}\n.target {target}\n.address_size 64\n\n"
+        f".extern .shared .align 128 .b8 {SHARED_SYMBOL}[];\n\n"
+    )
+    return header + "\n".join(KernelPrinter(function).print() for function in functions)
+
+
+def kernels_of(module: Operation) -> list[llvm.FuncOp]:
+    """The kernels of a module, in order."""
+    return [
+        op for op in module.walk() if isinstance(op, llvm.FuncOp) and "nvvm.kernel" in op.attributes
+    ]

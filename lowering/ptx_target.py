@@ -1,0 +1,33 @@
+"""The target `-t ptx{arch=sm_90}`: the PTX of all kernels of a module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.target import Target
+
+from timetile.lowering.ptx import kernels_of, print_module
+from timetile.passes.arch import arch_named
+from timetile.passes.diagnostics import CompileError
+
+
+@dataclass(frozen=True)
+class PtxTarget(Target):
+    """Print PTX; `version` overrides the oldest PTX version that the architecture needs."""
+
+    name = "ptx"
+
+    arch: str = "sm_90"
+    version: str | None = None
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        kernels = kernels_of(module)
+        if not kernels:
+            raise CompileError(
+                "there is no kernel to print; run the pipeline up to convert-gpu-to-nvvm first"
+            )
+        arch = arch_named(self.arch)
+        output.write(print_module(kernels, self.version or arch.ptx_version, arch.name))

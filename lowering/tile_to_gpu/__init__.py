@@ -1,0 +1,1 @@
+"""From stages over planes to the code of one thread."""

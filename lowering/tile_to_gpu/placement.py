@@ -1,0 +1,331 @@
+"""Where everything lives: prefetch rings, shared planes and mail, with the orders that they ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type
+from timetile.dialects.tile_attributes import LANES, RegistersAttr, SharedAttr
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.barriers import Order
+from timetile.lowering.tile_to_gpu.planes import EdgeMail, Position, SharedPlane
+from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
+from timetile.lowering.tile_to_gpu.thread import Thread
+from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry
+from timetile.passes.analysis.lags import oldest_age
+
+
+@dataclass
+class PrefetchRing:
+    """The ring of one load that is fetched early: each lane copies and reads its own cells."""
+
+    load: LoadOp
+    field: SSAValue
+    shape: FieldShape
+    element: Attribute
+    ring: Ring
+    own: SSAValue
+    """Offset of the lane's first group in a slot (elements)."""
+    ahead: int
+    width: int
+    groups: list[Position]
+    waits: bool = False
+    commits: bool = False
+
+    def group_offset(self, number: int) -> int:
+        """Elements between a lane's first group and another one: groups of all lanes lie together."""
+        return number * LANES * self.width
+
+
+@dataclass
+class Placement:
+    """Every queue's place, for one kernel."""
+
+    one_warp: bool
+    depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    shared: dict[SSAValue, SharedPlane] = field(default_factory=dict[SSAValue, SharedPlane])
+    mails: dict[SSAValue, EdgeMail] = field(default_factory=dict[SSAValue, EdgeMail])
+    prefetches: list[PrefetchRing] = field(default_factory=list[PrefetchRing])
+    orders: list[Order] = field(default_factory=list[Order])
+    shared_bytes: int = 0
+
+    @property
+    def rings(self) -> list[Ring]:
+        """All rings, each once."""
+        rings = [p.ring for p in self.prefetches]
+        rings += [s.ring for s in self.shared.values()] + [m.ring for m in self.mails.values()]
+        return list({id(ring): ring for ring in rings}.values())
+
+    @property
+    def shifting_rings(self) -> list[Ring]:
+        """The rings whose slots' offsets are carried."""
+        return [ring for ring in self.rings if ring.addressing == "shifting"]
+
+    @property
+    def pending_groups(self) -> int:
+        """Groups of copies that may be on their way when a step's planes must be there."""
+        return min(p.ahead for p in self.prefetches) - 1
+
+    def prefetch_of(self, load: LoadOp) -> PrefetchRing | None:
+        return next((p for p in self.prefetches if p.load is load), None)
+
+
+def place(
+    emit: Emitter, geometry: Geometry, thread: Thread, arguments: dict[SSAValue, SSAValue]
+) -> Placement:
+    """Allocate shared memory for everything that a kernel keeps there."""
+    kernel = geometry.kernel
+    assert kernel.layout is not None
+    placement = Placement(one_warp=kernel.layout.warps == 1)
+    memory = SharedMemory(emit)
+    multi_queue: dict[Attribute, SharedPlane] = {}
+    for stage in kernel.stages:
+        match stage:
+            case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
+                placement.prefetches.append(
+                    prefetch_ring(emit, geometry, thread, memory, stage, arguments)
+                )
+            case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
+                for number, result in enumerate(stage.results):
+                    placement.shared[result] = shared_plane(
+                        emit, geometry, thread, memory, result, home, number, multi_queue
+                    )
+            case ExchangeOp() if stage.what.data == "plane":
+                placement.shared[stage.result] = exchange_plane(
+                    emit, geometry, thread, memory, stage
+                )
+            case ExchangeOp():
+                placement.mails[stage.result] = edge_mail(emit, geometry, thread, memory, stage)
+            case _:
+                pass
+        for result in stage.results:
+            placement.depths[result] = oldest_age(result, kernel.stream_axis)
+    if placement.prefetches:
+        placement.prefetches[0].waits = True
+        placement.prefetches[-1].commits = True
+    placement.orders = collect_orders(kernel)
+    placement.shared_bytes = memory.bytes
+    return placement
+
+
+def prefetch_ring(
+    emit: Emitter,
+    geometry: Geometry,
+    thread: Thread,
+    memory: SharedMemory,
+    load: LoadOp,
+    arguments: dict[SSAValue, SSAValue],
+) -> PrefetchRing:
+    """A ring of a power of two of planes, per warp; groups of all lanes lie together."""
+    assert load.data is not None
+    element = element_type(load.data)
+    width = geometry.access_width(load.data)
+    axes = geometry.axes
+    rows = axes[0].layout.cells if len(axes) == 2 else 1
+    cells = axes[-1].layout.cells
+    groups = [(row, start) for row in range(rows) for start in range(0, cells, width)]
+    plane_cells = len(groups) * LANES * width
+    slots = 1 << load.planes_ahead.bit_length()
+    assert geometry.kernel.layout is not None
+    warps = geometry.kernel.layout.threads // LANES
+    buffer = memory.allocate(element, warps * slots * plane_cells)
+    own = emit.add_int(
+        emit.mul_int(thread.warp_in_block, slots * plane_cells), emit.mul_int(thread.lane, width)
+    )
+    ring = Ring(buffer, slots, "computed", plane_cells)
+    return PrefetchRing(
+        load, arguments[load.data], FieldShape.of(load.data), element, ring, own,
+        load.planes_ahead, width, groups,
+    )  # fmt: skip
+
+
+def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, int]:
+    """Rows and cells that the readers of a queue look beyond their own."""
+    axes = kernel.plane_axes
+    rows, cells = 0, 0
+    for use in queue.uses:
+        stage = use.operation
+        if isinstance(stage, ApplyOp):
+            for tap in stage.tap_list:
+                if stage.queues[tap.operand] is queue:
+                    cells = max(cells, abs(tap.offset[axes[-1]]))
+                    if len(axes) == 2:
+                        rows = max(rows, abs(tap.offset[axes[0]]))
+    return rows, cells
+
+
+def plane_layout(
+    emit: Emitter, geometry: Geometry, thread: Thread, element: Attribute, reach: tuple[int, int]
+) -> tuple[SharedPlane, int]:
+    """How a whole plane lies in a slot, and the cells of a slot; the ring is filled in later."""
+    axes = geometry.axes
+    vector = VECTOR_BYTES // CELL_BYTES[element]
+    pad_cells = -(-reach[1] // vector) * vector
+    pitch = -(-(axes[-1].layout.extent + 2 * pad_cells) // vector) * vector
+    rows = axes[0].layout.extent if len(axes) == 2 else 1
+    position = emit.add_int(thread.axes[-1].in_tile, reach[0] * pitch + pad_cells)
+    if len(axes) == 2:
+        position = emit.add_int(position, emit.mul_int(thread.axes[0].in_tile, pitch))
+    slot_cells = (rows + 2 * reach[0]) * pitch
+    ring = Ring(emit.int(0), 1, "fixed", slot_cells)
+    plane = SharedPlane(ring, element, rows, pitch, reach[0], pad_cells, 0, position)
+    return plane, slot_cells
+
+
+def tiles_of_block(geometry: Geometry) -> int:
+    """Tiles that share a block's shared memory."""
+    assert geometry.kernel.layout is not None
+    return geometry.kernel.layout.pack.data
+
+
+def own_ring(
+    emit: Emitter,
+    geometry: Geometry,
+    thread: Thread,
+    memory: SharedMemory,
+    plane: SharedPlane,
+    slots: int,
+    addressing: str,
+    slot_cells: int,
+) -> SharedPlane:
+    """Give a plane a ring of its own, one per tile of the block."""
+    tiles = tiles_of_block(geometry)
+    buffer = memory.allocate(plane.element, tiles * slots * slot_cells)
+    plane.ring = Ring(buffer, slots, addressing, slot_cells)
+    assert plane.own is not None
+    if tiles > 1:
+        plane.own = emit.add_int(plane.own, emit.mul_int(thread.warp_in_block, slots * slot_cells))
+    return plane
+
+
+def shared_plane(
+    emit: Emitter,
+    geometry: Geometry,
+    thread: Thread,
+    memory: SharedMemory,
+    queue: SSAValue,
+    home: SharedAttr,
+    number: int,
+    multi_queue: dict[Attribute, SharedPlane],
+) -> SharedPlane:
+    """A queue's ring; computed queues of one element share one, with the widest reach of all."""
+    kernel = geometry.kernel
+    element = queue_type(queue).element
+    stream = kernel.stream_axis
+    slots, addressing = home.slots.data, home.addressing.data
+    if addressing != "computed":
+        plane, cells = plane_layout(emit, geometry, thread, element, reach_of(kernel, queue))
+        return own_ring(emit, geometry, thread, memory, plane, slots, addressing, cells)
+    if element not in multi_queue:
+        reaches = [reach_of(kernel, r) for s in kernel.stages for r in s.results]
+        reach = (max(r[0] for r in reaches), max(r[1] for r in reaches))
+        plane, cells = plane_layout(emit, geometry, thread, element, reach)
+        multi_queue[element] = own_ring(
+            emit, geometry, thread, memory, plane, slots, addressing, cells
+        )
+    base = home.base.data
+    stage = queue.owner
+    assert isinstance(stage, LoadOp | ApplyOp)
+    for earlier in list(stage.results)[:number]:
+        base -= oldest_age(earlier, stream) + (2 if stream is not None else 1)
+    common = multi_queue[element]
+    return SharedPlane(
+        common.ring, element, common.rows, common.pitch, common.pad_rows, common.pad_cells,
+        base % slots, common.own,
+    )  # fmt: skip
+
+
+def exchange_plane(
+    emit: Emitter, geometry: Geometry, thread: Thread, memory: SharedMemory, stage: ExchangeOp
+) -> SharedPlane:
+    """The ring of an exchange of whole planes."""
+    assert stage.home is not None
+    element = queue_type(stage.result).element
+    reach = reach_of(geometry.kernel, stage.result)
+    plane, cells = plane_layout(emit, geometry, thread, element, reach)
+    slots, addressing = stage.home.slots.data, stage.home.addressing.data
+    return own_ring(emit, geometry, thread, memory, plane, slots, addressing, cells)
+
+
+def edge_mail(
+    emit: Emitter, geometry: Geometry, thread: Thread, memory: SharedMemory, stage: ExchangeOp
+) -> EdgeMail:
+    """The ring of an exchange of edges, along the one axis that has several warps."""
+    assert stage.home is not None
+    k = next(k for k, axis in enumerate(geometry.axes) if axis.layout.warps > 1)
+    tiling, axis = geometry.axes[k], thread.axes[k]
+    along_rows = k != len(geometry.axes) - 1
+    width = stage.edges[k]
+    element = queue_type(stage.result).element
+    row_cells = geometry.axes[-1].layout.extent if along_rows else 1
+    per_warp = 2 * width * row_cells
+    slot_cells = (tiling.layout.warps + 2) * per_warp
+    slots, addressing = stage.home.slots.data, stage.home.addressing.data
+    buffer = memory.allocate(element, slots * slot_cells)
+    assert axis.warp is not None
+    own = emit.mul_int(emit.add_int(axis.warp, 1), per_warp)
+    lane_position = emit.mul_int(thread.lane, geometry.axes[-1].layout.cells)
+    if along_rows:
+        own = emit.add_int(own, thread.axes[-1].in_tile)
+    ring = Ring(buffer, slots, addressing, slot_cells)
+    return EdgeMail(ring, element, width, along_rows, row_cells, own, lane_position)
+
+
+def collect_orders(kernel: KernelOp) -> list[Order]:
+    """Which accesses to shared planes, by which stages, a barrier must separate."""
+    stages = list(kernel.stages)
+    stream = kernel.stream_axis
+    position: dict[SSAValue, int] = {
+        result: n for n, stage in enumerate(stages) for result in stage.results
+    }
+    orders: list[Order] = []
+    for reader, stage in enumerate(stages):
+        if isinstance(stage, ApplyOp):
+            for tap in stage.tap_list:
+                queue = stage.queues[tap.operand]
+                home = getattr(queue.owner, "home", None)
+                extra = queue.owner.delay.data if isinstance(queue.owner, ExchangeOp) else 0
+                if not isinstance(queue.owner, ExchangeOp) and not isinstance(home, SharedAttr):
+                    continue
+                moved = any(tap.offset[axis] for axis in kernel.plane_axes)
+                if not moved:
+                    continue
+                distance = stage.age(tap) + extra
+                orders.append(Order(position[queue], reader, distance))
+                if stream is None:
+                    continue
+                writer, slots = next_writer(queue, position, stream)
+                orders.append(Order(reader, writer, slots - distance))
+    return orders
+
+
+def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:
+    """
+    The stage that overwrites what a queue leaves, and the age at which it does: the queue itself,
+    after all slots of its ring, or the next queue of the circular multi-queue.
+    """
+    owner = queue.owner
+    if isinstance(owner, ExchangeOp):
+        assert owner.home is not None
+        return position[queue], owner.home.slots.data
+    assert isinstance(owner, LoadOp | ApplyOp)
+    home = owner.home
+    assert isinstance(home, SharedAttr)
+    if home.addressing.data != "computed":
+        return position[queue], home.slots.data
+    window = oldest_age(queue, stream) + 2
+    followers = [q for q in position if is_computed(q) and position[q] >= position[queue]]
+    after = followers.index(queue) + 1
+    computed = [q for q in position if is_computed(q)]
+    follower = followers[after] if after < len(followers) else computed[0]
+    return position[follower], window
+
+
+def is_computed(queue: SSAValue) -> bool:
+    """The queue is part of the circular multi-queue."""
+    home = getattr(queue.owner, "home", None)
+    return isinstance(home, SharedAttr) and home.addressing.data == "computed"

@@ -1,0 +1,264 @@
+"""The planes of a kernel as one thread sees them: registers, shared rings, neighbours, halos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.dialects import simt
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.tile_attributes import LANES
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.rings import Ring, add_offsets
+from timetile.lowering.tile_to_gpu.thread import Thread
+from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry
+
+Position = tuple[int, int]
+"""Row and cell, relative to the thread's first own cell; outside 0 to rows and cells for neighbours."""
+
+Plane = dict[Position, SSAValue]
+"""The values of one plane that a thread has at hand, its own cells and neighbours'."""
+
+
+@dataclass
+class Guard:
+    """Where the cells outside the bounds of a queue are read: a field, by the program's coordinates."""
+
+    field: SSAValue
+    shape: FieldShape
+
+
+@dataclass
+class SharedPlane:
+    """
+    How a plane lies in a slot of a ring: rows of `pitch` cells, with `pad` rows and cells around it
+    so that neighbours' addresses are always valid.
+    """
+
+    ring: Ring
+    element: Attribute
+    rows: int
+    pitch: int
+    pad_rows: int
+    pad_cells: int
+    base: int = 0
+    own: SSAValue | None = None
+    """Offset of the thread's first own cell in a slot (elements)."""
+
+
+@dataclass
+class EdgeMail:
+    """
+    The edges of the warps along one in-plane axis: per warp, the first and the last `width` rows (or
+    cells of the only row), with an unused warp on both ends so that addresses are always valid.
+    """
+
+    ring: Ring
+    element: Attribute
+    width: int
+    along_rows: bool
+    row_cells: int
+    own: SSAValue | None = None
+    """Offset of the thread's warp's first edge cell in a slot (elements)."""
+    lane_position: SSAValue | None = None
+    """Position of the thread's first own cell in its warp, along the last axis."""
+
+
+@dataclass
+class Queue:
+    """One queue of the kernel and what is known of it at the current step."""
+
+    value: SSAValue
+    element: Attribute
+    lag: int
+    guard: Guard | None = None
+    planes: list[Plane] = field(default_factory=list[Plane])
+    """Newest first; all of them where the home is registers, this step's only where it is shared."""
+    depth: int = 0
+    shared: SharedPlane | None = None
+    mail: EdgeMail | None = None
+    source: Queue | None = None
+    """For an exchange: the queue that it publishes."""
+    delay: int = 0
+    hold: int = 0
+    """For an exchange: the age at which the source's planes are published."""
+
+
+class PlaneReader:
+    """Reads cells of planes in one copy of the unrolled body; neighbours are fetched once."""
+
+    def __init__(
+        self,
+        emit: Emitter,
+        geometry: Geometry,
+        thread: Thread,
+        *,
+        index_of: Callable[[FieldShape], SSAValue],
+        outside: Callable[[FieldShape, Position, tuple[int, ...]], SSAValue],
+        plane_in_field: Callable[[FieldShape, int], SSAValue | None],
+        guarded: bool,
+        step: SSAValue | None,
+        turn: int,
+        crossings: dict[tuple[int, int, int], bool],
+    ):
+        self.emit, self.geometry, self.thread = emit, geometry, thread
+        self.index_of, self.outside, self.guarded = index_of, outside, guarded
+        self.plane_in_field = plane_in_field
+        self.step, self.turn = step, turn
+        self.crossings = crossings
+        axes = geometry.axes
+        self.cells = axes[-1].layout.cells
+        self.rows = axes[0].layout.cells if len(axes) == 2 else 1
+        self.overridden: dict[tuple[SSAValue | int, ...], SSAValue] = {}
+        self.fetched: dict[tuple[SSAValue, int, Position], SSAValue] = {}
+
+    def shuffle(self, value: SSAValue, delta: int) -> SSAValue:
+        """The value of another lane, shuffled once."""
+        key = (value, delta, (0, 0))
+        if key not in self.fetched:
+            self.fetched[key] = self.emit.add(simt.ShuffleOp(value, delta)).result
+        return self.fetched[key]
+
+    def read(self, queue: Queue, age: int, at: Position, moved: tuple[int, int]) -> SSAValue:
+        """
+        The cell at a position of the plane of some age. `moved` is the in-plane offset of the tap:
+        only what a tap moves to can lie outside the bounds.
+        """
+        value = self.raw(queue, age, at)
+        if not self.guarded or self.guard_of(queue) is None:
+            return value
+        count = len(self.geometry.axes)
+        sides = tuple(
+            (d > 0) - (d < 0) if self.crosses(k, at[2 - count + k], d) else 0
+            for k, d in enumerate(moved[2 - count :])
+        )
+        return self.override(queue, age, at, sides, value) if any(sides) else value
+
+    def crosses(self, number: int, position: int, moved: int) -> bool:
+        """A tap along an in-plane axis may leave the bounds at this position."""
+        key = (number, position, moved)
+        if key not in self.crossings:
+            self.crossings[key] = self.geometry.may_cross(number, position, moved)
+        return self.crossings[key]
+
+    def guard_of(self, queue: Queue) -> Guard | None:
+        return queue.source.guard if queue.source is not None else queue.guard
+
+    def raw(self, queue: Queue, age: int, at: Position) -> SSAValue:
+        """The cell, whatever the bounds."""
+        row, cell = at
+        if queue.shared is not None:
+            own = 0 <= row < self.rows and 0 <= cell < self.cells
+            if age == 0 and own and queue.planes and queue.source is None:
+                return queue.planes[0][at]
+            return self.from_ring(queue, queue.shared, age + queue.delay, at)
+        if queue.mail is not None:
+            return self.from_mail(queue, queue.mail, age, at)
+        plane = queue.planes[age]
+        lane, within = divmod(cell, self.cells)
+        value = plane[row, within]
+        return value if lane == 0 else self.shuffle(value, lane)
+
+    def from_ring(self, queue: Queue, shared: SharedPlane, age: int, at: Position) -> SSAValue:
+        """A cell of a whole plane in shared memory."""
+        key = (queue.value, age, at)
+        if key not in self.fetched:
+            slot = shared.ring.slot(self.emit, self.step, self.turn, age, shared.base)
+            index = add_offsets(self.emit, shared.own, slot.index)
+            offset = slot.offset + at[0] * shared.pitch + at[1]
+            load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element])
+            self.fetched[key] = self.emit.add(load).cells[0]
+        return self.fetched[key]
+
+    def from_mail(self, queue: Queue, mail: EdgeMail, age: int, at: Position) -> SSAValue:
+        """A cell of a neighbouring warp's edge, or of the own warp's registers."""
+        assert queue.source is not None
+        row, cell = at
+        lane, within = divmod(cell, self.cells)
+        source_age = age + queue.delay + queue.hold
+        if mail.along_rows:
+            if 0 <= row < self.rows:
+                value = queue.source.planes[source_age][row, within]
+            else:
+                value = self.mail_row(queue, mail, age, row)[within]
+            return value if lane == 0 else self.shuffle(value, lane)
+        value = queue.source.planes[source_age][row, within]
+        if lane == 0:
+            return value
+        return self.mail_cell(queue, mail, age, cell, self.shuffle(value, lane))
+
+    def mail_row(self, queue: Queue, mail: EdgeMail, age: int, row: int) -> list[SSAValue]:
+        """The lane's cells of a row that a neighbouring warp published."""
+        width = mail.width
+        number = row if row < 0 else 2 * width + row - self.rows
+        # The warp before ends `width` rows before the own first edge row: its last rows.
+        keys = [(queue.value, age, (row, cell)) for cell in range(self.cells)]
+        if keys[0] not in self.fetched:
+            slot = mail.ring.slot(self.emit, self.step, self.turn, age + queue.delay, 0)
+            index = add_offsets(self.emit, mail.own, slot.index)
+            vector = min(self.cells, VECTOR_BYTES // CELL_BYTES[mail.element])
+            for start in range(0, self.cells, vector):
+                offset = slot.offset + number * mail.row_cells + start
+                types = [mail.element] * min(vector, self.cells - start)
+                load = self.emit.add(simt.LoadOp(mail.ring.buffer, index, offset, types))
+                for k, value in enumerate(load.cells):
+                    self.fetched[keys[start + k]] = value
+        return [self.fetched[key] for key in keys]
+
+    def mail_cell(
+        self, queue: Queue, mail: EdgeMail, age: int, cell: int, shuffled: SSAValue
+    ) -> SSAValue:
+        """The shuffled cell, or a neighbouring warp's published one where the lane leaves the warp."""
+        key = (queue.value, age, (0, cell))
+        if key in self.fetched:
+            return self.fetched[key]
+        assert mail.lane_position is not None
+        slot = mail.ring.slot(self.emit, self.step, self.turn, age + queue.delay, 0)
+        index = add_offsets(self.emit, mail.own, slot.index, mail.lane_position)
+        warp_cells = self.cells * LANES
+        position = self.emit.add_int(mail.lane_position, cell)
+        if cell < 0:
+            mask, offset = self.emit.compare("slt", position, 0), cell
+        else:
+            mask = self.emit.compare("sge", position, warp_cells)
+            offset = cell - warp_cells + 2 * mail.width
+        override = simt.OverrideOp([shuffled], mail.ring.buffer, index, slot.offset + offset, mask)
+        self.fetched[key] = self.emit.add(override).res[0]
+        return self.fetched[key]
+
+    def override(
+        self, queue: Queue, age: int, at: Position, sides: tuple[int, ...], value: SSAValue
+    ) -> SSAValue:
+        """
+        The value, or the halo's where the position is outside the bounds: a predicated load over the
+        register, at the reader, so that nothing enters the chain from level to level.
+        """
+        guard = self.guard_of(queue)
+        assert guard is not None
+        key = (value, *at, *sides)
+        if key in self.overridden:
+            return self.overridden[key]
+        mask = self.emit.all_of(
+            [
+                self.outside(guard.shape, at, sides),
+                self.plane_in_field(guard.shape, queue.lag + age),
+            ]
+        )
+        assert mask is not None
+        offset = self.stream_offset(guard.shape, queue.lag + age) + self.in_plane(guard.shape, at)
+        op = simt.OverrideOp([value], guard.field, self.index_of(guard.shape), offset, mask)
+        self.overridden[key] = self.emit.add(op).res[0]
+        return self.overridden[key]
+
+    def stream_offset(self, shape: FieldShape, lag: int) -> int:
+        """Cells between the plane of this step and the one `lag` steps before, in a field."""
+        stream = self.geometry.kernel.stream_axis
+        return 0 if stream is None else (self.turn - lag) * shape.strides[stream]
+
+    def in_plane(self, shape: FieldShape, at: Position) -> int:
+        """Cells between the thread's first own cell and a position, in a field."""
+        axes = self.geometry.axes
+        offset = at[1] * shape.strides[axes[-1].axis]
+        return offset + (at[0] * shape.strides[axes[0].axis] if len(axes) == 2 else 0)

@@ -1,0 +1,731 @@
+"""The stages of a kernel, one stream step at a time, as the code of one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Block, SSAValue
+
+from timetile.dialects import nvvm, simt
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    StageOp,
+    StoreOp,
+    queue_type,
+)
+from timetile.dialects.tile_attributes import MemoryAttr, RegistersAttr
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.barriers import place_barriers
+from timetile.lowering.tile_to_gpu.cells import CellFunction
+from timetile.lowering.tile_to_gpu.placement import Placement, PrefetchRing
+from timetile.lowering.tile_to_gpu.planes import (
+    EdgeMail,
+    Guard,
+    Plane,
+    PlaneReader,
+    Position,
+    Queue,
+    SharedPlane,
+)
+from timetile.lowering.tile_to_gpu.rings import add_offsets, carried_offsets
+from timetile.lowering.tile_to_gpu.thread import Thread, as_index, index_width, plane_base
+from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry
+from timetile.passes.multi_queue_buffering import taps_of_step
+
+FULL_WARP = -1
+
+WORTH_SKIPPING = 6
+"""Cells of the overlap along an axis from which a load is masked to what is needed."""
+
+LONGEST_TRIPLE = 1000
+"""Taps of a step beyond which one guarded loop serves head, steady part and tail: its guards weigh
+little beside so much arithmetic, and three copies would be slow to compile."""
+
+
+class VariantEmitter:
+    """Emits one variant of a kernel's stream loop into a block."""
+
+    def __init__(
+        self,
+        block: Block,
+        root: Emitter,
+        geometry: Geometry,
+        thread: Thread,
+        arguments: dict[SSAValue, SSAValue],
+        functions: dict[str, CellFunction],
+        placement: Placement,
+        *,
+        guarded: bool,
+    ):
+        self.setup = root.into(block)
+        self.geometry, self.thread = geometry, thread
+        self.guarded = guarded
+        """Cells may lie outside the bounds along the in-plane axes."""
+        self.stream_guarded = True
+        """Planes may lie outside the bounds along the stream: in the head and the tail of a chunk."""
+        self.kernel: KernelOp = geometry.kernel
+        self.arguments, self.functions, self.placement = arguments, functions, placement
+        self.stream = self.kernel.stream_axis
+        self.width = index_width(geometry)
+        self.bases: dict[FieldShape, SSAValue] = {}
+        self.crossings: dict[tuple[int, int, int], bool] = {}
+        self.masks: dict[tuple[object, ...], SSAValue | None] = {}
+        self.cells = geometry.axes[-1].layout.cells
+        self.rows = geometry.axes[0].layout.cells if len(geometry.axes) == 2 else 1
+        self.barriers = place_barriers(placement.orders)
+        self.queues = self.make_queues()
+
+    # The queues, with the places that `placement` gave them.
+
+    def make_queues(self) -> dict[SSAValue, Queue]:
+        queues: dict[SSAValue, Queue] = {}
+        for stage in self.kernel.stages:
+            for number, result in enumerate(stage.results):
+                kind = queue_type(result)
+                queue = Queue(result, kind.element, kind.lag.data)
+                queue.shared = self.placement.shared.get(result)
+                queue.mail = self.placement.mails.get(result)
+                match stage:
+                    case LoadOp():
+                        guard = stage.halo if stage.halo is not None else None
+                        queue.guard = None if guard is None else self.guard(guard)
+                    case ApplyOp() if stage.otherwise:
+                        queue.guard = queues[stage.otherwise[number]].guard
+                    case ExchangeOp():
+                        queue.source = queues[stage.queue]
+                        queue.delay, queue.hold = stage.delay.data, stage.hold
+                    case _:
+                        pass
+                if isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, RegistersAttr):
+                    queue.depth = self.placement.depths[result]
+                queues[result] = queue
+        return queues
+
+    def guard(self, field: SSAValue) -> Guard:
+        return Guard(self.arguments[field], FieldShape.of(field))
+
+    # Masks, made once ahead of the loop.
+
+    def mask(self, key: tuple[object, ...], make: Callable[[], SSAValue | None]) -> SSAValue | None:
+        if key not in self.masks:
+            self.masks[key] = make()
+        return self.masks[key]
+
+    def outside(self, shape: FieldShape, at: Position, sides: tuple[int, ...]) -> SSAValue:
+        """
+        A position is beyond the bounds on one of the sides (-1, 0 or 1 per in-plane axis), and in the
+        halo that the field has there.
+        """
+
+        def make() -> SSAValue | None:
+            beyond: list[SSAValue] = []
+            inside: list[SSAValue | None] = []
+            several = sum(side != 0 for side in sides) > 1
+            for k, side in enumerate(sides):
+                axis = self.geometry.axes[k].axis
+                shift = at[1] if k == len(sides) - 1 else at[0]
+                low, high = self.geometry.lower[axis], self.geometry.upper[axis]
+                if side < 0:
+                    beyond.append(self.within(k, shift, shape.lower[axis], low, True))
+                elif side > 0:
+                    beyond.append(self.within(k, shift, high, shape.upper[axis], True))
+                if several or side == 0:
+                    inside.append(self.within(k, shift, shape.lower[axis], shape.upper[axis], True))
+            return self.setup.all_of([self.setup.any_of(beyond), *inside])
+
+        mask = self.mask(("outside", shape, at, sides), make)
+        assert mask is not None
+        return mask
+
+    def plane_in_field(self, shape: FieldShape, lag: int) -> SSAValue | None:
+        """The plane `lag` steps back lies in the field, halo included."""
+        if self.stream is None or not self.stream_guarded:
+            return None
+        return self.plane_between(lag, shape.lower[self.stream], shape.upper[self.stream])
+
+    def within(self, k: int, shift: int, low: int, high: int, coordinate: bool) -> SSAValue:
+        """`low <= position + shift < high`, where the position is in the program or in the tile."""
+        axis = self.thread.axes[k]
+        value = axis.coordinate if coordinate else axis.in_tile
+
+        def make() -> SSAValue:
+            distance = self.setup.add_int(value, shift - low)
+            return self.setup.compare("ult", distance, high - low)
+
+        mask = self.mask(("within", k, shift, low, high, coordinate), make)
+        assert mask is not None
+        return mask
+
+    def owned(self, at: Position, width: int) -> SSAValue | None:
+        """The tile stores the `width` cells from a position on: they are its own, and in bounds."""
+
+        def make() -> SSAValue | None:
+            parts: list[SSAValue | None] = []
+            for k, tiling in enumerate(self.geometry.axes):
+                last = k == len(self.geometry.axes) - 1
+                shift = at[1] if last else at[0]
+                low, high = tiling.overlap_low, tiling.overlap_low + tiling.useful
+                if (low, high) != (0, tiling.layout.extent):
+                    parts.append(self.within(k, shift, low, high, False))
+                if self.guarded:
+                    bounds = self.geometry.lower[tiling.axis], self.geometry.upper[tiling.axis]
+                    parts.append(self.within(k, shift, *bounds, True))
+                    if last and width > 1:
+                        parts.append(self.within(k, shift + width - 1, *bounds, True))
+            return self.setup.all_of(parts)
+
+        return self.mask(("owned", at, width), make)
+
+    def in_field(self, shape: FieldShape, at: Position) -> SSAValue | None:
+        """A position lies in a field, halo included, as far as its in-plane axes go."""
+        if not self.guarded:
+            return None
+
+        def make() -> SSAValue | None:
+            parts: list[SSAValue | None] = []
+            for k, tiling in enumerate(self.geometry.axes):
+                shift = at[1] if k == len(self.geometry.axes) - 1 else at[0]
+                bounds = shape.lower[tiling.axis], shape.upper[tiling.axis]
+                parts.append(self.within(k, shift, *bounds, True))
+            return self.setup.all_of(parts)
+
+        return self.mask(("in field", shape, at), make)
+
+    # The loop.
+
+    def emit(self) -> None:
+        """Emit the whole variant."""
+        for ring in self.placement.prefetches:
+            self.start_prefetch(ring)
+        if self.stream is None:
+            self.body = self.setup
+            self.step: SSAValue | None = None
+            self.index_cache: dict[FieldShape, SSAValue] = {}
+            self.run_step(0)
+            return
+        state = self.initial_state()
+        head, steady, tail, end = self.segments()
+        if taps_of_step(self.kernel) > LONGEST_TRIPLE:
+            self.emit_loop(head, end, state)
+            return
+        for guarded, low, high in ((True, head, steady), (False, steady, tail), (True, tail, end)):
+            self.stream_guarded = guarded
+            state = self.emit_loop(low, high, state)
+
+    def segments(self) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
+        """
+        The first step, the first of the steady loop, the first of the tail, and the end. In the steady
+        loop no plane that a step touches lies outside the bounds.
+        """
+        assert self.stream is not None
+        emit, geometry, period = self.setup, self.geometry, self.geometry.period
+        low, high = geometry.lower[self.stream], geometry.upper[self.stream]
+        start = emit.add_int(self.thread.first, -geometry.fill)
+
+        def turns(distance: SSAValue) -> SSAValue:
+            """Steps of the whole turns of the loop that fit a distance, none for a negative one."""
+            distance = emit.binary(arith.MaxSIOp, distance, emit.int(0))
+            count = (
+                emit.binary(arith.DivUIOp, distance, emit.int(period)) if period > 1 else distance
+            )
+            return emit.mul_int(count, period)
+
+        length = emit.sub_int(emit.add_int(self.thread.last, geometry.drain), start)
+        length = turns(emit.add_int(length, period - 1))
+        negative = emit.sub_int(emit.int(0), start)
+        ahead = period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
+        head = turns(emit.add_int(negative, low + geometry.largest_lag + period - 1))
+        tail = turns(emit.add_int(negative, high - ahead))
+        head = emit.binary(arith.MinSIOp, head, length)
+        tail = emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
+        steady, last, end = (emit.add_int(start, steps) for steps in (head, tail, length))
+        return start, steady, last, end
+
+    def carried(self) -> list[Queue]:
+        """The queues whose planes pass from step to step in registers."""
+        return [queue for queue in self.queues.values() if queue.depth]
+
+    def initial_state(self) -> list[SSAValue]:
+        """What the loop carries before the first step."""
+        state: list[SSAValue] = []
+        for queue in self.carried():
+            state += [self.unset(queue)] * (queue.depth * self.rows * self.cells)
+        for ring in self.placement.shifting_rings:
+            state += carried_offsets(self.setup, ring)
+        return state
+
+    def emit_loop(self, low: SSAValue, high: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
+        """One loop over steps; returns what it carries out."""
+        block = Block(arg_types=[i32, *(value.type for value in state)])
+        self.body = self.setup.into(block)
+        self.step = block.args[0]
+        self.index_cache = {}
+        arguments = iter(block.args[1:])
+        for queue in self.carried():
+            queue.planes = [
+                {at: next(arguments) for at in self.own_positions()} for _ in range(queue.depth)
+            ]
+        rings = self.placement.shifting_rings
+        for ring in rings:
+            ring.shifted = [next(arguments) for _ in range(ring.slots)]
+        for turn in range(self.geometry.period):
+            self.run_step(turn)
+        results: list[SSAValue] = []
+        for queue in self.carried():
+            for plane in queue.planes[: queue.depth]:
+                results += [plane[at] for at in self.own_positions()]
+        for ring in rings:
+            results += ring.shifted
+        block.add_op(scf.YieldOp(*results))
+        loop = scf.ForOp(low, high, self.setup.int(self.geometry.period), state, block)
+        return list(self.setup.add(loop).results)
+
+    def unset(self, queue: Queue) -> SSAValue:
+        value = self.mask(
+            ("unset", queue.element), lambda: self.setup.add(simt.UnsetOp(queue.element)).result
+        )
+        assert value is not None
+        return value
+
+    def own_positions(self) -> list[Position]:
+        return [(row, cell) for row in range(self.rows) for cell in range(self.cells)]
+
+    def index_of(self, shape: FieldShape) -> SSAValue:
+        """The thread's first own cell in the plane of this turn of the loop (turn 0), in a field."""
+        if shape not in self.index_cache:
+            if shape not in self.bases:
+                self.bases[shape] = plane_base(self.setup, self.geometry, self.thread, shape)
+            base = self.bases[shape]
+            if self.step is not None and self.stream is not None:
+                step = self.body.extend(self.step, self.width)
+                moved = self.body.mul_int(step, shape.strides[self.stream])
+                base = self.body.add_int(moved, base)
+            self.index_cache[shape] = base
+        return self.index_cache[shape]
+
+    def run_step(self, turn: int) -> None:
+        """All stages, once."""
+        self.turn = turn
+        self.reader = PlaneReader(
+            self.body,
+            self.geometry,
+            self.thread,
+            index_of=self.index_of,
+            outside=self.outside,
+            plane_in_field=self.plane_in_field,
+            guarded=self.guarded,
+            step=self.step,
+            turn=turn,
+            crossings=self.crossings,
+        )
+        for ring in self.placement.rings:
+            ring.computed.clear()
+        self.row_masks: dict[tuple[int, int, int], SSAValue] = {}
+        for number, stage in enumerate(self.kernel.stages):
+            if number in self.barriers:
+                self.synchronise()
+            self.run_stage(number, stage)
+        for queue in self.queues.values():
+            keep = queue.depth if turn + 1 == self.geometry.period else queue.depth + 1
+            queue.planes = queue.planes[:keep]
+        for ring in self.placement.shifting_rings:
+            ring.rotate()
+
+    def synchronise(self) -> None:
+        """The threads of the tile wait for each other."""
+        self.body.add(simt.PhaseOp(self.turn, -1, 0))
+        if self.placement.one_warp:
+            self.body.add(nvvm.WarpSyncOp(self.body.int(FULL_WARP)))
+        else:
+            self.body.add(gpu.BarrierOp())
+
+    def run_stage(self, number: int, stage: StageOp) -> None:
+        match stage:
+            case LoadOp():
+                if not isinstance(stage.home, MemoryAttr):
+                    self.body.add(simt.PhaseOp(self.turn, number, 0))
+                    self.finish(self.queues[stage.result], self.load(stage), loaded=stage)
+            case ApplyOp():
+                planes: list[Plane] = [{} for _ in stage.res]
+                for row in range(self.rows):
+                    self.body.add(simt.PhaseOp(self.turn, number, row))
+                    for cell in range(self.cells):
+                        for plane, value in zip(planes, self.apply(stage, (row, cell))):
+                            plane[row, cell] = value
+                for result, plane in zip(stage.res, planes):
+                    self.finish(self.queues[result], plane)
+            case ExchangeOp():
+                self.publish(number, stage)
+            case StoreOp():
+                self.store(number, stage)
+
+    def finish(self, queue: Queue, plane: Plane, loaded: LoadOp | None = None) -> None:
+        """A new plane is there: halos along the stream, its place in shared memory, its age 0."""
+        if self.stream_guarded and queue.guard is not None and self.stream is not None:
+            plane = self.override_rows(queue, queue.guard, plane)
+        if queue.shared is not None:
+            self.write_plane(queue.shared, plane, queue.shared.base)
+            queue.planes = [plane]
+        else:
+            queue.planes.insert(0, plane)
+
+    # Stages.
+
+    def apply(self, stage: ApplyOp, at: Position) -> list[SSAValue]:
+        """One cell of a stage."""
+        arguments: list[SSAValue] = []
+        for tap in stage.tap_list:
+            queue = self.queues[stage.queues[tap.operand]]
+            moved = self.in_plane_offset(tap.offset)
+            position = (at[0] + moved[0], at[1] + moved[1])
+            arguments.append(self.reader.read(queue, stage.age(tap), position, moved))
+        arguments += [self.arguments[scalar] for scalar in stage.scalars]
+        arguments += [self.coordinate(axis, stage.lag, at) for axis in stage.index_axes]
+        results = self.functions[stage.cell.string_value()].inline(self.body, arguments)
+        if stage.box is None:
+            return results
+        inside = self.inside_box(stage, at)
+        chosen: list[SSAValue] = []
+        for queue, result in zip(stage.otherwise, results):
+            source = self.queues[queue]
+            age = stage.lag - source.lag
+            old = self.reader.read(source, age, at, (0, 0))
+            chosen.append(self.body.add(arith.SelectOp(inside, result, old)).result)
+        return chosen
+
+    def in_plane_offset(self, offset: tuple[int, ...]) -> tuple[int, int]:
+        """The part of a tap's offset that lies in the plane: rows and cells."""
+        axes = self.kernel.plane_axes
+        return (offset[axes[0]] if len(axes) == 2 else 0, offset[axes[-1]])
+
+    def inside_box(self, stage: ApplyOp, at: Position) -> SSAValue:
+        """The cell lies in the stage's own box."""
+        assert stage.box is not None
+        low, high = tuple(stage.box.lb), tuple(stage.box.ub)
+        parts: list[SSAValue | None] = []
+        for k, tiling in enumerate(self.geometry.axes):
+            shift = at[1] if k == len(self.geometry.axes) - 1 else at[0]
+            parts.append(self.within(k, shift, low[tiling.axis], high[tiling.axis], True))
+        if self.stream is not None:
+            parts.append(self.plane_between(stage.lag, low[self.stream], high[self.stream]))
+        mask = self.body.all_of(parts)
+        assert mask is not None
+        return mask
+
+    def coordinate(self, axis: int, lag: int, at: Position) -> SSAValue:
+        """The program's coordinate of a cell along an axis, as an index."""
+        if axis == self.stream:
+            assert self.step is not None
+            return as_index(self.body, self.body.add_int(self.step, self.turn - lag))
+        k = self.kernel.plane_axes.index(axis)
+        shift = at[1] if k == len(self.thread.axes) - 1 else at[0]
+        return as_index(self.body, self.body.add_int(self.thread.axes[k].coordinate, shift))
+
+    def plane_between(self, lag: int, low: int, high: int) -> SSAValue:
+        """The plane `lag` steps back lies in [low, high)."""
+        key = (lag, low, high)
+        if key not in self.row_masks:
+            assert self.step is not None
+            distance = self.body.add_int(self.step, self.turn - lag - low)
+            self.row_masks[key] = self.body.compare("ult", distance, high - low)
+        return self.row_masks[key]
+
+    def override_rows(self, queue: Queue, guard: Guard, plane: Plane) -> Plane:
+        """Where the whole plane is outside the bounds along the stream, take it from the halo."""
+        assert self.stream is not None
+        low, high = self.geometry.lower[self.stream], self.geometry.upper[self.stream]
+        shape = guard.shape
+        spans = [
+            (a, b)
+            for a, b in ((shape.lower[self.stream], low), (high, shape.upper[self.stream]))
+            if a < b
+        ]
+        if not spans:
+            return plane
+        outside = self.body.any_of([self.plane_between(queue.lag, a, b) for a, b in spans])
+        width = self.geometry.access_width(queue_field(self.kernel, self.arguments, guard.field))
+        index = self.index_of(shape)
+        # A branch, not predicated loads: few steps take it, and loads that need not be scheduled
+        # ahead of it keep no registers alive.
+        taken = self.body.into(Block())
+        loaded: Plane = {}
+        for row in range(self.rows):
+            for start in range(0, self.cells, width):
+                group = [(row, start + k) for k in range(width)]
+                offset = self.reader.stream_offset(shape, queue.lag)
+                offset += self.reader.in_plane(shape, (row, start))
+                op = simt.LoadOp(
+                    guard.field,
+                    index,
+                    offset,
+                    [queue.element] * width,
+                    self.in_field(shape, (row, start)),
+                )
+                loaded.update(zip(group, taken.add(op).cells))
+        positions = self.own_positions()
+        taken.add(scf.YieldOp(*(loaded[at] for at in positions)))
+        kept = Block([scf.YieldOp(*(plane[at] for at in positions))])
+        choice = scf.IfOp(outside, [queue.element] * len(positions), [taken.block], [kept])
+        return dict(zip(positions, self.body.add(choice).results))
+
+    def load(self, stage: LoadOp) -> Plane:
+        """The thread's own cells of a field's plane, from its prefetch ring or from memory."""
+        assert stage.data is not None
+        prefetch = self.placement.prefetch_of(stage)
+        if prefetch is not None:
+            return self.take_prefetched(prefetch)
+        shape, field = FieldShape.of(stage.data), self.arguments[stage.data]
+        width = self.geometry.access_width(stage.data)
+        element = element_type(stage.data)
+        plane: Plane = {}
+        for row in range(self.rows):
+            for start in range(0, self.cells, width):
+                mask = self.load_mask(
+                    self.body, stage, shape, self.step, self.turn - stage.lag, (row, start)
+                )
+                offset = self.reader.stream_offset(shape, stage.lag)
+                offset += self.reader.in_plane(shape, (row, start))
+                op = simt.LoadOp(field, self.index_of(shape), offset, [element] * width, mask)
+                for k, value in enumerate(self.body.add(op).cells):
+                    plane[row, start + k] = value
+        return plane
+
+    def load_mask(
+        self,
+        emit: Emitter,
+        load: LoadOp,
+        shape: FieldShape,
+        step: SSAValue | None,
+        shift: int,
+        at: Position,
+    ) -> SSAValue | None:
+        """
+        Plane `step + shift` and the position lie in the field, and somebody needs them; None where
+        that is certain.
+        """
+        parts: list[SSAValue | None] = [self.needed(load, at), self.in_field(shape, at)]
+        if step is not None and self.stream is not None and self.stream_guarded:
+            low, high = shape.lower[self.stream], shape.upper[self.stream]
+            distance = emit.add_int(step, shift - low)
+            parts.append(emit.compare("ult", distance, high - low))
+        return emit.all_of(parts)
+
+    def needed(self, load: LoadOp, at: Position) -> SSAValue | None:
+        """
+        The position is one that the stores depend on: what is read at its own cell only need not be
+        loaded where tiles overlap. None where nearly all of the tile is needed.
+        """
+        extent = self.geometry.extents[load.result]
+        parts: list[SSAValue | None] = []
+        for k, tiling in enumerate(self.geometry.axes):
+            low = tiling.overlap_low - extent.low[tiling.axis]
+            high = tiling.overlap_low + tiling.useful + extent.high[tiling.axis]
+            # Groups of a vector are loaded whole.
+            low -= self.geometry.vector - 1
+            high += self.geometry.vector - 1
+            if low + tiling.layout.extent - high >= WORTH_SKIPPING:
+                shift = at[1] if k == len(self.geometry.axes) - 1 else at[0]
+                parts.append(self.within(k, shift, low, high, False))
+        return self.mask(("needed", load, at), lambda: self.setup.all_of(parts))
+
+    # Prefetching with asynchronous copies into a ring that each lane reads alone.
+
+    def start_prefetch(self, ring: PrefetchRing) -> None:
+        """Start the copies of the first planes."""
+        first = self.setup.add_int(self.thread.first, -self.geometry.fill)
+        for k in range(ring.ahead):
+            step = self.setup.add_int(first, k)
+            self.copy_plane(self.setup, ring, step, 0, self.setup_index(ring.shape, step))
+            self.setup.add(nvvm.CpAsyncCommitGroupOp())
+        ring.ring.computed.clear()
+
+    def setup_index(self, shape: FieldShape, step: SSAValue) -> SSAValue:
+        if shape not in self.bases:
+            self.bases[shape] = plane_base(self.setup, self.geometry, self.thread, shape)
+        assert self.stream is not None
+        extended = self.setup.extend(step, self.width)
+        moved = self.setup.mul_int(extended, shape.strides[self.stream])
+        return self.setup.add_int(moved, self.bases[shape])
+
+    def copy_plane(
+        self, emit: Emitter, ring: PrefetchRing, step: SSAValue, turn: int, index: SSAValue
+    ) -> None:
+        """Start copying the thread's cells of plane `step + turn - lag`."""
+        assert self.stream is not None
+        slot = ring.ring.slot(emit, step, turn, 0, 0)
+        target = add_offsets(emit, ring.own, slot.index)
+        shift = turn - ring.load.lag
+        plane_offset = shift * ring.shape.strides[self.stream]
+        for number, (row, start) in enumerate(ring.groups):
+            mask = self.load_mask(emit, ring.load, ring.shape, step, shift, (row, start))
+            axes = self.geometry.axes
+            offset = plane_offset + start * ring.shape.strides[axes[-1].axis]
+            if len(axes) == 2:
+                offset += row * ring.shape.strides[axes[0].axis]
+            emit.add(
+                simt.CopyAsyncOp(
+                    ring.ring.buffer,
+                    target,
+                    slot.offset + ring.group_offset(number),
+                    ring.field,
+                    index,
+                    offset,
+                    ring.width * CELL_BYTES[ring.element],
+                    mask,
+                )
+            )
+
+    def take_prefetched(self, ring: PrefetchRing) -> Plane:
+        """Wait for this step's plane, read it, and start the copy of a later one."""
+        assert self.step is not None
+        if ring.waits:
+            self.body.add(nvvm.CpAsyncWaitGroupOp(self.placement.pending_groups))
+        slot = ring.ring.slot(self.body, self.step, self.turn, 0, 0)
+        index = add_offsets(self.body, ring.own, slot.index)
+        plane: Plane = {}
+        for number, (row, start) in enumerate(ring.groups):
+            op = simt.LoadOp(
+                ring.ring.buffer,
+                index,
+                slot.offset + ring.group_offset(number),
+                [ring.element] * ring.width,
+            )
+            for k, value in enumerate(self.body.add(op).cells):
+                plane[row, start + k] = value
+        later = self.turn + ring.ahead
+        self.copy_plane(self.body, ring, self.step, later, self.index_of(ring.shape))
+        if ring.commits:
+            self.body.add(nvvm.CpAsyncCommitGroupOp())
+        return plane
+
+    # Shared planes and mail.
+
+    def write_plane(self, shared: SharedPlane, plane: Plane, base: int) -> None:
+        """Write the thread's own cells to this step's slot."""
+        slot = shared.ring.slot(self.body, self.step, self.turn, 0, base)
+        index = add_offsets(self.body, shared.own, slot.index)
+        width = min(VECTOR_BYTES // CELL_BYTES[shared.element], self.cells)
+        while self.cells % width:
+            width //= 2
+        for row in range(self.rows):
+            for start in range(0, self.cells, width):
+                cells = [plane[row, start + k] for k in range(width)]
+                offset = slot.offset + row * shared.pitch + start
+                self.body.add(simt.StoreOp(cells, shared.ring.buffer, index, offset))
+
+    def publish(self, number: int, stage: ExchangeOp) -> None:
+        """Write what neighbours will read."""
+        queue = self.queues[stage.result]
+        assert queue.source is not None
+        plane = queue.source.planes[queue.hold]
+        if queue.shared is not None:
+            self.body.add(simt.PhaseOp(self.turn, number, 0))
+            self.write_plane(queue.shared, plane, 0)
+            return
+        mail = queue.mail
+        assert mail is not None
+        slot = mail.ring.slot(self.body, self.step, self.turn, 0, 0)
+        index = add_offsets(self.body, mail.own, slot.index)
+        if mail.along_rows:
+            self.publish_rows(number, mail, plane, index, slot.offset)
+        else:
+            self.publish_cells(number, mail, plane, index, slot.offset)
+
+    def publish_rows(
+        self, number: int, mail: EdgeMail, plane: Plane, index: SSAValue | None, offset: int
+    ) -> None:
+        """The first and the last rows of the warp, all lanes."""
+        width = min(self.cells, VECTOR_BYTES // CELL_BYTES[mail.element])
+        slots = [(row, row) for row in range(mail.width)]
+        slots += [(self.rows - mail.width + k, mail.width + k) for k in range(mail.width)]
+        for row, target in slots:
+            self.body.add(simt.PhaseOp(self.turn, number, row))
+            for start in range(0, self.cells, width):
+                cells = [plane[row, start + k] for k in range(min(width, self.cells - start))]
+                at = offset + target * mail.row_cells + start
+                self.body.add(simt.StoreOp(cells, mail.ring.buffer, index, at))
+
+    def publish_cells(
+        self, number: int, mail: EdgeMail, plane: Plane, index: SSAValue | None, offset: int
+    ) -> None:
+        """The first and the last cells of the warp, by the lanes that hold them."""
+        assert mail.lane_position is not None
+        self.body.add(simt.PhaseOp(self.turn, number, 0))
+        moved = add_offsets(self.body, index, mail.lane_position)
+        warp_cells = self.cells * 32
+        for cell in range(self.cells):
+            for low, high, target in (
+                (0, mail.width, cell),
+                (warp_cells - mail.width, warp_cells, cell - warp_cells + 2 * mail.width),
+            ):
+                mask = self.lane_between(mail.lane_position, cell, low, high)
+                if mask is not None:
+                    op = simt.StoreOp(
+                        [plane[0, cell]], mail.ring.buffer, moved, offset + target, mask
+                    )
+                    self.body.add(op)
+
+    def lane_between(self, position: SSAValue, cell: int, low: int, high: int) -> SSAValue | None:
+        """The lane's cell lies in [low, high) of its warp; None where no lane's does."""
+        if not any(low <= lane * self.cells + cell < high for lane in range(32)):
+            return None
+
+        def make() -> SSAValue:
+            distance = self.setup.add_int(position, cell - low)
+            return self.setup.compare("ult", distance, high - low)
+
+        return self.mask(("lane", position, cell, low, high), make)
+
+    def store(self, number: int, stage: StoreOp) -> None:
+        """Write the tile's own cells of the newest plane."""
+        queue = self.queues[stage.queue]
+        plane = queue.planes[0]
+        shape, field = FieldShape.of(stage.field), self.arguments[stage.field]
+        width = 1 if self.guarded else self.geometry.access_width(stage.field)
+        for row in range(self.rows):
+            self.body.add(simt.PhaseOp(self.turn, number, row))
+            for start in range(0, self.cells, width):
+                masks: list[SSAValue | None] = [self.owned((row, start), width)]
+                if self.stream is not None:
+                    masks.append(self.chunk_mask(queue.lag))
+                offset = self.reader.stream_offset(shape, queue.lag)
+                offset += self.reader.in_plane(shape, (row, start))
+                cells = [plane[row, start + k] for k in range(width)]
+                mask = self.body.all_of(masks)
+                self.body.add(simt.StoreOp(cells, field, self.index_of(shape), offset, mask))
+
+    def chunk_mask(self, lag: int) -> SSAValue:
+        """The plane `lag` steps back is one that this chunk stores."""
+        key = (lag, 0, -1)
+        if key not in self.row_masks:
+            assert self.step is not None
+            emit = self.setup
+            height = self.mask(
+                ("height",), lambda: emit.sub_int(self.thread.last, self.thread.first)
+            )
+            offset = self.mask(
+                ("negative first",), lambda: emit.sub_int(emit.int(0), self.thread.first)
+            )
+            assert height is not None
+            assert offset is not None
+            plane = self.body.add_int(self.step, self.turn - lag)
+            distance = self.body.add_int(plane, offset)
+            self.row_masks[key] = self.body.compare("ult", distance, height)
+        return self.row_masks[key]
+
+
+def queue_field(
+    kernel: KernelOp, arguments: dict[SSAValue, SSAValue], buffer: SSAValue
+) -> SSAValue:
+    """The kernel's field argument that a buffer argument of the thread-level function stands for."""
+    for field in kernel.body.block.args:
+        if arguments.get(field) is buffer:
+            return field
+    raise KeyError("the buffer is no argument of the kernel")

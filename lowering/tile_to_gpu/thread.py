@@ -1,0 +1,201 @@
+"""Where a thread stands: its tile, its cells, its chunk of planes, and the masks that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
+from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdOp
+from xdsl.ir import SSAValue
+
+from timetile.dialects import simt
+from timetile.dialects.tile_attributes import LANES
+from timetile.lowering.emitter import Emitter
+from timetile.passes.analysis.geometry import FieldShape, Geometry
+
+
+@dataclass(frozen=True)
+class ThreadAxis:
+    """One in-plane axis from a thread's point of view; coordinates are of its first own cell."""
+
+    axis: int
+    cells: int
+    in_tile: SSAValue
+    """Position in the tile."""
+    coordinate: SSAValue
+    """Position in the program."""
+    warp: SSAValue | None
+    """Number of the warp along this axis, where the tile has several."""
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread's place. `first` and `last` bound the planes of its chunk, in program coordinates."""
+
+    axes: tuple[ThreadAxis, ...]
+    lane: SSAValue
+    warp_in_block: SSAValue
+    first: SSAValue
+    last: SSAValue
+    valid: SSAValue | None
+    """Off where the block has more warps than there are tiles left; None where that cannot be."""
+
+
+def place_thread(
+    emit: Emitter, geometry: Geometry, edge_planes: int, interior_planes: int
+) -> Thread:
+    """Emit the computation of a thread's place from its block and thread numbers."""
+    kernel = geometry.kernel
+    assert kernel.layout is not None
+    x = DimensionAttr(DimensionEnum.X)
+    thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(x)).result, i32)).result
+    block = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(x)).result, i32)).result
+    lane = emit.binary(arith.AndIOp, thread, emit.int(LANES - 1))
+    warp = emit.binary(arith.ShRUIOp, thread, emit.int(LANES.bit_length() - 1))
+    warp = emit.add(simt.UniformOp(warp)).result
+    tile, valid = block, None
+    pack = kernel.layout.pack.data
+    tiles = geometry.tiles(edge_planes, interior_planes)
+    if pack > 1:
+        tile = emit.add_int(emit.mul_int(block, pack), warp)
+        if tiles % pack:
+            valid = emit.compare("ult", tile, tiles)
+    column, first, last = place_chunk(emit, geometry, tile, edge_planes, interior_planes)
+    axes: list[ThreadAxis] = []
+    inner_warp = warp if pack == 1 else None
+    for tiling in reversed(geometry.axes):
+        number, column = split(emit, column, tiling.count)
+        along: SSAValue | None = None
+        if tiling.layout.warps > 1:
+            assert inner_warp is not None
+            along, inner_warp = split(emit, inner_warp, tiling.layout.warps)
+        position = emit.int(0)
+        if tiling.layout.lanes > 1:
+            position = emit.mul_int(lane, tiling.layout.cells)
+        if along is not None:
+            stride = tiling.layout.cells * tiling.layout.lanes
+            position = emit.add_int(position, emit.mul_int(along, stride))
+        start = emit.add_int(emit.mul_int(number, tiling.useful), tiling.origin)
+        coordinate = emit.add_int(start, position)
+        axes.insert(0, ThreadAxis(tiling.axis, tiling.layout.cells, position, coordinate, along))
+    return Thread(tuple(axes), lane, warp, first, last, valid)
+
+
+def split(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
+    """The number modulo `count`, and divided by it."""
+    if count == 1:
+        return emit.int(0), number
+    divisor = emit.int(count)
+    return (
+        emit.binary(arith.RemUIOp, number, divisor),
+        emit.binary(arith.DivUIOp, number, divisor),
+    )
+
+
+def place_chunk(
+    emit: Emitter, geometry: Geometry, tile: SSAValue, edge_planes: int, interior_planes: int
+) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """
+    The column of tiles, and the planes, that a tile number stands for. The chunks of the columns on the
+    rim come first: they take longest, and what starts first is not the launch's tail.
+    """
+    kernel = geometry.kernel
+    if kernel.stream_axis is None:
+        return tile, emit.int(0), emit.int(1)
+    low, high = geometry.lower[kernel.stream_axis], geometry.upper[kernel.stream_axis]
+    edge, columns = geometry.edge_columns, geometry.plane_tiles
+    outer = edge * geometry.chunks(edge_planes)
+
+    def chunk(number: SSAValue, columns: int, planes: int) -> tuple[SSAValue, SSAValue, SSAValue]:
+        column, chunk = split(emit, number, columns)
+        start = emit.add_int(emit.mul_int(chunk, planes), low)
+        return column, start, emit.add_int(start, planes)
+
+    if columns == edge:
+        column, start, end = chunk(tile, columns, edge_planes)
+    else:
+        is_edge = emit.compare("ult", tile, outer)
+        rim, *rim_planes = chunk(tile, edge, edge_planes)
+        inner, *planes = chunk(emit.add_int(tile, -outer), columns - edge, interior_planes)
+        counts = [axis.count for axis in geometry.axes]
+        places = zip(
+            (rim_column(emit, rim, counts), *rim_planes),
+            (inner_column(emit, inner, counts), *planes),
+        )
+        column, start, end = (emit.add(arith.SelectOp(is_edge, e, i)).result for e, i in places)
+    end = emit.binary(arith.MinSIOp, end, emit.int(high))
+    return column, start, end
+
+
+def rim_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:
+    """
+    The column that a number among those of the rim stands for: with one axis its two ends, with two
+    the first row, the last row, then the two ends of the rows between.
+    """
+    if len(counts) == 1:
+        return emit.mul_int(number, counts[0] - 1)
+    rows, columns = counts
+    side, row = split(emit, emit.add_int(number, -2 * columns), 2)
+    between = emit.mul_int(emit.add_int(row, 1), columns)
+    between = emit.add_int(between, emit.mul_int(side, columns - 1))
+    last = emit.add_int(number, (rows - 2) * columns)
+    in_last = emit.compare("ult", number, 2 * columns)
+    beyond = emit.add(arith.SelectOp(in_last, last, between)).result
+    return emit.add(arith.SelectOp(emit.compare("ult", number, columns), number, beyond)).result
+
+
+def inner_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:
+    """The column that a number among those inside the rim stands for."""
+    if len(counts) == 1:
+        return emit.add_int(number, 1)
+    column, row = split(emit, number, counts[1] - 2)
+    moved = emit.mul_int(emit.add_int(row, 1), counts[1])
+    return emit.add_int(emit.add_int(moved, column), 1)
+
+
+def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue | None:
+    """
+    A mask, the same for all threads of a tile: nothing that the tile touches lies outside the bounds
+    along an in-plane axis. None where that holds for no tile.
+    """
+    masks: list[SSAValue] = []
+    for tiling, axis in zip(geometry.axes, thread.axes):
+        low, high = geometry.lower[tiling.axis], geometry.upper[tiling.axis]
+        if high - low < tiling.layout.extent:
+            return None
+        start = emit.sub_int(axis.coordinate, axis.in_tile)
+        masks.append(emit.compare("sge", start, low))
+        masks.append(emit.compare("sle", start, high - tiling.layout.extent))
+    return emit.all_of(masks)
+
+
+def index_width(geometry: Geometry) -> IntegerType:
+    """The integer that numbers the cells of every field: 32 bits wherever they suffice."""
+    largest = max(
+        FieldShape.of(argument).cells
+        for argument, role in zip(geometry.kernel.body.block.args, geometry.kernel.roles)
+        if role.role[0] != "scalar"
+    )
+    return i32 if largest < 1 << 30 else i64
+
+
+def plane_base(emit: Emitter, geometry: Geometry, thread: Thread, shape: FieldShape) -> SSAValue:
+    """
+    The number, in a field of this shape, of the thread's first own cell of plane 0 of the program's
+    coordinates (of the whole tile where there is no stream axis).
+    """
+    width = index_width(geometry)
+    total: SSAValue | None = None
+    constant = -sum(low * stride for low, stride in zip(shape.lower, shape.strides))
+    for axis in thread.axes:
+        coordinate = emit.extend(axis.coordinate, width)
+        term = emit.mul_int(coordinate, shape.strides[axis.axis])
+        total = term if total is None else emit.add_int(total, term)
+    assert total is not None
+    return emit.add_int(total, constant)
+
+
+def as_index(emit: Emitter, value: SSAValue) -> SSAValue:
+    """A 32-bit coordinate as the `index` that cell functions take."""
+    return emit.add(arith.IndexCastOp(value, IndexType())).result

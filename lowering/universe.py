@@ -1,0 +1,44 @@
+"""What xdsl-opt finds when timetile is installed. Every xdsl-opt run imports this file: keep it light."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.universe import Universe
+
+
+def lazy(module: str, name: str) -> Callable[[], Any]:
+    """A factory that imports on first call."""
+    return lambda: getattr(importlib.import_module(f"timetile.{module}"), name)
+
+
+DIALECTS = {
+    "temporal": lazy("dialects.temporal", "Temporal"),
+    "tile": lazy("dialects.tile", "Tile"),
+    "simt": lazy("dialects.simt", "Simt"),
+    "nvvm": lazy("dialects.nvvm", "Nvvm"),
+}
+
+PASSES = {
+    "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),
+    "expand-powers": lazy("passes.expand_powers", "ExpandPowersPass"),
+    "contract-cells": lazy("passes.contract_cells", "ContractCellsPass"),
+    "choose-schedule": lazy("passes.choose_schedule", "ChooseSchedulePass"),
+    "temporal-fusion": lazy("passes.temporal_fusion", "TemporalFusionPass"),
+    "device-tiling": lazy("passes.device_tiling", "DeviceTilingPass"),
+    "split-sums": lazy("passes.split_sums", "SplitSumsPass"),
+    "multi-queue-buffering": lazy("passes.multi_queue_buffering", "MultiQueueBufferingPass"),
+    "register-streaming": lazy("passes.register_streaming", "RegisterStreamingPass"),
+    "peel-boundaries": lazy("passes.peel_boundaries", "PeelBoundariesPass"),
+    "lower-tile-to-gpu": lazy("lowering.lower_tile_to_gpu", "LowerTileToGpuPass"),
+    "order-threads": lazy("lowering.order_threads", "OrderThreadsPass"),
+    "convert-gpu-to-nvvm": lazy("lowering.convert_gpu_to_nvvm", "ConvertGpuToNvvmPass"),
+    "plan-launches": lazy("lowering.plan_launches", "PlanLaunchesPass"),
+    "timetile": lazy("lowering.pipelines", "TimetilePass"),
+}
+
+TARGETS = {"ptx": lazy("lowering.ptx_target", "PtxTarget")}
+
+TIMETILE_UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)

@@ -1,0 +1,1 @@
+"""Questions that several passes ask of the IR."""

@@ -1,0 +1,249 @@
+"""The geometry of a kernel: where its tiles and chunks lie, and how wide its accesses may be.
+
+All sizes are static, so everything here is plain integers. Coordinates are the program's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp, queue_lag
+from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
+from timetile.passes.analysis.extents import Extent, extents
+
+VECTOR_BYTES = 16
+"""The widest access of one thread."""
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The quotient, rounded up."""
+    return -(-a // b)
+
+
+@dataclass(frozen=True)
+class FieldShape:
+    """A field's bounds and strides (cells)."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+    @staticmethod
+    def of(field: SSAValue) -> FieldShape:
+        bounds = field_bounds(field)
+        return FieldShape(tuple(bounds.lb), tuple(bounds.ub))
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(high - low for low, high in zip(self.lower, self.upper))
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        strides = [1]
+        for size in reversed(self.sizes[1:]):
+            strides.insert(0, strides[0] * size)
+        return tuple(strides)
+
+    @cached_property
+    def cells(self) -> int:
+        return self.sizes[0] * self.strides[0]
+
+
+@dataclass(frozen=True)
+class AxisTiling:
+    """
+    How tiles cover one in-plane axis. Tile t holds the cells from `first + t * useful - overlap_low`
+    on, `layout.extent` of them, and stores `useful` of them.
+    """
+
+    axis: int
+    layout: AxisLayout
+    first: int
+    useful: int
+    overlap_low: int
+    count: int
+
+    @property
+    def origin(self) -> int:
+        """The first cell of tile 0."""
+        return self.first - self.overlap_low
+
+
+class Geometry:
+    """The geometry of one kernel that has a layout."""
+
+    def __init__(self, kernel: KernelOp, known: dict[SSAValue, Extent] | None = None):
+        """`known` are the kernel's extents where they are at hand: they do not depend on its layout."""
+        assert kernel.layout is not None
+        self.kernel = kernel
+        self.bounds: StencilBoundsAttr = kernel.bounds
+        self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
+        self.extents = extents(kernel) if known is None else known
+        overlap = Extent.zero(kernel.rank)
+        for extent in self.extents.values():
+            overlap = overlap.union(extent)
+        self.overlap = overlap
+        self.axes = tuple(
+            self.tile_axis(axis, layout)
+            for axis, layout in zip(kernel.plane_axes, kernel.layout.axis_layouts)
+        )
+
+    @cached_property
+    def stored_fields(self) -> list[SSAValue]:
+        """The fields that the kernel stores."""
+        return [stage.field for stage in self.kernel.stages if isinstance(stage, StoreOp)]
+
+    @cached_property
+    def vector(self) -> int:
+        """
+        The cells of one access along the last axis: 16 bytes where every row of the stored field
+        starts at a multiple of that, 1 where it does not.
+        """
+        field = self.stored_fields[0]
+        width = VECTOR_BYTES // CELL_BYTES[element_type(field)]
+        assert self.kernel.layout is not None
+        cells = self.kernel.layout.axis_layouts[-1].cells
+        while width > 1 and (FieldShape.of(field).sizes[-1] % width or cells % width):
+            width //= 2
+        return width
+
+    def tile_axis(self, axis: int, layout: AxisLayout) -> AxisTiling:
+        """Place the tiles along one axis, so that vectors of the last axis are aligned in memory."""
+        unit = self.vector if axis == self.kernel.rank - 1 else 1
+        start = FieldShape.of(self.stored_fields[0]).lower[axis]
+        first = self.lower[axis] - (self.lower[axis] - start) % unit
+        low = ceil_div(self.overlap.low[axis], unit) * unit
+        useful = (layout.extent - low - self.overlap.high[axis]) // unit * unit
+        if useful < 1:
+            raise ValueError(
+                f"kernel @{self.kernel.sym_name.data} overlaps by {low} and "
+                f"{self.overlap.high[axis]} cells along axis {axis}, which leaves none of the "
+                f"tile's {layout.extent}; use a smaller depth or a larger tile"
+            )
+        count = ceil_div(self.upper[axis] - first, useful)
+        return AxisTiling(axis, layout, first, useful, low, count)
+
+    def access_width(self, field: SSAValue) -> int:
+        """The cells of one access to a field, at positions that are multiples of `vector`."""
+        shape, last = FieldShape.of(field), self.axes[-1]
+        width = min(self.vector, VECTOR_BYTES // CELL_BYTES[element_type(field)])
+        while width > 1 and (shape.sizes[-1] % width or (last.origin - shape.lower[-1]) % width):
+            width //= 2
+        return width
+
+    def may_cross(self, number: int, position: int, moved: int) -> bool:
+        """
+        For some thread, a cell inside the bounds that taps `moved` cells along an in-plane axis finds
+        there the thread's position `position`, and it is outside. Sizes are static, so which of a
+        thread's positions the bounds can fall on is known.
+        """
+        if moved == 0:
+            return False
+        tiling = self.axes[number]
+        low, high = self.lower[tiling.axis], self.upper[tiling.axis]
+        for tile in range(tiling.count):
+            origin = tiling.origin + tile * tiling.useful
+            if origin >= low and origin + tiling.layout.extent <= high:
+                continue
+            for distance in range(1, abs(moved) + 1):
+                outside = low - distance if moved < 0 else high + distance - 1
+                first = outside - origin - position
+                # A thread's first own cell is a multiple of `cells` from the tile's origin.
+                if first % tiling.layout.cells == 0 and 0 <= first < tiling.layout.extent:
+                    return True
+        return False
+
+    @property
+    def plane_tiles(self) -> int:
+        """Tiles that cover one plane."""
+        product = 1
+        for axis in self.axes:
+            product *= axis.count
+        return product
+
+    # Along the stream.
+
+    @property
+    def planes(self) -> int:
+        """Planes that the kernel stores."""
+        stream = self.kernel.stream_axis
+        return 1 if stream is None else self.upper[stream] - self.lower[stream]
+
+    @cached_property
+    def drain(self) -> int:
+        """Steps between a plane's arrival and the last store of it: the largest stored lag."""
+        return max(stage.lag for stage in self.kernel.stages if isinstance(stage, StoreOp))
+
+    @cached_property
+    def fill(self) -> int:
+        """Steps that a chunk runs before the step at which its first plane arrives."""
+        stream = self.kernel.stream_axis
+        if stream is None:
+            return 0
+        return max(
+            (extent.low[stream] - queue_lag(queue) for queue, extent in self.extents.items()),
+            default=0,
+        )
+
+    @cached_property
+    def largest_lag(self) -> int:
+        """The largest lag of any queue."""
+        return max((queue_lag(q) for stage in self.kernel.stages for q in stage.results), default=0)
+
+    @cached_property
+    def smallest_lag(self) -> int:
+        """The smallest lag of any queue; negative for partial sums."""
+        return min((queue_lag(q) for stage in self.kernel.stages for q in stage.results), default=0)
+
+    @cached_property
+    def ahead(self) -> int:
+        """The most planes that a load is fetched early."""
+        return max((s.planes_ahead for s in self.kernel.stages if isinstance(s, LoadOp)), default=0)
+
+    @cached_property
+    def period(self) -> int:
+        """Stream steps of one turn of the unrolled loop."""
+        period = 1
+        for stage in self.kernel.stages:
+            match stage:
+                case LoadOp(home=home) | ApplyOp(home=home):
+                    match home:
+                        case RegistersAttr():
+                            period = lcm(period, home.period.data)
+                        case SharedAttr() if home.addressing.data == "fixed":
+                            period = lcm(period, home.slots.data)
+                        case _:
+                            pass
+                case _:
+                    home = stage.home
+                    if home is not None and home.addressing.data == "fixed":
+                        period = lcm(period, home.slots.data)
+        return 1 if self.kernel.stream_axis is None else period
+
+    def steps(self, planes: int) -> int:
+        """Stream steps of a chunk."""
+        return ceil_div(planes + self.fill + self.drain, self.period) * self.period
+
+    def chunks(self, planes: int) -> int:
+        """Chunks of one column of tiles."""
+        return ceil_div(self.planes, planes)
+
+    @property
+    def edge_columns(self) -> int:
+        """Columns of tiles on the rim of the plane: they may touch the bounds, and start first."""
+        inner = 1
+        for axis in self.axes:
+            inner *= max(0, axis.count - 2)
+        return self.plane_tiles - inner
+
+    def tiles(self, edge_planes: int, interior_planes: int) -> int:
+        """Tiles of one launch."""
+        edge = self.edge_columns
+        inner = self.plane_tiles - edge
+        return edge * self.chunks(edge_planes) + inner * self.chunks(interior_planes)

@@ -1,0 +1,87 @@
+"""Lags of the queues of a kernel: the one place that computes them.
+
+A queue with lag L holds, at stream step i, planes up to i - L. An apply waits for the newest plane
+that it taps: its lag is the longest path over the stages. Loads come as late as their readers allow,
+so that nothing is kept longer than needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, queue_type
+from timetile.dialects.tile_attributes import QueueType
+
+
+def reads(
+    stage: ApplyOp | ExchangeOp | StoreOp, stream: int | None
+) -> Iterator[tuple[SSAValue, int]]:
+    """The queues that a stage reads, with the offset along the stream."""
+    if isinstance(stage, ApplyOp):
+        for tap in stage.tap_list:
+            yield stage.queues[tap.operand], 0 if stream is None else tap.offset[stream]
+        for queue in stage.otherwise:
+            yield queue, 0
+    else:
+        yield stage.queue, 0
+
+
+def assign_lags(kernel: KernelOp) -> None:
+    """Recompute the lag of every queue of the kernel and write it to the types."""
+    stream = kernel.stream_axis
+    lags: dict[SSAValue, int] = {}
+    for stage in kernel.stages:
+        match stage:
+            case LoadOp():
+                lags[stage.result] = 0
+            case ApplyOp():
+                lag = max((lags[q] + offset for q, offset in reads(stage, stream)), default=0)
+                lags.update(dict.fromkeys(stage.res, lag))
+            case ExchangeOp():
+                lags[stage.result] = lags[stage.queue] + stage.delay.data
+            case StoreOp():
+                pass
+    latest: dict[SSAValue, int] = {}
+    for stage in reversed(kernel.stages):
+        match stage:
+            case LoadOp():
+                lags[stage.result] = latest[stage.result]
+            case ExchangeOp():
+                # Held back in the source's home, so that the mail needs no slots for waiting planes.
+                lags[stage.result] = latest[stage.result]
+                at = lags[stage.result] - stage.delay.data
+                latest[stage.queue] = min(latest.get(stage.queue, at), at)
+            case ApplyOp():
+                for queue, offset in reads(stage, stream):
+                    at = lags[stage.res[0]] - offset
+                    latest[queue] = min(latest.get(queue, at), at)
+            case StoreOp():
+                latest.setdefault(stage.queue, lags[stage.queue])
+    for value, lag in lags.items():
+        old = queue_type(value)
+        new = QueueType.new([old.element, type(old.lag)(lag), old.edges])
+        if new != old:
+            Rewriter.replace_value_with_new_type(value, new)
+
+
+def oldest_age(queue: SSAValue, stream: int | None) -> int:
+    """
+    How many steps back the oldest plane lies that a reader of the queue asks for. Who reads an
+    exchange of edges reads the queue itself inside the warp, where nothing was published.
+    """
+    oldest = 0
+    for use in queue.uses:
+        stage = use.operation
+        if isinstance(stage, ExchangeOp):
+            oldest = max(oldest, stage.hold)
+            if stage.what.data == "edges":
+                behind = stage.lag - queue_type(queue).lag.data
+                oldest = max(oldest, behind + oldest_age(stage.result, stream))
+        elif isinstance(stage, ApplyOp | StoreOp):
+            for value, offset in reads(stage, stream):
+                if value is queue:
+                    oldest = max(oldest, stage.lag - queue_type(queue).lag.data - offset)
+    return oldest

@@ -1,0 +1,209 @@
+"""choose-schedule: how deep, how wide and where, written on the loop for the later passes.
+
+After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule {tile = "warp", cells = array<i64: 4>, ...}`
+
+The candidates are few: tiles held by a warp for one and two axes, by a block for three, several
+widths, every depth whose planes fit the registers. `passes/cost.py` predicts each, and the fastest
+wins. The choice is a pure function of the IR, the options and the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.passes import ModulePass
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type, encode_integers
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile_attributes import LANES
+from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.arch import Arch, arch_named
+from timetile.passes.contract_cells import cell_functions
+from timetile.passes.cost import (
+    FIXED_REGISTERS,
+    Cost,
+    KernelCost,
+    neighbour_registers,
+    shared_bytes,
+    thread_cells,
+)
+from timetile.passes.device_tiling import (
+    DeviceTilingPass,
+    KernelBuilder,
+    add_exchanges,
+    default_stream,
+)
+from timetile.passes.diagnostics import refuse
+from timetile.passes.register_streaming import delay_exchanges, publish_edges
+from timetile.passes.schedule import Schedule
+from timetile.passes.split_sums import split_kernel
+from timetile.passes.temporal_fusion import complete_depths
+
+DEEPEST = 16
+"""The deepest kernel that is considered."""
+
+RESERVED_REGISTERS = 20
+"""Kept free of planes: guarded copies need them, and what spills there slows all."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A schedule at a depth, and what the model says of it."""
+
+    schedule: Schedule
+    depth: int
+    cost: Cost
+
+
+def reach(loop: LoopOp) -> tuple[int, ...]:
+    """The farthest that one step looks along each axis."""
+    rank = len(written_bounds(loop).lb)
+    far = [0] * rank
+    for update in loop.updates:
+        for tap in update.tap_list:
+            far = [max(a, abs(b)) for a, b in zip(far, tap.offset)]
+    return tuple(far)
+
+
+def schedules(loop: LoopOp) -> Iterator[Schedule]:
+    """The layouts that are considered, by the number of axes."""
+    far = reach(loop)
+    size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
+    if len(far) == 1:
+        yield Schedule(cells=(64 // size,), occupancy=4, ahead=0)
+    elif len(far) == 2:
+        # Wider strips overlap less, but their loops outgrow the instruction cache.
+        cells = 4 if far[-1] < LANES // 4 else 8
+        for form, occupancy in product(("none", "rows"), (2, 3, 4)):
+            yield Schedule(cells=(cells,), occupancy=occupancy, form=form)
+    else:
+        widths = (1, 2, 4) if size == 4 else (1, 2)
+        for rows, cells, ahead in product((2, 4, 5, 6, 8, 10), widths, (3, 1)):
+            if rows >= far[-2]:
+                yield Schedule(
+                    tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
+                    pack=1, occupancy=1, ahead=ahead,
+                )  # fmt: skip
+
+
+class Trials:
+    """Tries schedules of one loop; the kernel of a depth and form is built once for all layouts."""
+
+    def __init__(self, loop: LoopOp, module: ModuleOp, arch: Arch):
+        self.loop, self.arch = loop, arch
+        self.module = module
+        self.rank = len(written_bounds(loop).lb)
+        self.costs: dict[tuple[int, str], KernelCost | None] = {}
+
+    def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
+        """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
+        key = (depth, schedule.form)
+        if key not in self.costs:
+            self.costs[key] = self.build(depth, schedule)
+        return self.costs[key]
+
+    def build(self, depth: int, schedule: Schedule) -> KernelCost | None:
+        stream = default_stream(self.rank)
+        kernel = KernelBuilder(self.loop, depth, store_all=False).build("trial", stream)
+        # A module of its own: splitting sums adds cell functions.
+        scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
+        if schedule.form == "rows" and not split_kernel(kernel, scratch):
+            return None
+        kernel.layout = schedule.layout()
+        add_exchanges(kernel)
+        assign_lags(kernel)
+        publish_edges(kernel)
+        delay_exchanges(kernel, schedule.delay, always=False)
+        return KernelCost(kernel, scratch, self.arch)
+
+    def attempt(self, schedule: Schedule, depth: int) -> Candidate | None:
+        """The candidate at a depth; None where it does not fit."""
+        model = self.cost_of(depth, schedule)
+        if model is None:
+            return None
+        kernel = model.kernel
+        kernel.layout = schedule.layout()
+        kernel.occupancy = IntAttr(schedule.occupancy)
+        if not self.fits(model, schedule) or not DeviceTilingPass.leaves_cells(kernel):
+            return None
+        try:
+            return Candidate(schedule, depth, model.predict(schedule.ahead))
+        except ValueError:
+            # The overlap leaves no cell of the tile.
+            return None
+
+    def fits(self, model: KernelCost, schedule: Schedule) -> bool:
+        """The planes fit the registers of a thread, and the rings and mail the shared memory."""
+        arch, kernel = self.arch, model.kernel
+        per_thread = arch.registers_per_multiprocessor // (
+            schedule.layout().threads * schedule.occupancy
+        )
+        limit = min(arch.registers_per_thread, per_thread) - RESERVED_REGISTERS
+        shared = arch.shared_per_multiprocessor // schedule.occupancy - 1024
+        if shared_bytes(kernel, schedule.ahead) > min(arch.shared_per_block, shared):
+            return False
+        needed = (
+            FIXED_REGISTERS + model.registers * thread_cells(kernel) + neighbour_registers(kernel)
+        )
+        return needed <= limit
+
+
+def candidates(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> list[Candidate]:
+    """All candidates that fit, at one depth or at every depth."""
+    trials = Trials(loop, module, arch)
+    found: list[Candidate] = []
+    for schedule in schedules(loop):
+        for tried in range(1, DEEPEST + 1) if depth is None else (depth,):
+            candidate = trials.attempt(schedule, tried)
+            if candidate is None:
+                break
+            found.append(candidate)
+    return found
+
+
+def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
+    """The fastest candidate by the model, the first of equals."""
+    found = candidates(loop, module, arch, depth)
+    return max(found, key=lambda c: c.cost.gcells_per_second, default=None)
+
+
+@dataclass(frozen=True)
+class ChooseSchedulePass(ModulePass):
+    """Choose a schedule for every time loop; see the module's documentation."""
+
+    name = "choose-schedule"
+
+    arch: str = "sm_90"
+    depth: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        arch = arch_named(self.arch)
+        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+            if not loop.updates or loop.schedule is not None:
+                continue
+            given = max(loop.depth_list) if loop.depths is not None else self.depth
+            chosen = choose(loop, op, arch, given)
+            if chosen is None and given is not None:
+                # What was asked for does not fit the model's limits: the widest layout may still do.
+                schedule = next(schedules(loop), None)
+                if schedule is None:
+                    refuse(loop, "no layout is known for it")
+                loop.schedule = schedule.to_attribute()
+            elif chosen is None:
+                refuse(
+                    loop,
+                    "no schedule fits the registers and shared memory of one step; give "
+                    "device-tiling a layout with fewer cells",
+                )
+            else:
+                given = chosen.depth
+                loop.schedule = chosen.schedule.to_attribute()
+            if loop.depths is None:
+                assert given is not None
+                loop.depths = encode_integers(complete_depths([given]))

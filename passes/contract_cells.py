@@ -1,0 +1,99 @@
+"""contract-cells: products and sums of the cell functions become fused multiply-adds, once.
+
+Before:                                  After:
+```
+%p = arith.mulf %x, %c : f64
+%q = arith.addf %s, %p : f64             %q = math.fma %x, %c, %s : f64
+```
+From here on every level and executor sees `math.fma`, and no later level contracts: all schedules
+compute the same bits. `fp-contract=fast` (as nvcc does by default) contracts wherever a product has
+one use; `on` only where both operations allow it (`fastmath<contract>`); `off` nowhere.
+A difference is contracted with a negated factor or addend, which is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.temporal import UpdateOp
+
+
+def cell_functions(module: ModuleOp) -> Iterable[FuncOp]:
+    """The functions that updates apply, each once."""
+    names = dict.fromkeys(op.cell for op in module.walk() if isinstance(op, UpdateOp))
+    for name in names:
+        function = SymbolTable.lookup_symbol(module, name)
+        if isinstance(function, FuncOp):
+            yield function
+
+
+def allows_contraction(op: arith.AddfOp | arith.SubfOp | arith.MulfOp) -> bool:
+    """The operation carries `fastmath<contract>`."""
+    return FastMathFlag.ALLOW_CONTRACT in op.fastmath.data
+
+
+def fusible_product(value: SSAValue, everywhere: bool) -> arith.MulfOp | None:
+    """The product that `value` is, where it may be fused into its only use."""
+    product = value.owner
+    if not isinstance(product, arith.MulfOp) or not product.result.has_one_use():
+        return None
+    return product if everywhere or allows_contraction(product) else None
+
+
+def contract(op: arith.AddfOp | arith.SubfOp, everywhere: bool) -> None:
+    """Fuse one sum or difference, the right product first: it is the later term of a sum."""
+    if not everywhere and not allows_contraction(op):
+        return
+    right, left = (fusible_product(v, everywhere) for v in (op.rhs, op.lhs))
+    new: list[Operation] = []
+
+    def negated(value: SSAValue) -> SSAValue:
+        new.append(negation := arith.NegfOp(value))
+        return negation.result
+
+    difference = isinstance(op, arith.SubfOp)
+    if right is not None:
+        factor = negated(right.lhs) if difference else right.lhs
+        new.append(math_dialect.FmaOp(factor, right.rhs, op.lhs))
+    elif left is not None:
+        addend = negated(op.rhs) if difference else op.rhs
+        new.append(math_dialect.FmaOp(left.lhs, left.rhs, addend))
+    product = right or left
+    if product is None:
+        return
+    Rewriter.insert_op(new, InsertPoint.before(op))
+    hint = op.result.name_hint
+    op.result.replace_all_uses_with(new[-1].results[0])
+    new[-1].results[0].name_hint = hint
+    Rewriter.erase_op(op)
+    Rewriter.erase_op(product)
+
+
+@dataclass(frozen=True)
+class ContractCellsPass(ModulePass):
+    """Decide contraction; see the module's documentation."""
+
+    name = "contract-cells"
+
+    fp_contract: Literal["fast", "on", "off"] = "fast"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.fp_contract == "off":
+            return
+        for function in cell_functions(op):
+            for inner in list(function.body.block.ops):
+                if isinstance(inner, arith.AddfOp | arith.SubfOp):
+                    contract(inner, everywhere=self.fp_contract == "fast")

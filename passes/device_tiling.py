@@ -1,0 +1,330 @@
+"""device-tiling: from a time loop to one kernel per depth, as stages over queues of planes.
+
+Before:
+```
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [2, 1] {
+  temporal.update %b = @cell(%a[-1, 0], %a[0, 0], %a[1, 0]) in <[0, 0], [64, 64]>
+}
+```
+After, beside the loop, which now names its kernels:
+```
+tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ... layout ... {
+  %u0 = tile.load %src halo %A                                         : !tile.queue<f64, lag 0>
+  %h1 = tile.load halo %B                                              : !tile.queue<f64, lag 1>
+  %u1 = tile.apply @cell(%u0[-1, 0], %u0[0, 0], %u0[1, 0]) else %h1     : !tile.queue<f64, lag 1>
+  %u2 = tile.apply @cell(%u1[-1, 0], %u1[0, 0], %u1[1, 0])              : !tile.queue<f64, lag 2>
+  tile.store %u2 to %dst
+}
+```
+1. The steps are unrolled over buffers: an update makes a queue and renames its target.
+2. Outside its box a result is the previous version of the buffer that it writes. Where the box is all
+   that the kernel writes, that is the buffer's own halo, read from memory.
+3. A kernel of depth 2 or more stores what later steps read. One more kernel, `_step`, advances a
+   single step and stores all that it writes: the last steps run through it, so that every buffer
+   ends with what the unfused program leaves in it.
+4. Where a tap crosses warps it reads an exchange of the whole plane, published in the same step.
+
+Options override the loop's schedule. A depth whose overlap leaves no cell of the tile is left out,
+with a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from timetile.dialects.syntax import element_type
+from timetile.dialects.taps import Tap
+from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp
+from timetile.dialects.tile_attributes import QueueType, RoleAttr
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.analysis.launch_planning import Rotation
+from timetile.passes.analysis.liveness import live_arguments, written_arguments, written_bounds
+from timetile.passes.analysis.rewriting import replace_apply
+from timetile.passes.diagnostics import refuse, remark
+from timetile.passes.schedule import Schedule
+
+
+@dataclass
+class Version:
+    """What a buffer of the loop holds at some point of the kernel."""
+
+    origin: int
+    """The argument of the loop that named this buffer before the kernel's first step."""
+    queue: SSAValue | None = None
+
+
+class KernelBuilder:
+    """Builds the stages of one kernel of one loop."""
+
+    def __init__(self, loop: LoopOp, steps: int, *, store_all: bool):
+        self.loop, self.steps, self.store_all = loop, steps, store_all
+        self.bounds = written_bounds(loop)
+        self.rank = len(self.bounds.lb)
+        self.live = live_arguments(loop)
+        self.block = Block()
+        self.roles: list[RoleAttr] = []
+        self.arguments: dict[RoleAttr, SSAValue] = {}
+        buffers = loop.body.block.args
+        sources = [k for k in range(len(buffers)) if self.live[k]]
+        for k in sources:
+            self.add_argument(RoleAttr("source", k), buffers[k])
+        for k in self.stored():
+            self.add_argument(RoleAttr("target", k), buffers[k])
+        for k in range(len(buffers)):
+            self.add_argument(RoleAttr("halo", k), buffers[k])
+        for k, value in enumerate(loop.captures):
+            self.add_argument(RoleAttr("capture", k), value)
+        for k, value in enumerate(loop.scalars):
+            self.add_argument(RoleAttr("scalar", k), value)
+
+    def stored(self) -> list[int]:
+        """The arguments of the loop, after the kernel's steps, whose buffers it stores."""
+        written = written_arguments(self.loop)
+        if not self.store_all:
+            moved = Rotation(self.loop.rotation, self.live, written)
+            return [k for k in range(len(self.live)) if moved.is_moved(k)]
+        return [k for k, source in enumerate(self.loop.rotation) if written[source]]
+
+    def add_argument(self, role: RoleAttr, like: SSAValue) -> None:
+        argument = self.block.insert_arg(like.type, len(self.block.args))
+        argument.name_hint = {"source": "src", "target": "dst"}.get(role.role[0], like.name_hint)
+        self.roles.append(role)
+        self.arguments[role] = argument
+
+    def load(self, data: SSAValue | None, halo: SSAValue | None) -> SSAValue:
+        self.block.add_op(load := LoadOp(data, halo, 0))
+        return load.result
+
+    def current(self, version: Version) -> SSAValue:
+        """The queue of a version, loaded where no step of the kernel has made it."""
+        if version.queue is None:
+            source = self.arguments.get(RoleAttr("source", version.origin))
+            version.queue = self.load(source, self.arguments[RoleAttr("halo", version.origin)])
+        return version.queue
+
+    def apply(self, update: UpdateOp, versions: list[Version]) -> None:
+        """The stage of one update; its results become the targets' versions."""
+        own = self.loop.body.block.args
+        queues: list[SSAValue] = []
+        for source in update.sources:
+            if source in own:
+                queues.append(self.current(versions[own.index(source)]))
+            else:
+                role = RoleAttr("capture", self.loop.captures.index(source))
+                queues.append(self.load(self.arguments[role], None))
+        targets = [versions[own.index(target)] for target in update.targets]
+        whole = update.box == self.bounds
+        otherwise: list[SSAValue] = []
+        for target in targets:
+            if whole:
+                halo = self.arguments[RoleAttr("halo", target.origin)]
+                otherwise.append(self.load(None, halo))
+            else:
+                otherwise.append(self.current(target))
+        apply = ApplyOp(
+            update.cell,
+            queues,
+            update.tap_list,
+            self.rank,
+            [QueueType(element_type(target), 0) for target in update.targets],
+            otherwise,
+            [
+                self.arguments[RoleAttr("scalar", self.loop.scalars.index(s))]
+                for s in update.scalars
+            ],
+            update.index_axes,
+            None if whole else update.box,
+        )
+        self.block.add_op(apply)
+        for target, result in zip(targets, apply.res):
+            target.queue = result
+
+    def build(self, name: str, stream: int | None) -> KernelOp:
+        """The whole kernel, with lags, without a layout."""
+        versions = [Version(k) for k in range(len(self.loop.buffers))]
+        for _ in range(self.steps):
+            for update in self.loop.updates:
+                self.apply(update, versions)
+            versions = [versions[source] for source in self.loop.rotation]
+        for k in self.stored():
+            target = self.arguments[RoleAttr("target", k)]
+            self.block.add_op(StoreOp(self.current(versions[k]), target))
+        kernel = KernelOp(name, self.roles, self.steps, stream, self.bounds, self.block)
+        erase_unread(kernel)
+        assign_lags(kernel)
+        return kernel
+
+
+def neighbour_taps(queue: SSAValue) -> bool:
+    """Some stage reads the queue at another cell than its own."""
+    for use in queue.uses:
+        stage = use.operation
+        if isinstance(stage, ApplyOp):
+            for tap in stage.tap_list:
+                if stage.queues[tap.operand] is queue and any(tap.offset):
+                    return True
+    return False
+
+
+def erase_unread(kernel: KernelOp) -> None:
+    """
+    Erase what no store needs: stages without readers, and the `else` of results that are read at
+    their own cell only, inside the bounds.
+    """
+    for stage in reversed(kernel.stages):
+        if isinstance(stage, StoreOp):
+            continue
+        if all(result.first_use is None for result in stage.results):
+            Rewriter.erase_op(stage)
+        elif isinstance(stage, ApplyOp) and stage.box is None and stage.otherwise:
+            reads_beyond = any(neighbour_taps(r) or feeds_else(r) for r in stage.res)
+            if not reads_beyond:
+                replace_apply(stage, otherwise=[])
+
+
+def feeds_else(queue: SSAValue) -> bool:
+    """Some stage takes its cells outside the box from the queue."""
+    return any(
+        isinstance(use.operation, ApplyOp) and queue in use.operation.otherwise
+        for use in queue.uses
+    )
+
+
+def add_exchanges(kernel: KernelOp) -> None:
+    """Let taps that cross warps read an exchange of the whole plane."""
+    assert kernel.layout is not None
+    crossing = [
+        (axis, k)
+        for k, (axis, layout) in enumerate(zip(kernel.plane_axes, kernel.layout.axis_layouts))
+        if layout.warps * layout.blocks > 1
+    ]
+    if not crossing:
+        return
+    position = 0
+    while position < len(stages := kernel.stages):
+        stage = stages[position]
+        for queue in () if isinstance(stage, ExchangeOp) else stage.results:
+            width = crossing_width(queue, crossing, len(kernel.plane_axes))
+            if not any(width):
+                continue
+            exchange = ExchangeOp(queue, width)
+            kernel.body.block.insert_op_after(exchange, stage)
+            for reader in dict.fromkeys(use.operation for use in queue.uses):
+                if isinstance(reader, ApplyOp):
+                    redirect(reader, queue, exchange.result, [axis for axis, _ in crossing])
+        position += 1
+
+
+def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) -> list[int]:
+    """How far the queue's readers look along the (axis, in-plane position) pairs that cross warps."""
+    width = [0] * axes
+    for reader in dict.fromkeys(use.operation for use in queue.uses):
+        if isinstance(reader, ApplyOp):
+            for tap in reader.tap_list:
+                if reader.queues[tap.operand] is queue:
+                    for axis, k in crossing:
+                        width[k] = max(width[k], abs(tap.offset[axis]))
+    return width
+
+
+def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequence[int]) -> None:
+    """Let the taps of `queue` that leave the thread's row along the axes read `exchange`."""
+    queues = [*reader.queues, exchange]
+    taps = [
+        Tap(len(queues) - 1, tap.offset)
+        if reader.queues[tap.operand] is queue and any(tap.offset[axis] for axis in axes)
+        else tap
+        for tap in reader.tap_list
+    ]
+    used = [k for k in range(len(queues)) if any(tap.operand == k for tap in taps)]
+    replace_apply(
+        reader,
+        queues=[queues[k] for k in used],
+        taps=[Tap(used.index(tap.operand), tap.offset) for tap in taps],
+    )
+
+
+def default_stream(rank: int) -> int | None:
+    """Tiles of two and more axes are streamed along the slowest."""
+    return None if rank == 1 else 0
+
+
+@dataclass(frozen=True)
+class DeviceTilingPass(ModulePass):
+    """Make the kernels of every time loop; see the module's documentation."""
+
+    name = "device-tiling"
+
+    tile: Literal["warp", "block"] | None = None
+    cells: tuple[int, ...] | None = None
+    lanes: tuple[int, ...] | None = None
+    warps: tuple[int, ...] | None = None
+    pack: int | None = None
+    stream_axis: int | None = None
+
+    def schedule(self, loop: LoopOp) -> Schedule:
+        """The loop's schedule, with the options of this pass in place of its entries."""
+        own = {
+            name: value
+            for name in ("tile", "cells", "lanes", "warps", "pack")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(Schedule.from_attribute(loop.schedule), **own)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.ops if isinstance(f, FuncOp)]:
+            loops = [inner for inner in function.walk() if isinstance(inner, LoopOp)]
+            for number, loop in enumerate(loops):
+                prefix = function.sym_name.data + (f"_{number}" if len(loops) > 1 else "")
+                self.make_kernels(loop, prefix, op, function)
+
+    def make_kernels(self, loop: LoopOp, prefix: str, module: ModuleOp, function: FuncOp) -> None:
+        """The kernels of one loop, before the function that holds it."""
+        if not loop.updates:
+            return
+        schedule = self.schedule(loop)
+        rank = len(written_bounds(loop).lb)
+        stream = self.stream_axis if self.stream_axis is not None else default_stream(rank)
+        if len(schedule.cells) != rank - (stream is not None):
+            refuse(
+                loop,
+                f"the layout has {len(schedule.cells)} in-plane axes and the domain "
+                f"{rank - (stream is not None)}; give device-tiling cells, lanes and warps for each",
+            )
+        names: list[SymbolRefAttr] = []
+        wanted = [d for d in loop.depth_list if d > 1]
+        for depth in (*wanted, 1):
+            name = f"{prefix}_d{depth}" if depth > 1 else f"{prefix}_step"
+            kernel = KernelBuilder(loop, depth, store_all=depth == 1).build(name, stream)
+            kernel.layout = schedule.layout()
+            kernel.occupancy = IntAttr(schedule.occupancy)
+            if not self.leaves_cells(kernel):
+                if depth == 1:
+                    refuse(loop, "its taps reach further than the tile is wide; give it more cells")
+                remark(loop, f"depth {depth} is left out: its overlap leaves no cell of the tile")
+                continue
+            add_exchanges(kernel)
+            assign_lags(kernel)
+            module.body.block.insert_op_before(kernel, function)
+            names.append(SymbolRefAttr(name))
+        loop.kernels = ArrayAttr(names)
+
+    @staticmethod
+    def leaves_cells(kernel: KernelOp) -> bool:
+        """The overlap, rounded to whole vectors, is smaller than the tile along every in-plane axis."""
+        try:
+            Geometry(kernel)
+        except ValueError:
+            return False
+        return True

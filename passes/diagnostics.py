@@ -1,0 +1,46 @@
+"""What the compiler says to its user: remarks (left as it is, and why) and refusals (cannot be done).
+
+Both name the operation, its function, and file and line where they are known.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NoReturn
+
+from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.ir import Operation
+from xdsl.traits import SymbolOpInterface
+from xdsl.utils.exceptions import PassFailedException
+
+LOGGER = logging.getLogger("timetile")
+
+
+class CompileError(PassFailedException):
+    """The program cannot be compiled; the message is one sentence, a fact and a way out."""
+
+
+def where(op: Operation) -> str:
+    """`stencil.apply in @step (heat.mlir:12)`."""
+    text = op.name
+    parent: Operation | None = op
+    while parent is not None:
+        trait = parent.get_trait(SymbolOpInterface)
+        symbol = trait.get_sym_attr_name(parent) if trait is not None else None
+        if symbol is not None:
+            text += f" in @{symbol.data}"
+            break
+        parent = parent.parent_op()
+    if isinstance(op.location, FileLineColLoc):
+        text += f" ({op.location.filename.data}:{op.location.line.data})"
+    return text
+
+
+def remark(op: Operation, text: str) -> None:
+    """Say why an operation is left as it is."""
+    LOGGER.warning("%s: %s", where(op), text)
+
+
+def refuse(op: Operation, text: str) -> NoReturn:
+    """Raise CompileError about an operation."""
+    raise CompileError(f"{where(op)}: {text}")

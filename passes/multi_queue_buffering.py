@@ -1,0 +1,193 @@
+"""multi-queue-buffering: a home for every queue.
+
+Before: `%u1 = tile.apply @cell(...) else %h1 : !tile.queue<f64, lag 1>`
+After, with `storage=registers`:
+`%u1 = tile.apply @cell(...) else %h1 home #tile.registers<depth 2, period 2> : ...`
+After, with `storage=shared addressing=computed` (EBISU's circular multi-queue, section 4.2):
+`%u1 = tile.apply @cell(...) else %h1 home #tile.shared<slots 8, computed, base 3, reader tile> : ...`
+
+The result is a complete, runnable kernel whatever the storage. Halos are read from memory where they
+are needed. With registers, exchanges keep their mail in shared memory; with shared storage every
+neighbour is read from the queue's own ring and the exchanges vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp
+from timetile.dialects.tile_attributes import (
+    Addressing,
+    MailAttr,
+    MemoryAttr,
+    RegistersAttr,
+    SharedAttr,
+)
+from timetile.passes.analysis.lags import assign_lags, oldest_age
+from timetile.passes.schedule import Schedule
+
+
+def schedule_of(kernel: KernelOp, module: ModuleOp) -> Schedule:
+    """The schedule of the loop that a kernel belongs to."""
+    for loop in module.walk():
+        if isinstance(loop, LoopOp) and kernel.sym_name.data in loop.kernel_names:
+            return Schedule.from_attribute(loop.schedule)
+    return Schedule()
+
+
+def is_tapped(queue: SSAValue) -> bool:
+    """Some stage computes with the queue; otherwise it is only stored, as it is made."""
+    return any(not isinstance(use.operation, StoreOp) for use in queue.uses)
+
+
+def kept_queues(kernel: KernelOp) -> list[SSAValue]:
+    """The queues that need storage: all but halos, exchanges and what is only stored."""
+    queues: list[SSAValue] = []
+    for stage in kernel.stages:
+        if isinstance(stage, LoadOp) and stage.data is None:
+            continue
+        if isinstance(stage, LoadOp | ApplyOp):
+            queues += [result for result in stage.results if is_tapped(result)]
+    return queues
+
+
+def natural_period(kernel: KernelOp) -> int:
+    """
+    The unrolling at which planes age by renaming alone: the most planes that a queue keeps. One more
+    would be needed were it not that `order-threads` reads the oldest plane before the newest arrives.
+    """
+    stream = kernel.stream_axis
+    return max((oldest_age(queue, stream) for queue in kept_queues(kernel)), default=1) or 1
+
+
+LONGEST_LOOP = 1500
+"""Taps that a thread makes in one turn of the unrolled loop, beyond which moves cost less than code."""
+
+
+def taps_of_step(kernel: KernelOp) -> int:
+    """Taps that a thread makes in one stream step."""
+    assert kernel.layout is not None
+    cells = 1
+    for axis in kernel.layout.axis_layouts:
+        cells *= axis.cells
+    return cells * sum(len(s.tap_list) for s in kernel.stages if isinstance(s, ApplyOp))
+
+
+def chosen_period(kernel: KernelOp) -> int:
+    """The natural unrolling, or the largest divisor of it that keeps the loop short enough."""
+    natural, size = natural_period(kernel), taps_of_step(kernel)
+    fitting = [p for p in range(1, natural + 1) if natural % p == 0 and p * size <= LONGEST_LOOP]
+    return max(fitting, default=1)
+
+
+def power_of_two(count: int) -> int:
+    """The least power of two that is not below `count`."""
+    return 1 << (count - 1).bit_length() if count > 1 else 1
+
+
+def mail_home(exchange: ExchangeOp, stream: int | None, addressing: Addressing) -> MailAttr:
+    """Slots for what is on its way, and one more so that one synchronisation a step suffices."""
+    slots = exchange.delay.data + 1 + oldest_age(exchange.result, stream)
+    slots = max(slots, 2) if stream is not None else 1
+    return MailAttr(power_of_two(slots) if addressing == "computed" else slots, addressing)
+
+
+def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
+    """Own cells in registers, mail in shared memory."""
+    stream = kernel.stream_axis
+    period = 1 if stream is None else schedule.period or chosen_period(kernel)
+    for stage in kernel.stages:
+        match stage:
+            case LoadOp(data=None):
+                stage.home = MemoryAttr()
+            case LoadOp():
+                stage.home = RegistersAttr(oldest_age(stage.result, stream), period)
+                stage.ahead = IntAttr(schedule.ahead if stream is not None else 0)
+            case ApplyOp():
+                depth = max(oldest_age(result, stream) for result in stage.res)
+                stage.home = RegistersAttr(depth, period)
+            case ExchangeOp():
+                stage.home = mail_home(stage, stream, schedule.addressing)
+            case StoreOp():
+                pass
+
+
+def dissolve_exchanges(kernel: KernelOp) -> None:
+    """Let the readers of an exchange without delay read the queue itself."""
+    for stage in kernel.stages:
+        if isinstance(stage, ExchangeOp):
+            stage.result.replace_all_uses_with(stage.queue)
+            Rewriter.erase_op(stage)
+    assign_lags(kernel)
+
+
+def ring_windows(queues: Sequence[SSAValue], stream: int | None) -> list[int]:
+    """Slots that each queue occupies: its planes, and one that may be overwritten meanwhile."""
+    return [oldest_age(queue, stream) + (2 if stream is not None else 1) for queue in queues]
+
+
+def ring_slots(kernel: KernelOp, windows: dict[SSAValue, int]) -> int:
+    """Slots of the circular multi-queue: the windows of all results of stages that keep planes."""
+    return sum(
+        sum(windows.get(result, 1) for result in stage.results)
+        for stage in kernel.stages
+        if any(result in windows for result in stage.results)
+    )
+
+
+def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
+    """Every plane in shared memory, where all threads of the tile read it."""
+    dissolve_exchanges(kernel)
+    stream = kernel.stream_axis
+    windows = dict(zip(kept_queues(kernel), ring_windows(kept_queues(kernel), stream)))
+    ring = power_of_two(ring_slots(kernel, windows))
+    head = ring
+    for stage in kernel.stages:
+        if isinstance(stage, LoadOp) and stage.data is None:
+            stage.home = MemoryAttr()
+        elif isinstance(stage, LoadOp | ApplyOp):
+            if not any(result in windows for result in stage.results):
+                stage.home = RegistersAttr(0, 1)
+            elif schedule.addressing == "computed":
+                # One result's window after the other: result k's head is k windows further down.
+                stage.home = SharedAttr(ring, "computed", head - 1, "tile")
+                head -= sum(windows.get(result, 1) for result in stage.results)
+            else:
+                slots = max(windows.get(result, 1) for result in stage.results)
+                stage.home = SharedAttr(slots, schedule.addressing, 0, "tile")
+            if isinstance(stage, LoadOp):
+                stage.ahead = IntAttr(0)
+
+
+@dataclass(frozen=True)
+class MultiQueueBufferingPass(ModulePass):
+    """Place every queue; see the module's documentation."""
+
+    name = "multi-queue-buffering"
+
+    storage: Literal["registers", "shared"] | None = None
+    addressing: Literal["fixed", "shifting", "computed"] | None = None
+    ahead: int | None = None
+    period: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        own = {
+            name: value
+            for name in ("storage", "addressing", "ahead", "period")
+            if (value := getattr(self, name)) is not None
+        }
+        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+            schedule = replace(schedule_of(kernel, op), **own)
+            if schedule.storage == "shared":
+                place_in_shared(kernel, schedule)
+            else:
+                place_in_registers(kernel, schedule)

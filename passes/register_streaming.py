@@ -1,0 +1,120 @@
+"""register-streaming: own cells in registers, edges to neighbours, and the wait a step later.
+
+Before (`storage=shared`): `%u1 = tile.apply ... home #tile.shared<slots 4, fixed, base 0, reader tile>`
+After:
+```
+%u1 = tile.apply ... home #tile.registers<depth 2, period 2>
+%e1 = tile.exchange %u1 what edges delay 1 home #tile.mail<slots 3, fixed, every 1, ...>
+```
+1. A queue in shared memory whose own cells are tapped moves to registers; neighbours tap an exchange,
+   which keeps the shared copy: redundant register streaming (EBISU, section 4.3.3).
+2. An exchange along one axis publishes only the edges that neighbours read.
+3. An exchange waits `delay` steps where that makes no queue later than its readers allow anyway: then
+   one synchronisation per step serves all levels (lazy streaming, EBISU, section 4.3.2).
+4. Lags, depths, slots and the unrolling are computed anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntAttr, ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag
+from timetile.dialects.tile_attributes import SharedAttr
+from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.device_tiling import add_exchanges
+from timetile.passes.multi_queue_buffering import place_in_registers, schedule_of
+from timetile.passes.schedule import Schedule
+
+
+def streams_through_registers(kernel: KernelOp) -> bool:
+    """Some queue lives in shared memory only."""
+    return any(
+        isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, SharedAttr)
+        for stage in kernel.stages
+    )
+
+
+def crosses_one_axis(kernel: KernelOp) -> bool:
+    """Warps lie along one in-plane axis, so that edges are whole rows or single cells."""
+    assert kernel.layout is not None
+    return sum(axis.warps > 1 for axis in kernel.layout.axis_layouts) == 1
+
+
+def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
+    """Neighbours look no further than the next warp's own cells, so edges serve them."""
+    assert kernel.layout is not None
+    for axis, edge in zip(kernel.layout.axis_layouts, exchange.edges):
+        if edge > axis.cells * axis.lanes:
+            return False
+    return crosses_one_axis(kernel)
+
+
+def publish_edges(kernel: KernelOp) -> None:
+    """Let every exchange publish edges where they serve all that neighbours read."""
+    for stage in kernel.stages:
+        if isinstance(stage, ExchangeOp) and edges_suffice(kernel, stage):
+            stage.what = StringAttr("edges")
+
+
+def set_delay(exchange: ExchangeOp, delay: int) -> None:
+    """Change the delay; lags follow."""
+    exchange.delay = IntAttr(delay)
+
+
+def total_lag(kernel: KernelOp) -> int:
+    """The sum of all lags: what laziness must not raise."""
+    assign_lags(kernel)
+    return sum(queue_lag(result) for stage in kernel.stages for result in lagging(stage))
+
+
+def lagging(stage: object) -> tuple[SSAValue, ...]:
+    return tuple(stage.res) if isinstance(stage, ApplyOp) else ()
+
+
+def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
+    """Delay every exchange where it costs no lag, or always where that was asked for."""
+    if kernel.stream_axis is None:
+        return
+    for exchange in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
+        before = total_lag(kernel)
+        set_delay(exchange, delay)
+        if total_lag(kernel) > before and not always:
+            set_delay(exchange, 0)
+    assign_lags(kernel)
+
+
+@dataclass(frozen=True)
+class RegisterStreamingPass(ModulePass):
+    """Stream through registers; see the module's documentation."""
+
+    name = "register-streaming"
+
+    delay: int | None = None
+    period: int | None = None
+    what: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+            schedule = schedule_of(kernel, op)
+            if self.period is not None:
+                schedule = replace(schedule, period=self.period)
+            if schedule.storage == "shared" and self == RegisterStreamingPass():
+                # Shared storage was asked for, and nothing else.
+                continue
+            self.stream(kernel, schedule)
+
+    def stream(self, kernel: KernelOp, schedule: Schedule) -> None:
+        """Rewrite one kernel."""
+        if streams_through_registers(kernel):
+            add_exchanges(kernel)
+            assign_lags(kernel)
+        if self.what != "plane":
+            publish_edges(kernel)
+        delay = schedule.delay if self.delay is None else self.delay
+        delay_exchanges(kernel, delay, always=self.delay is not None)
+        place_in_registers(kernel, schedule)

@@ -1,0 +1,79 @@
+"""A schedule: every decision about how a time loop becomes kernels.
+
+`choose-schedule` writes it on the loop as a dictionary; the later passes read it unless their own
+options say otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute
+
+from timetile.dialects.syntax import Integers, decode_integers, encode_integers
+from timetile.dialects.tile_attributes import (
+    LANES,
+    Addressing,
+    AxisLayout,
+    LayoutAttr,
+    TileLevel,
+)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """
+    `tile`: the threads that hold a tile. `cells`, `lanes`, `warps`: how the cells of each in-plane
+    axis are spread over a thread, a warp and a block. `pack`: warp tiles per block. `form`: how sums
+    are split into stages. `storage` and `addressing`: where queues live. `ahead`: planes fetched
+    early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
+    between publishing and reading across warps. `occupancy`: blocks per multiprocessor.
+    """
+
+    tile: TileLevel = "warp"
+    cells: tuple[int, ...] = (4,)
+    lanes: tuple[int, ...] = (LANES,)
+    warps: tuple[int, ...] = (1,)
+    pack: int = 4
+    form: str = "none"
+    storage: str = "registers"
+    addressing: Addressing = "fixed"
+    ahead: int = 3
+    period: int = 0
+    delay: int = 1
+    occupancy: int = 2
+
+    def layout(self) -> LayoutAttr:
+        """The layout attribute of the kernels."""
+        axes = [AxisLayout(*counts) for counts in zip(self.cells, self.lanes, self.warps)]
+        return LayoutAttr(self.tile, axes, self.pack if self.tile == "warp" else 1)
+
+    def to_attribute(self) -> DictionaryAttr:
+        """The schedule as an attribute, one entry a field."""
+        entries: dict[str, Attribute] = {}
+        for name, value in asdict(self).items():
+            if isinstance(value, tuple):
+                entries[name] = encode_integers(cast(tuple[int, ...], value))
+            elif isinstance(value, int):
+                entries[name] = IntegerAttr(value, i64)
+            else:
+                entries[name] = StringAttr(str(value))
+        return DictionaryAttr(entries)
+
+    @staticmethod
+    def from_attribute(attribute: DictionaryAttr | None) -> Schedule:
+        """The schedule that an attribute describes; defaults where it is silent."""
+        if attribute is None:
+            return Schedule()
+        values: dict[str, Any] = {}
+        for name, entry in attribute.data.items():
+            match entry:
+                case StringAttr():
+                    values[name] = entry.data
+                case IntegerAttr():
+                    values[name] = entry.value.data
+                case _:
+                    values[name] = decode_integers(cast(Integers, entry))
+        return Schedule(**values)

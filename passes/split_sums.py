@@ -1,0 +1,202 @@
+"""split-sums: a sum over several planes becomes a chain of stages, one plane each.
+
+Before (`form=rows`), a 9-point box:
+`%u1 = tile.apply @cell(%u0[-1,-1], ..., %u0[1,1]) else %h1 : !tile.queue<f64, lag 1>`
+After:
+```
+%p1 = tile.apply @cell_rows0(%u0[-1,-1], %u0[-1,0], %u0[-1,1])           : !tile.queue<f64, lag -1>
+%s1 = tile.apply @cell_rows1(%p1[0,0], %u0[0,-1], %u0[0,0], %u0[0,1])    : !tile.queue<f64, lag 0>
+%u1 = tile.apply @cell_rows2(%s1[0,0], %u0[1,-1], ...) else %h1          : !tile.queue<f64, lag 1>
+```
+Every plane is then tapped when it arrives and its cells are shuffled once; partial sums are kept
+instead of planes (the scatter form). A sum is cut only between terms whose order it keeps: the body
+must be a chain that takes the planes one after the other, the oldest first. Others stay whole, with a
+remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.taps import Tap
+from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile_attributes import QueueType
+from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.diagnostics import remark
+from timetile.passes.multi_queue_buffering import schedule_of
+
+
+@dataclass
+class Part:
+    """The operations of the body that need the taps up to one plane, and not those of earlier parts."""
+
+    offset: int
+    taps: list[int]
+    operations: list[Operation]
+
+
+def latest_plane(function: FuncOp, offsets: Sequence[int | None]) -> dict[SSAValue, int | None]:
+    """
+    For each value of the body: the largest stream offset that it depends on; None for constants,
+    scalars and coordinates.
+    """
+    latest: dict[SSAValue, int | None] = dict(zip(function.body.block.args, offsets))
+    for op in function.body.block.ops:
+        known = [o for v in op.operands if (o := latest[v]) is not None]
+        latest.update(dict.fromkeys(op.results, max(known) if known else None))
+    return latest
+
+
+def split_body(function: FuncOp, offsets: Sequence[int | None]) -> list[Part] | None:
+    """
+    The body in parts, the oldest plane first, where a single value passes from each part to the next;
+    None where more does, or one that no queue can hold.
+    """
+    block = function.body.block
+    latest = latest_plane(function, offsets)
+    planes = sorted({o for o in offsets if o is not None})
+    parts = [Part(o, [k for k, x in enumerate(offsets) if x == o], []) for o in planes]
+    for op in block.ops:
+        if isinstance(op, ReturnOp):
+            continue
+        at = latest[op.results[0]] if op.results else None
+        if at is not None:
+            parts[planes.index(at)].operations.append(op)
+    for number in range(len(parts) - 1):
+        crossing = crossing_values(block, latest, planes[number])
+        if len(crossing) != 1 or crossing[0].type not in CELL_BYTES:
+            return None
+    return parts
+
+
+def crossing_values(block: Block, latest: dict[SSAValue, int | None], plane: int) -> list[SSAValue]:
+    """The values made of planes up to `plane` that operations on later planes use."""
+    crossing: list[SSAValue] = []
+    for op in block.ops:
+        own = max((o for r in op.results if (o := latest[r]) is not None), default=None)
+        if isinstance(op, ReturnOp):
+            own = max(o for o in latest.values() if o is not None)
+        if own is None or own <= plane:
+            continue
+        for operand in op.operands:
+            at = latest[operand]
+            if at is not None and at <= plane and operand not in crossing:
+                crossing.append(operand)
+    return crossing
+
+
+def part_function(
+    name: str, function: FuncOp, part: Part, incoming: SSAValue | None, result: SSAValue
+) -> FuncOp:
+    """The function of one part: of the incoming partial sum and its taps."""
+    block = Block()
+    mapping: dict[SSAValue, SSAValue] = {}
+    body = function.body.block
+    if incoming is not None:
+        mapping[incoming] = block.insert_arg(incoming.type, 0)
+    for k in part.taps:
+        mapping[body.args[k]] = block.insert_arg(body.args[k].type, len(block.args))
+    for op in body.ops:
+        if isinstance(op, arith.ConstantOp) or op in part.operations:
+            block.add_op(op.clone(mapping))
+    block.add_op(ReturnOp(mapping[result]))
+    for op in reversed(list(block.ops)):
+        if not isinstance(op, ReturnOp) and all(r.first_use is None for r in op.results):
+            Rewriter.erase_op(op)
+    return FuncOp(name, (block.arg_types, [result.type]), Region(block), visibility="private")
+
+
+def can_split(apply: ApplyOp) -> bool:
+    """One result, no own box, no scalars or coordinates, and more than one plane."""
+    stream = apply.kernel.stream_axis
+    if stream is None or len(apply.res) != 1 or apply.scalars or apply.index_axes:
+        return False
+    return len({tap.offset[stream] for tap in apply.tap_list}) > 1
+
+
+def split_rows(apply: ApplyOp, module: ModuleOp) -> bool:
+    """Replace an apply by a chain, one stage a plane; False where its body has another form."""
+    stream = apply.kernel.stream_axis
+    assert stream is not None
+    function = SymbolTable.lookup_symbol(module, apply.cell)
+    assert isinstance(function, FuncOp)
+    taps = apply.tap_list
+    # A tap of another queue at its own plane counts with the plane of the same offset.
+    offsets = [tap.offset[stream] for tap in taps]
+    parts = split_body(function, offsets)
+    if parts is None:
+        return False
+    latest = latest_plane(function, offsets)
+    body = function.body.block
+    incoming: SSAValue | None = None
+    partial: SSAValue | None = None
+    stages: list[ApplyOp] = []
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        terminator = body.last_op
+        assert isinstance(terminator, ReturnOp)
+        value = terminator.operands[0] if last else crossing_values(body, latest, part.offset)[0]
+        name = f"{function.sym_name.data}_rows{number}"
+        if SymbolTable.lookup_symbol(module, name) is None:
+            made = part_function(name, function, part, incoming, value)
+            module.body.block.insert_op_after(made, function)
+        queues = [*([] if partial is None else [partial]), *apply.queues]
+        first = 0 if partial is None else 1
+        tap_list = [] if partial is None else [Tap(0, (0,) * apply.kernel.rank)]
+        tap_list += [Tap(taps[k].operand + first, taps[k].offset) for k in part.taps]
+        used = [k for k in range(len(queues)) if any(t.operand == k for t in tap_list)]
+        stage = ApplyOp(
+            name,
+            [queues[k] for k in used],
+            [Tap(used.index(t.operand), t.offset) for t in tap_list],
+            apply.kernel.rank,
+            [QueueType(value.type, 0)],
+            apply.otherwise if last else (),
+            box=apply.box if last else None,
+        )
+        stages.append(stage)
+        incoming, partial = value, stage.res[0]
+    Rewriter.replace_op(apply, stages, [stages[-1].res[0]])
+    return True
+
+
+def split_kernel(kernel: KernelOp, module: ModuleOp) -> bool:
+    """Split all sums of a kernel by rows; False where one cannot be, or none needs to be."""
+    stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+    split = [can_split(stage) and split_rows(stage, module) for stage in stages]
+    assign_lags(kernel)
+    return bool(split) and all(split)
+
+
+@dataclass(frozen=True)
+class SplitSumsPass(ModulePass):
+    """Split sums into stages; see the module's documentation."""
+
+    name = "split-sums"
+
+    form: Literal["none", "rows"] | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+            form = self.form or schedule_of(kernel, op).form
+            if form != "rows":
+                continue
+            for stage in kernel.stages:
+                if isinstance(stage, ApplyOp) and can_split(stage) and not split_rows(stage, op):
+                    remark(
+                        stage,
+                        "its sum does not take the planes one after the other; it stays whole",
+                    )
+            assign_lags(kernel)

@@ -1,0 +1,67 @@
+"""PTX to machine code with nvJitLink, which needs no GPU and no driver."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from timetile.runtime.cuda import cuda_module
+
+
+class AssemblerError(Exception):
+    """The assembler refused the PTX; the message holds its log."""
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """Machine code of a kernel, and what the assembler says of it (registers, spilled bytes)."""
+
+    cubin: bytes
+    registers: int
+    spill_bytes: int
+
+
+@cache
+def assembler_version() -> str | None:
+    """nvJitLink's version, None where it is not installed."""
+    try:
+        major, minor = cuda_module("bindings.nvjitlink").version()
+    except (ImportError, RuntimeError, SystemError, FileNotFoundError):
+        return None
+    return f"{major}.{minor}"
+
+
+def assemble(ptx: str, arch: str, name: str = "kernel") -> Assembled:
+    """Assemble one kernel for an architecture (`sm_90`); AssemblerError where that fails."""
+    link = cuda_module("bindings.nvjitlink")
+    options = [f"-arch={arch}", "-O3", "-verbose", "-Xptxas=-v"]
+    handle = link.create(len(options), options)
+    try:
+        data = ptx.encode()
+        try:
+            link.add_data(handle, link.InputType.PTX, data, len(data), name)
+            link.complete(handle)
+        except link.nvJitLinkError as error:
+            raise AssemblerError(f"{error}: {log(link, handle, 'error')}") from error
+        cubin = bytearray(link.get_linked_cubin_size(handle))
+        link.get_linked_cubin(handle, cubin)
+        info = log(link, handle, "info")
+    finally:
+        link.destroy(handle)
+    registers = re.search(r"Used (\d+) registers", info)
+    spills = re.search(r"(\d+) bytes spill stores", info)
+    return Assembled(
+        bytes(cubin),
+        int(registers.group(1)) if registers else 0,
+        int(spills.group(1)) if spills else 0,
+    )
+
+
+def log(link: Any, handle: Any, kind: str) -> str:
+    """The assembler's information or error log."""
+    size = getattr(link, f"get_{kind}_log_size")(handle)
+    text = bytearray(size)
+    getattr(link, f"get_{kind}_log")(handle, text)
+    return text.decode(errors="replace").rstrip("\x00")

@@ -1,0 +1,136 @@
+"""The command line: `timetile run`, `compile`, `explain`, `cache` and `doctor`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from xdsl.utils.exceptions import PassFailedException
+
+import timetile
+from timetile.passes.arch import ARCHS
+from timetile.runtime import commands
+from timetile.runtime.assembler import AssemblerError
+from timetile.runtime.commands import Options
+from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.terminal import Log, logging_to_stderr
+from timetile.runtime.usage import UsageError
+
+Command = Callable[[Options, Log], int]
+
+EMIT = ("temporal", "tile", "gpu", "nvvm", "ptx")
+
+
+class SentenceParser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"timetile: {message}; see {self.prog} --help\n")
+
+
+def natural(text: str) -> int:
+    """An integer that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """An integer above zero."""
+    if natural(text) == 0:
+        raise argparse.ArgumentTypeError("0 is not a number of 1 or more")
+    return int(text)
+
+
+def add_program_options(parser: argparse.ArgumentParser) -> None:
+    """What `run`, `compile` and `explain` have in common."""
+    parser.add_argument("program", type=Path, metavar="PROGRAM.mlir")
+    parser.add_argument("--function", metavar="NAME", help="the function, where there are several")
+    parser.add_argument("--arch", choices=tuple(ARCHS), help="the GPU's own, or sm_90")
+    parser.add_argument("--device", type=natural, default=0, metavar="N", help="the GPU's number")
+    parser.add_argument("--depth", type=positive, metavar="N", help="time steps of a kernel")
+    parser.add_argument("--fp-contract", choices=("fast", "on", "off"), default="fast")
+    parser.add_argument(
+        "--pipeline", metavar="PASSES", help="replaces the passes from time loops to placed kernels"
+    )
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = SentenceParser(prog="timetile", description=timetile.__doc__)
+    parser.add_argument("--version", action="version", version=f"timetile {timetile.__version__}")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
+        sub = subparsers.add_parser(name, help=text, description=text)
+        sub.add_argument("--verbose", action="store_true", help="show what is being done")
+        sub.set_defaults(command=command)
+        return sub
+
+    sub = add("run", commands.run, "run a program on arrays")
+    add_program_options(sub)
+    sub.add_argument("--steps", type=natural, metavar="N", help="replaces the loops' trip counts")
+    sub.add_argument(
+        "--args", type=Path, metavar="IN.npz", help="arrays as arg0, as arr_0 or by name"
+    )
+    sub.add_argument(
+        "--out", type=Path, metavar="OUT.npz", help="the fields after the run, as arg0"
+    )
+    sub.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE",
+        help="a scalar by name or position; a field gets the value everywhere",
+    )  # fmt: skip
+    sub.add_argument(
+        "--random", type=natural, metavar="SEED", help="fill the fields without values"
+    )
+    sub.add_argument("--executor", choices=("gpu", "cpu", "simt"), help="gpu where there is one")
+    sub.add_argument("--check", action="store_true", help="compare with the CPU, bit for bit")
+    sub.add_argument(
+        "--plot", type=Path, metavar="OUT.png", help="a picture of the last time level"
+    )
+
+    sub = add("compile", commands.compile, "show a program at one level of the compiler")
+    add_program_options(sub)
+    sub.add_argument("-o", "--out", type=Path, metavar="FILE", help="stdout unless given")
+    sub.add_argument("--emit", choices=EMIT, default="ptx", help="ptx unless given")
+
+    sub = add(
+        "explain", commands.explain, "show what was recognised, the kernels, and what was not done"
+    )
+    add_program_options(sub)
+    sub.add_argument("--steps", type=natural, metavar="N", help="show the launches of N steps")
+
+    sub = add("cache", commands.cache, "show, verify or clear the disk cache of kernels")
+    sub.add_argument("action", choices=("path", "verify", "clear"))
+    add("doctor", commands.doctor, "show what of driver, GPU, assembler and cache was found")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `timetile`: 0 where all went well, 2 where the user can do something about it."""
+    options = make_parser().parse_args(arguments, namespace=Options())
+    with logging_to_stderr(verbose=options.verbose) as log:
+        try:
+            code = options.command(options, log)
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError:
+            # The reader of our output has left, as `head` does.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except OSError as error:
+            message = f"cannot open {error.filename}: {error.strerror}"
+            code = 2
+        except (UsageError, PassFailedException, MemoryError) as error:
+            message, code = str(error), 2
+        except (SimtError, AssemblerError) as error:
+            # Not the user's fault: the kernel is wrong.
+            message, code = f"a kernel is wrong, please report it: {error}", 1
+        except KeyboardInterrupt:
+            message, code = "interrupted", 130
+    print(f"timetile: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,52 @@
+"""`timetile.compile`: from a stencil program to something that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from timetile.lowering.pipelines import FpContract
+from timetile.passes.arch import ARCHS
+from timetile.runtime.cache import Cache
+from timetile.runtime.gpu import device, gpu_is_available
+from timetile.runtime.kernels import Options, ProgramKernels, raise_program
+from timetile.runtime.loading import load
+from timetile.runtime.program import CompiledProgram, Executor
+
+
+def compile(
+    program: ModuleOp | str | Path,
+    *,
+    executor: Executor | None = None,
+    depth: int | None = None,
+    arch: str | None = None,
+    fp_contract: FpContract = "fast",
+    passes: tuple[ModulePass, ...] | None = None,
+    function: str | None = None,
+    gpu: int = 0,
+    cache: Cache | Literal[False] | None = None,
+) -> CompiledProgram:
+    """
+    Compile a stencil program: a module (which is left as it is), its text, or a file.
+
+    `executor` is `gpu` where a driver answers and `cpu` elsewhere, unless given. `depth` is how many
+    time steps a kernel advances at once, chosen if not given. `arch` is the GPU's own unless given.
+    `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
+    by default; False compiles anew.
+
+    Raises CompileError where the program is wrong or cannot be compiled.
+    """
+    if executor is None:
+        executor = "gpu" if gpu_is_available() else "cpu"
+    if arch is None:
+        arch = device(gpu).arch if executor == "gpu" else "sm_90"
+        if arch not in ARCHS:
+            # PTX for an older architecture runs on newer ones.
+            arch = "sm_90" if int(arch.removeprefix("sm_")) > 90 else "sm_80"
+    options = Options(depth, arch, fp_contract, passes, function)
+    module = raise_program(load(program), options)
+    chosen = None if cache is False else cache or Cache.default()
+    return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu)

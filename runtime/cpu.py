@@ -1,0 +1,109 @@
+"""The CPU executor: time loops step by step, each update vectorised over its box with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import SSAValue
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic import Array, call
+
+Progress = Callable[[int, int], None]
+"""Called with the steps that are done and all steps."""
+
+
+def box_slices(
+    bounds: StencilBoundsAttr, box: StencilBoundsAttr, offset: Sequence[int]
+) -> tuple[slice, ...]:
+    """Where a box, moved by an offset, lies in the array of a field with these bounds."""
+    return tuple(
+        slice(low + d - origin, high + d - origin)
+        for low, high, d, origin in zip(box.lb, box.ub, offset, bounds.lb)
+    )
+
+
+def cell_function(update: UpdateOp) -> FuncOp:
+    """The cell function of an update."""
+    function = SymbolTable.lookup_symbol(update, update.cell)
+    if not isinstance(function, FuncOp):
+        refuse(update, f"its cell function {update.cell} is not in the module")
+    return function
+
+
+def coordinates(box: StencilBoundsAttr, axis: int) -> Array:
+    """The coordinate along an axis of every cell of a box."""
+    lower, upper = tuple(box.lb), tuple(box.ub)
+    shape = [1] * len(lower)
+    shape[axis] = upper[axis] - lower[axis]
+    line = np.arange(lower[axis], upper[axis], dtype=np.int64).reshape(shape)
+    return np.broadcast_to(line, [high - low for low, high in zip(lower, upper)])
+
+
+def run_update(
+    update: UpdateOp, function: FuncOp, buffers: dict[SSAValue, Array], scalars: dict[SSAValue, Any]
+) -> None:
+    """Apply one update to NumPy arrays, in place."""
+    box = update.box
+    arguments: list[Array] = []
+    for tap in update.tap_list:
+        source = update.sources[tap.operand]
+        arguments.append(buffers[source][box_slices(field_bounds(source), box, tap.offset)])
+    shape = tuple(high - low for low, high in zip(box.lb, box.ub))
+    arguments += [np.broadcast_to(np.asarray(scalars[s]), shape) for s in update.scalars]
+    arguments += [coordinates(box, axis) for axis in update.index_axes]
+    results = call(function, arguments)
+    zero = (0,) * update.rank
+    # Every result is there before any target is written: a target may be read at its own cell.
+    results = [np.array(np.broadcast_to(r, shape)) for r in results]
+    for target, result in zip(update.targets, results):
+        buffers[target][box_slices(field_bounds(target), box, zero)] = result
+
+
+def run_loop(
+    loop: LoopOp,
+    steps: int,
+    buffers: Sequence[Array],
+    outside: dict[SSAValue, Any],
+    progress: Progress | None = None,
+) -> list[Array]:
+    """
+    Run a time loop on arrays, in place, and return the buffers that its results name. `outside` maps
+    the captured fields and scalars.
+    """
+    names = list(buffers)
+    functions = {update: cell_function(update) for update in loop.updates}
+    for step in range(steps):
+        known: dict[SSAValue, Any] = dict(outside)
+        known.update(zip(loop.body.block.args, names))
+        for update, function in functions.items():
+            run_update(update, function, known, known)
+        names = [names[source] for source in loop.rotation]
+        if progress is not None:
+            progress(step + 1, steps)
+    return names
+
+
+def host_function(module: ModuleOp, name: str | None = None) -> FuncOp:
+    """The function to run: the named one, or the only one that is not private."""
+    functions = [
+        op
+        for op in module.ops
+        if isinstance(op, FuncOp)
+        and not op.is_declaration
+        and (op.sym_visibility is None or op.sym_visibility.data != "private")
+    ]
+    chosen = [f for f in functions if name is None or f.sym_name.data == name]
+    if len(chosen) != 1:
+        known = ", ".join(f"@{f.sym_name.data}" for f in functions) or "none"
+        what = f"@{name}" if name is not None else "one public function"
+        refuse(module, f"the module must hold {what}, and holds {known}; name it with `function`")
+    return chosen[0]

@@ -1,0 +1,89 @@
+"""What of driver, GPU, assembler and cache there is, and why not."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import timetile
+from timetile.passes.arch import ARCHS
+from timetile.runtime.assembler import assembler_version
+from timetile.runtime.cache import Cache
+from timetile.runtime.gpu import Device, Unavailable, checked, driver
+
+PACKAGES = ("xdsl", "numpy", "cuda-python", "matplotlib")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for: what, whether it is there, and which or why not."""
+
+    what: str
+    found: bool
+    text: str
+
+
+def package(name: str) -> Finding:
+    """An installed package and its version."""
+    try:
+        return Finding(name, True, version(name))
+    except PackageNotFoundError:
+        return Finding(name, False, "not installed")
+
+
+def gpu_memory(device: Device) -> int:
+    """The bytes of a device's memory."""
+    return int(checked(device.cuda.cuDeviceTotalMem(device.handle)))
+
+
+def gpus() -> Iterator[Finding]:
+    """The driver, and every GPU that it knows."""
+    cuda = driver()
+    if isinstance(cuda, Unavailable):
+        yield Finding("driver", False, cuda.reason)
+        yield Finding("GPU", False, "without a driver, programs run on the CPU")
+        return
+    number = int(checked(cuda.cuDriverGetVersion()))
+    yield Finding("driver", True, f"for CUDA {number // 1000}.{number % 1000 // 10}")
+    count = int(checked(cuda.cuDeviceGetCount()))
+    for k in range(count):
+        device = Device(k)
+        tuned = "" if device.arch in ARCHS else f"; kernels are tuned for {', '.join(ARCHS)}"
+        size = gpu_memory(device) / 2**30
+        yield Finding(f"GPU {k}", True, f"{device.name}, {device.arch}, {size:.0f} GiB{tuned}")
+    if count == 0:
+        yield Finding("GPU", False, "the driver knows none; programs run on the CPU")
+
+
+def assembler() -> Finding:
+    """The assembler, which turns PTX into machine code ahead of time."""
+    found = assembler_version()
+    if found is None:
+        text = (
+            "nvJitLink is not installed, so the driver assembles PTX at the first launch; "
+            'pip install "timetile[assembler]"'
+        )
+        return Finding("assembler", False, text)
+    return Finding("assembler", True, f"nvJitLink {found}")
+
+
+def cache() -> Finding:
+    """The disk cache of kernels."""
+    store = Cache.default()
+    damaged = len(store.damaged())
+    text = f"{store.directory}, {len(store.keys())} entries"
+    return Finding("cache", not damaged, text + (f", {damaged} of them damaged" if damaged else ""))
+
+
+def examine() -> list[Finding]:
+    """Everything, in the order in which it is shown."""
+    return [
+        Finding("timetile", True, timetile.__version__),
+        Finding("python", True, f"{platform.python_version()} on {platform.platform()}"),
+        *map(package, PACKAGES),
+        *gpus(),
+        assembler(),
+        cache(),
+    ]

@@ -1,0 +1,108 @@
+"""What runs a program: on NumPy arrays here; on the GPU in `gpu.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from xdsl.dialects import gpu
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.runtime.cpu import Progress, run_loop
+from timetile.runtime.host import Handler, Host, Values
+from timetile.runtime.kernels import ProgramKernels, launch_fact
+from timetile.runtime.planning import planned_function
+from timetile.runtime.simt.interpreter import Launch
+from timetile.runtime.simt.memory import Buffer
+
+
+class LoopRunner(Protocol):
+    """Runs a time loop on buffers; `outside` maps captured fields and scalars."""
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]: ...
+
+
+class CpuRunner:
+    """Runs time loops with NumPy, step by step."""
+
+    def __init__(self, progress: Progress | None = None):
+        self.progress = progress
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        return run_loop(loop, steps, buffers, outside, self.progress)
+
+
+class PlannedRunner:
+    """Runs time loops as planned launches; subclasses launch kernels and make scratch buffers."""
+
+    def __init__(self, kernels: ProgramKernels):
+        self.kernels = kernels
+        self.host = Host({LaunchOp: self.launch, ScratchOp: self.scratch, CopyOp: self.copy})
+        self.plans: dict[tuple[LoopOp, int], Any] = {}
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        if (loop, steps) not in self.plans:
+            self.plans[loop, steps] = planned_function(loop, self.kernels.facts_of(loop), steps)
+        around = [outside[value] for value in (*loop.captures, *loop.scalars)]
+        return self.host.run(self.plans[loop, steps], [steps, *buffers, *around])
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        raise NotImplementedError
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        raise NotImplementedError
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        raise NotImplementedError
+
+
+class SimtRunner(PlannedRunner):
+    """Runs planned launches with the SIMT interpreter, on buffers that track races."""
+
+    def __init__(self, kernels: ProgramKernels):
+        super().__init__(kernels)
+        self.threads: dict[str, gpu.ModuleOp] = {}
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        name = op.kernel.string_value()
+        if name not in self.threads:
+            self.threads[name] = self.kernels.threads(name)
+        module = self.threads[name]
+        function = module.body.block.first_op
+        assert isinstance(function, gpu.FuncOp)
+        Launch(function, launch_fact(module, "grid"), launch_fact(module, "block"), operands).run()
+        return []
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        return [Buffer(np.zeros_like(operands[0].data), unset=True)]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        source, target = operands
+        target.data[:] = source.data
+        target.unset[:] = source.unset
+        return []
+
+
+def loop_handler(
+    runner: LoopRunner, steps: int | None, results: list[Any]
+) -> dict[type[Operation], Handler]:
+    """The host handlers that run time loops; `results` collects (loop, steps, buffers)."""
+
+    def run(loop: LoopOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        count, *buffers = operands
+        total = int(count) if steps is None else steps
+        outside = {value: values[value] for value in (*loop.captures, *loop.scalars)}
+        names = runner(loop, max(total, 0), buffers, outside)
+        results.append((loop, max(total, 0), list(names)))
+        return names
+
+    return {LoopOp: run}

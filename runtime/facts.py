@@ -1,0 +1,178 @@
+"""Figures about a program and its kernels, computed from the IR: what `timetile explain` shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
+from timetile.dialects.tile_attributes import LANES
+from timetile.lowering.plan_launches import KernelFacts, rotation_of
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.launch_planning import Launch, plan
+from timetile.passes.arch import Arch
+from timetile.runtime.cpu import cell_function
+from timetile.runtime.kernels import Kernel
+
+FLOPS: dict[type[Operation], int] = {
+    xmath.FmaOp: 2,
+    arith.AddfOp: 1,
+    arith.SubfOp: 1,
+    arith.MulfOp: 1,
+    arith.DivfOp: 1,
+    arith.MaximumfOp: 1,
+    arith.MinimumfOp: 1,
+    arith.MaxnumfOp: 1,
+    arith.MinnumfOp: 1,
+    xmath.SqrtOp: 1,
+    xmath.RsqrtOp: 1,
+}
+"""Floating-point operations of an operation. Signs, comparisons and selections count for nothing."""
+
+WARPS_PER_MULTIPROCESSOR = 64
+REGISTER_UNIT = 8
+"""Registers of a thread are handed out in units of 8."""
+SHARED_OVERHEAD = 1024
+"""Bytes of shared memory that every block loses to the system."""
+
+
+def arithmetic(function: FuncOp) -> Counter[str]:
+    """The floating-point operations of a cell function, by name without the dialect."""
+    names = (op.name.partition(".")[2] for op in function.walk() if type(op) in FLOPS)
+    return Counter(names)
+
+
+def flops(function: FuncOp) -> int:
+    """Floating-point operations of one cell; a fused multiply-add counts as two."""
+    return sum(FLOPS.get(type(op), 0) for op in function.walk())
+
+
+def loop_flops(loop: LoopOp) -> int:
+    """Floating-point operations of one cell and step."""
+    return sum(flops(cell_function(update)) for update in loop.updates)
+
+
+def reach(updates: Sequence[UpdateOp]) -> list[tuple[int, int]]:
+    """How far the updates look along each axis: the least and the greatest offset."""
+    offsets = [tap.offset for update in updates for tap in update.tap_list]
+    return [(min(0, *column), max(0, *column)) for column in zip(*offsets)] if offsets else []
+
+
+def read_fields(loop: LoopOp) -> list[SSAValue]:
+    """The fields that a step reads as it finds them: not what it wrote itself before."""
+    written: set[SSAValue] = set()
+    found: dict[SSAValue, None] = {}
+    for update in loop.updates:
+        found.update(dict.fromkeys(s for s in update.sources if s not in written))
+        written.update(update.targets)
+    return list(found)
+
+
+def written_fields(loop: LoopOp) -> list[SSAValue]:
+    """The fields that a step writes."""
+    return list(dict.fromkeys(t for update in loop.updates for t in update.targets))
+
+
+def cell_bytes(fields: Sequence[SSAValue]) -> int:
+    """Bytes of one cell of all these fields together."""
+    return sum(CELL_BYTES[element_type(field)] for field in fields)
+
+
+def copy_bound(loop: LoopOp, arch: Arch) -> float:
+    """GCells/s of one step per launch, where memory is all that counts."""
+    return arch.copy_tb_per_s * 1e3 / cell_bytes([*read_fields(loop), *written_fields(loop)])
+
+
+def traffic(kernel: KernelOp) -> float:
+    """Bytes per cell and step that a kernel cannot avoid: each field once in or out per launch."""
+    loaded = {stage.data for stage in kernel.stages if isinstance(stage, LoadOp) and stage.data}
+    stored = {stage.field for stage in kernel.stages if isinstance(stage, StoreOp)}
+    return cell_bytes([*loaded, *stored]) / kernel.steps.data
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """Computed over useful cells of every stage: across the tiles' overlap, and along the stream."""
+
+    plane: float
+    stream: float
+
+    @property
+    def total(self) -> float:
+        return self.plane * self.stream
+
+
+def chunk_heights(kernel: KernelOp) -> tuple[int, int]:
+    """The planes of an edge and of an interior chunk."""
+    assert kernel.variants is not None
+    heights = {variant.is_interior: variant.planes.data for variant in kernel.variants}
+    return heights[False], heights.get(True, heights[False])
+
+
+def redundancy(kernel: KernelOp) -> Redundancy:
+    """What a placed kernel computes more often than once, or outside the bounds."""
+    geometry = Geometry(kernel)
+    useful = prod(geometry.upper[axis.axis] - geometry.lower[axis.axis] for axis in geometry.axes)
+    computed = geometry.plane_tiles * prod(axis.layout.extent for axis in geometry.axes)
+    columns = (geometry.edge_columns, geometry.plane_tiles - geometry.edge_columns)
+    steps = sum(
+        count * geometry.chunks(planes) * geometry.steps(planes)
+        for count, planes in zip(columns, chunk_heights(kernel))
+    )
+    return Redundancy(computed / useful, steps / geometry.plane_tiles / geometry.planes)
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Blocks that share a multiprocessor, the warps of each, and what keeps more of them away."""
+
+    blocks: int
+    warps: int
+    limit: str
+
+
+def occupancy(kernel: Kernel, arch: Arch) -> Occupancy:
+    """How many blocks of an assembled kernel fit a multiprocessor."""
+    warps = kernel.block // LANES
+    registers = -(-kernel.registers // REGISTER_UNIT) * REGISTER_UNIT * LANES * warps
+    candidates = {
+        "registers": arch.registers_per_multiprocessor // registers,
+        "shared memory": arch.shared_per_multiprocessor // (kernel.shared_bytes + SHARED_OVERHEAD),
+        "warps": WARPS_PER_MULTIPROCESSOR // warps,
+    }
+    limit = min(candidates, key=lambda name: candidates[name])
+    return Occupancy(candidates[limit], warps, limit)
+
+
+@dataclass(frozen=True)
+class LaunchCounts:
+    """How often each kernel is launched for a number of steps, and what else the plan needs."""
+
+    launches: Counter[str]
+    scratch: int
+    copies: int
+
+
+def launch_counts(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -> LaunchCounts:
+    """The plan of a loop for a number of steps, counted; `kernels` are its own, the final one last."""
+    fused = {kernel.steps: kernel.name for kernel in kernels[:-1]}
+
+    def name(launch: Launch) -> str:
+        return kernels[-1].name if launch.final else fused[launch.steps]
+
+    found = plan(rotation_of(loop), tuple(fused), steps)
+    counts: Counter[str] = Counter()
+    for position, launch in enumerate(found.launches):
+        repeated = found.first <= position < found.first + found.length
+        counts[name(launch)] += found.repeats if repeated else 1
+    return LaunchCounts(counts, len(found.scratch_like), len(found.copies))

@@ -1,0 +1,239 @@
+"""Runs planned launches on an NVIDIA GPU, through cuda-python."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.cuda import cuda_module
+from timetile.runtime.executors import PlannedRunner
+from timetile.runtime.host import Values
+from timetile.runtime.kernels import Kernel, ProgramKernels
+
+DEFAULT_SHARED_BYTES = 48 << 10
+"""Dynamic shared memory that a kernel may use without asking."""
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """Why there is no GPU to run on."""
+
+    reason: str
+
+
+@cache
+def driver() -> Any:
+    """The driver's bindings, initialised; Unavailable where no driver answers."""
+    # cuda.core hangs where there is no driver: ask for the library first.
+    try:
+        bindings, pathfinder = cuda_module("bindings.driver"), cuda_module("pathfinder")
+    except ImportError as error:
+        return Unavailable(f"cuda-python is not installed ({error})")
+    try:
+        pathfinder.load_nvidia_dynamic_lib("cuda")
+    except (pathfinder.DynamicLibNotFoundError, RuntimeError) as error:
+        return Unavailable(f"no NVIDIA driver was found ({error})")
+    (status,) = bindings.cuInit(0)
+    if status != bindings.CUresult.CUDA_SUCCESS:
+        return Unavailable(f"the NVIDIA driver does not start ({status.name})")
+    return bindings
+
+
+def gpu_is_available() -> bool:
+    """A driver and a GPU answer."""
+    return not isinstance(driver(), Unavailable)
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """The value that a driver call returned; RuntimeError where it failed."""
+    status, *values = result
+    if int(status) != 0:
+        raise RuntimeError(f"the NVIDIA driver reports {status.name}")
+    return values[0] if len(values) == 1 else tuple(values) if values else None
+
+
+class Device:
+    """One GPU, its primary context and the kernels that are loaded on it."""
+
+    def __init__(self, number: int = 0):
+        cuda = driver()
+        if isinstance(cuda, Unavailable):
+            raise RuntimeError(f"cannot run on a GPU: {cuda.reason}")
+        self.cuda = cuda
+        self.number = number
+        self.handle = checked(cuda.cuDeviceGet(number))
+        self.context = checked(cuda.cuDevicePrimaryCtxRetain(self.handle))
+        self.loaded: dict[Kernel, Any] = {}
+
+    def attribute(self, name: str) -> int:
+        """A device attribute, by the end of its name in the driver's enumeration."""
+        attribute = getattr(self.cuda.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(checked(self.cuda.cuDeviceGetAttribute(attribute, self.handle)))
+
+    @property
+    def name(self) -> str:
+        raw = checked(self.cuda.cuDeviceGetName(128, self.handle))
+        return raw.split(b"\0")[0].decode()
+
+    @property
+    def arch(self) -> str:
+        """The architecture, as `sm_90`."""
+        major = self.attribute("COMPUTE_CAPABILITY_MAJOR")
+        return f"sm_{major}{self.attribute('COMPUTE_CAPABILITY_MINOR')}"
+
+    @contextlib.contextmanager
+    def current(self) -> Any:
+        """Make the device current for the calls inside."""
+        checked(self.cuda.cuCtxPushCurrent(self.context))
+        try:
+            yield self
+        finally:
+            checked(self.cuda.cuCtxPopCurrent())
+
+    def allocate(self, size: int) -> int:
+        """Device memory of `size` bytes."""
+        try:
+            return int(checked(self.cuda.cuMemAlloc(max(size, 1))))
+        except RuntimeError as error:
+            raise MemoryError(f"{size} bytes of device memory: {error}") from error
+
+    def free(self, pointer: int) -> None:
+        checked(self.cuda.cuMemFree(pointer))
+
+    def upload(self, pointer: int, array: Any) -> None:
+        """Copy a NumPy array to the device."""
+        checked(self.cuda.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes))
+
+    def download(self, array: Any, pointer: int) -> None:
+        """Copy device memory to a NumPy array."""
+        checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
+
+    def synchronize(self, stream: int) -> None:
+        """Wait until the stream has done its work."""
+        checked(self.cuda.cuStreamSynchronize(stream))
+
+    def wait_for_stream(self, waiting: int, other: int) -> None:
+        """Let a stream wait for what another one has been given so far."""
+        if waiting == other:
+            return
+        flags = int(self.cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        event = checked(self.cuda.cuEventCreate(flags))
+        checked(self.cuda.cuEventRecord(event, other))
+        checked(self.cuda.cuStreamWaitEvent(waiting, event, 0))
+        checked(self.cuda.cuEventDestroy(event))
+
+    def load(self, kernel: Kernel) -> Any:
+        """The function of a kernel, loaded once."""
+        if kernel not in self.loaded:
+            image = kernel.cubin if kernel.cubin is not None else kernel.ptx.encode() + b"\0"
+            module = checked(self.cuda.cuModuleLoadData(image))
+            function = checked(self.cuda.cuModuleGetFunction(module, kernel.name.encode()))
+            if kernel.shared_bytes > DEFAULT_SHARED_BYTES:
+                limit = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+                if kernel.shared_bytes > limit:
+                    raise CompileError(
+                        f"kernel @{kernel.name} needs {kernel.shared_bytes} bytes of shared memory "
+                        f"and {self.name} has {limit} a block; use fewer planes ahead, a smaller "
+                        "depth or fewer warps"
+                    )
+                attribute = self.cuda.CUfunction_attribute
+                name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                checked(self.cuda.cuFuncSetAttribute(function, name, kernel.shared_bytes))
+            self.loaded[kernel] = function
+        return self.loaded[kernel]
+
+    def launch(
+        self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
+    ) -> None:
+        """Launch a kernel."""
+        checked(
+            self.cuda.cuLaunchKernel(
+                self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
+                kernel.shared_bytes, stream, (values, types), 0,
+            )
+        )  # fmt: skip
+
+
+@cache
+def device(number: int = 0) -> Device:
+    """The device of a number, opened once."""
+    return Device(number)
+
+
+@dataclass(eq=False)
+class DeviceBuffer:
+    """A field's memory on the device."""
+
+    pointer: int
+    bytes: int
+
+
+class GpuRunner(PlannedRunner):
+    """Runs planned launches on a device, on one stream."""
+
+    def __init__(self, kernels: ProgramKernels, on: Device, stream: int = 0):
+        super().__init__(kernels)
+        self.device, self.stream = on, stream
+        self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
+        self.scratch_count = 0
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        import ctypes
+
+        from xdsl.dialects.builtin import f32
+
+        kernel = self.kernels.kernel(op.kernel.string_value())
+        arguments: list[Any] = []
+        types: list[Any] = []
+        for operand, value in zip(operands, op.arguments):
+            if isinstance(operand, DeviceBuffer):
+                arguments.append(operand.pointer)
+                types.append(ctypes.c_void_p)
+            else:
+                wide = getattr(value.type, "width", None)
+                is_float = hasattr(operand, "dtype") and operand.dtype.kind == "f"
+                is_float = is_float or isinstance(operand, float) or value.type.name.startswith("f")
+                arguments.append(float(operand) if is_float else int(operand))
+                if is_float:
+                    types.append(ctypes.c_float if value.type == f32 else ctypes.c_double)
+                else:
+                    types.append(
+                        ctypes.c_int32 if wide is not None and wide.data == 32 else ctypes.c_int64
+                    )
+        self.device.launch(kernel, tuple(arguments), tuple(types), self.stream)
+        return []
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        self.scratch_count = 0
+        return super().__call__(loop, steps, buffers, outside)
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Scratch buffers are kept from call to call."""
+        size = operands[0].bytes
+        key = (self.scratch_count, size)
+        self.scratch_count += 1
+        if key not in self.scratches:
+            self.scratches[key] = DeviceBuffer(self.device.allocate(size), size)
+        return [self.scratches[key]]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        source, target = operands
+        cuda = self.device.cuda
+        checked(cuda.cuMemcpyDtoDAsync(target.pointer, source.pointer, source.bytes, self.stream))
+        return []
+
+    def close(self) -> None:
+        """Free the scratch buffers."""
+        for buffer in self.scratches.values():
+            self.device.free(buffer.pointer)
+        self.scratches.clear()

@@ -1,0 +1,71 @@
+"""Runs the host function of a program: the operations around its time loops.
+
+Buffers are whatever the executor works with (NumPy arrays, device buffers): the host function only
+passes them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects import scf, stencil
+from xdsl.dialects.builtin import UnrealizedConversionCastOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic import evaluate
+
+Values = dict[SSAValue, Any]
+
+Handler = Callable[[Any, Sequence[Any], Values], Sequence[Any]]
+"""Runs one operation on its operands, knowing all values so far, and returns its results."""
+
+ALIASES = (stencil.CastOp, stencil.ExternalLoadOp, UnrealizedConversionCastOp)
+
+
+class Host:
+    """An interpreter of host functions; `handlers` run the operations that touch buffers."""
+
+    def __init__(self, handlers: dict[type[Operation], Handler]):
+        self.handlers = handlers
+
+    def run(self, function: FuncOp, arguments: Sequence[Any]) -> list[Any]:
+        """Run a function and return what it returns."""
+        values: Values = dict(zip(function.body.block.args, arguments))
+        return self.run_block(function.body.block, values)
+
+    def run_block(self, block: Block, values: Values) -> list[Any]:
+        """Run the operations of a block up to its terminator, whose operands are returned."""
+        for op in block.ops:
+            operands = [values[v] for v in op.operands]
+            if isinstance(op, ReturnOp | scf.YieldOp):
+                return operands
+            handler = self.handlers.get(type(op))
+            if handler is not None:
+                results = handler(op, operands, values)
+            elif isinstance(op, ALIASES):
+                results = operands
+            elif isinstance(op, scf.ForOp):
+                results = self.run_for(op, operands, values)
+            elif op.name.startswith("arith.") and not op.regions:
+                results = [evaluate(op, operands)]
+            elif isinstance(op, stencil.ExternalStoreOp):
+                results = []
+            else:
+                refuse(
+                    op,
+                    "it is outside a raised time loop and cannot be run; keep only time loops, "
+                    "casts and scalar arithmetic in the function",
+                )
+            values.update(zip(op.results, results))
+        return []
+
+    def run_for(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """A counted loop of the host."""
+        low, high, step, *carried = operands
+        for index in range(int(low), int(high), int(step)):
+            values.update(zip(op.body.block.args, [index, *carried]))
+            carried = self.run_block(op.body.block, values)
+        return carried

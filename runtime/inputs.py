@@ -1,0 +1,191 @@
+"""The arguments of a run: from a .npz file, from `--set`, from the number of steps, or at random."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.program import CompiledProgram, Parameter
+from timetile.runtime.usage import UsageError
+
+Array = NDArray[Any]
+
+POSITION = re.compile(r"(?:arg|arr_)?(\d+)")
+"""An argument by position: `2` and `arg2`, or `arr_2` as `np.savez` calls it."""
+
+TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def label(parameter: Parameter) -> str:
+    """`arg0 (%u)`, or `arg0` where the program has no name for it."""
+    return f"arg{parameter.position}" + (f" (%{parameter.name})" if parameter.name else "")
+
+
+def shape_of(parameter: Parameter) -> tuple[int, ...]:
+    """The shape of a field's array, halos included."""
+    assert parameter.bounds is not None
+    return tuple(high - low for low, high in zip(parameter.bounds.lb, parameter.bounds.ub))
+
+
+def is_trip_count(value: SSAValue) -> bool:
+    """Everything that the value decides is how many steps time loops run."""
+    if not isinstance(value.type, IndexType | IntegerType):
+        return False
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, LoopOp):
+            if op.steps is not value:
+                return False
+        elif not op.name.startswith("arith.") or not all(map(is_trip_count, op.results)):
+            return False
+    return True
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of a .npz file by name."""
+    try:
+        loaded: Any = np.load(path)
+        if not hasattr(loaded, "files"):
+            raise UsageError(f"{path} holds one array; write a .npz file with np.savez")
+        with loaded:
+            return {name: np.asarray(loaded[name], order="C") for name in loaded.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(
+            f"{path} is not a .npz file of plain arrays; write one with np.savez"
+        ) from error
+
+
+def write_arrays(path: Path, program: CompiledProgram, values: Sequence[Any]) -> None:
+    """Write the fields to a .npz file, as `arg0` and so on."""
+    fields = {f"arg{p.position}": values[p.position] for p in program.parameters if p.bounds}
+    # Through a file of our own, so that NumPy does not add a suffix to the name.
+    with path.open("wb") as file:
+        np.savez(file, **fields)
+
+
+class Arguments:
+    """Gathers a value for every argument of a program, each given once."""
+
+    def __init__(self, program: CompiledProgram):
+        self.program = program
+        self.name = program.function.sym_name.data
+        self.values: dict[int, Any] = {}
+
+    def parameter(self, key: str, given_by: str) -> Parameter:
+        """The argument that a key names, by position first; UsageError where none is."""
+        parameters = self.program.parameters
+        match = POSITION.fullmatch(key)
+        if match is not None and int(match[1]) < len(parameters):
+            return parameters[int(match[1])]
+        for parameter in parameters:
+            if parameter.name is not None and parameter.name == key.removeprefix("%"):
+                return parameter
+        known = ", ".join(map(label, parameters))
+        raise UsageError(
+            f"{given_by} names {key!r}, which is no argument of @{self.name}; its arguments are {known}"
+        )
+
+    def give(self, parameter: Parameter, value: Any) -> None:
+        """Set an argument; UsageError where it has a value already."""
+        if parameter.position in self.values:
+            raise UsageError(f"{label(parameter)} is given twice; give every argument once")
+        self.values[parameter.position] = value
+
+    def add_arrays(self, arrays: Mapping[str, Array], given_by: str) -> None:
+        """Take the arrays of a file; arrays of no axes are scalars."""
+        for key, array in arrays.items():
+            parameter = self.parameter(key, given_by)
+            if parameter.bounds is None and array.ndim:
+                raise UsageError(
+                    f"{given_by} has an array of shape {array.shape} for {label(parameter)}, which is "
+                    f"a scalar; give it with --set {parameter.name or parameter.position}=VALUE"
+                )
+            self.give(parameter, array)
+
+    def add_setting(self, setting: str) -> None:
+        """Take `dt=0.1`: a scalar, or a field that has this value everywhere."""
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--set {setting} has no value; write --set {setting}=VALUE")
+        parameter = self.parameter(key, f"--set {setting}")
+        value = parse_number(text, parameter)
+        if parameter.bounds is None:
+            self.give(parameter, value)
+        else:
+            self.give(parameter, np.full(shape_of(parameter), value, dtype_of(parameter.kind)))
+
+    def add_steps(self, steps: int | None) -> None:
+        """Give the arguments that are only a number of steps."""
+        for parameter, value in zip(self.program.parameters, self.program.function.body.block.args):
+            if parameter.position in self.values or not is_trip_count(value):
+                continue
+            if steps is None:
+                raise UsageError(
+                    f"{label(parameter)} is the number of steps; give it with --steps N"
+                )
+            self.values[parameter.position] = steps
+
+    def add_random(self, seed: int) -> None:
+        """Fill the fields that have no value yet, each from its own stream of random numbers."""
+        for parameter in self.program.parameters:
+            if parameter.bounds is None or parameter.position in self.values:
+                continue
+            random = np.random.default_rng((seed, parameter.position))
+            dtype = dtype_of(parameter.kind)
+            # Fields of integers get small numbers, not zeros only.
+            scale = 1 if dtype.kind == "f" else 100
+            cells = scale * random.random(shape_of(parameter))
+            self.values[parameter.position] = cells.astype(dtype)
+
+    def all(self) -> list[Any]:
+        """The values in order; UsageError where one is missing or does not fit."""
+        missing = [p for p in self.program.parameters if p.position not in self.values]
+        fields = ", ".join(label(p) for p in missing if p.bounds)
+        if fields:
+            raise UsageError(
+                f"there are no values for {fields}; give them with --args IN.npz, or fill them with "
+                "--random SEED"
+            )
+        for parameter in missing:
+            raise UsageError(
+                f"there is no value for {label(parameter)}, a scalar of type {parameter.kind}; give it "
+                f"with --set {parameter.name or parameter.position}=VALUE"
+            )
+        try:
+            values = [
+                self.program.check(p, self.values[p.position]) for p in self.program.parameters
+            ]
+            self.program.check_memory(values)
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from error
+        return values
+
+
+def parse_number(text: str, parameter: Parameter) -> Any:
+    """A number as `--set` states it, of the argument's type; UsageError where it is none."""
+    dtype = dtype_of(parameter.kind)
+    try:
+        match dtype.kind:
+            case "f":
+                return dtype.type(float(text))
+            case "b":
+                return np.bool_(TRUTHS[text.lower()])
+            case _:
+                limits, number = np.iinfo(dtype), int(text)
+                if not limits.min <= number <= limits.max:
+                    raise ValueError(text)
+                return dtype.type(number)
+    except (ValueError, KeyError) as error:
+        raise UsageError(
+            f"{label(parameter)} is of type {parameter.kind}, and {text!r} is no such number"
+        ) from error

@@ -1,0 +1,226 @@
+"""The kernels of one program: made by the passes, assembled, cached, each when first needed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.utils.exceptions import VerifyException
+
+import timetile
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile_attributes import RoleAttr
+from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
+from timetile.lowering.pipelines import FpContract, temporal_passes, thread_passes, tile_passes
+from timetile.lowering.plan_launches import KernelFacts, kernel_facts
+from timetile.lowering.ptx import kernels_of, print_module
+from timetile.passes.arch import arch_named
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.assembler import assemble, assembler_version
+from timetile.runtime.cache import Cache, key_of
+
+LOGGER = logging.getLogger("timetile")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a compilation depends on besides the program."""
+
+    depth: int | None = None
+    arch: str = "sm_90"
+    fp_contract: FpContract = "fast"
+    passes: tuple[ModulePass, ...] | None = None
+    """The passes from time loops to placed kernels, in place of the default ones."""
+    function: str | None = None
+
+    def tile_passes(self) -> tuple[ModulePass, ...]:
+        return tile_passes(self.depth, self.arch) if self.passes is None else self.passes
+
+    def key(self) -> str:
+        """The options as text."""
+        passes = ",".join(str(p) for p in self.tile_passes())
+        return f"{self.arch};{self.fp_contract};{self.function};{passes}"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that can be launched: machine code or PTX, and its launch configuration."""
+
+    name: str
+    ptx: str
+    cubin: bytes | None
+    grid: int
+    block: int
+    shared_bytes: int
+    registers: int
+    spill_bytes: int
+
+
+def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
+    """Run passes and verify what they made; a failure is a bug, and says which pass."""
+    context = Context()
+    for item in passes:
+        PassPipeline((item,)).apply(context, module)
+        if verify:
+            try:
+                module.verify()
+            except VerifyException as error:
+                raise CompileError(f"the IR is wrong after {item.name}: {error}") from error
+
+
+def loops_of(module: ModuleOp) -> list[LoopOp]:
+    """The time loops of a module, in order."""
+    return [op for op in module.walk() if isinstance(op, LoopOp)]
+
+
+def launch_fact(module: gpu.ModuleOp, name: str) -> int:
+    """An integer attribute that lower-tile-to-gpu left on a kernel's module."""
+    value = module.attributes[f"timetile.{name}"]
+    assert isinstance(value, IntegerAttr)
+    return value.value.data
+
+
+def encode_facts(facts: list[list[KernelFacts]]) -> bytes:
+    """Launch facts as JSON."""
+    rows = [[[k.name, k.steps, [list(r.role) for r in k.roles]] for k in loop] for loop in facts]
+    return json.dumps(rows).encode()
+
+
+def decode_facts(data: bytes) -> list[list[KernelFacts]]:
+    """What `encode_facts` wrote."""
+    return [
+        [
+            KernelFacts(name, steps, tuple(RoleAttr(kind, index) for kind, index in roles))
+            for name, steps, roles in loop
+        ]
+        for loop in json.loads(data)
+    ]
+
+
+class ProgramKernels:
+    """
+    The kernels of a program at temporal level (raised, contracted). `host` is that module with the
+    loops' kernels named; the kernels themselves are made on demand.
+    """
+
+    def __init__(self, source: ModuleOp, options: Options, cache: Cache | None):
+        self.options, self.cache = options, cache
+        self.source = source
+        self.key = key_of(
+            str(source), options.key(), timetile.__version__, version("xdsl"), assembler_version()
+        )
+        self.made: dict[str, Kernel] = {}
+
+    @cached_property
+    def tiled(self) -> ModuleOp:
+        """The module with all kernels at tile level."""
+        module = self.source.clone()
+        run_passes(self.options.tile_passes(), module)
+        return module
+
+    @cached_property
+    def facts(self) -> list[list[KernelFacts]]:
+        """
+        What launch plans need to know of the kernels: for each time loop of the source, its kernels,
+        the final one last. Cached, so that a program whose kernels are cached runs no tile pass.
+        """
+        key = key_of(self.key, "launch facts")
+        files = None if self.cache is None else self.cache.read(key)
+        if files is not None:
+            return decode_facts(files["facts.json"])
+        known = kernel_facts(self.tiled)
+        facts = [[known[name] for name in loop.kernel_names] for loop in loops_of(self.tiled)]
+        if self.cache is not None:
+            self.cache.write(key, {"facts.json": encode_facts(facts)})
+        return facts
+
+    def facts_of(self, loop: LoopOp) -> list[KernelFacts]:
+        """The kernels of a time loop of the source module, the final one last."""
+        return self.facts[loops_of(self.source).index(loop)]
+
+    def kernel_module(self, name: str) -> ModuleOp:
+        """A module with one kernel at tile level, its loops' schedule and its cell functions."""
+        kept: list[Operation] = []
+        cells: set[str] = set()
+        for op in self.tiled.ops:
+            if isinstance(op, KernelOp) and op.sym_name.data == name:
+                kept.append(op)
+                cells = {s.cell.string_value() for s in op.stages if isinstance(s, ApplyOp)}
+        for op in self.tiled.ops:
+            if isinstance(op, FuncOp) and op.sym_name.data in cells:
+                kept.insert(0, op)
+        return ModuleOp([op.clone() for op in kept])
+
+    def threads(self, name: str, *, verify: bool = True) -> gpu.ModuleOp:
+        """A kernel as per-thread code."""
+        module = self.kernel_module(name)
+        run_passes(thread_passes(), module, verify=verify)
+        return next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
+
+    def nvvm(self, name: str, *, verify: bool = False) -> ModuleOp:
+        """A kernel at nvvm level, in a module of its own."""
+        module = self.kernel_module(name)
+        run_passes((*thread_passes(), ConvertGpuToNvvmPass()), module, verify=verify)
+        return module
+
+    def kernel(self, name: str) -> Kernel:
+        """A kernel, from memory, from the cache, or made now."""
+        if name not in self.made:
+            self.made[name] = self.cached(name) or self.make(name)
+        return self.made[name]
+
+    def cached(self, name: str) -> Kernel | None:
+        """The kernel as the cache has it."""
+        files = None if self.cache is None else self.cache.read(key_of(self.key, name))
+        if files is None:
+            return None
+        facts = json.loads(files["facts.json"])
+        return Kernel(ptx=files["kernel.ptx"].decode(), cubin=files.get("kernel.cubin"), **facts)
+
+    def make(self, name: str) -> Kernel:
+        """Lower, print and assemble a kernel, and cache it."""
+        LOGGER.info("compiling @%s", name)
+        module = self.nvvm(name)
+        lowered = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
+        arch = arch_named(self.options.arch)
+        ptx = print_module(kernels_of(module), arch.ptx_version, arch.name)
+        assembled = assemble(ptx, arch.name, name) if assembler_version() is not None else None
+        if assembled is not None and assembled.spill_bytes:
+            LOGGER.info("@%s spills %d bytes", name, assembled.spill_bytes)
+        facts: dict[str, Any] = {
+            "name": name,
+            "grid": launch_fact(lowered, "grid"),
+            "block": launch_fact(lowered, "block"),
+            "shared_bytes": launch_fact(lowered, "shared_bytes"),
+            "registers": assembled.registers if assembled is not None else 0,
+            "spill_bytes": assembled.spill_bytes if assembled is not None else 0,
+        }
+        if self.cache is not None:
+            files = {"facts.json": json.dumps(facts).encode(), "kernel.ptx": ptx.encode()}
+            if assembled is not None:
+                files["kernel.cubin"] = assembled.cubin
+            self.cache.write(key_of(self.key, name), files)
+        cubin = None if assembled is None else assembled.cubin
+        return Kernel(ptx=ptx, cubin=cubin, **facts)
+
+
+def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
+    """The program at temporal level; CompileError where it has no time loop."""
+    run_passes(temporal_passes(options.fp_contract), module)
+    if not any(isinstance(op, LoopOp) for op in module.walk()):
+        raise CompileError(
+            "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; "
+            "the remarks say what stands in the way of those that are there"
+        )
+    return module

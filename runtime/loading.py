@@ -1,0 +1,63 @@
+"""From text or a module to a verified module whose operations know their file and line."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from timetile.lowering.universe import DIALECTS
+from timetile.passes.diagnostics import CompileError
+
+
+def make_context() -> Context:
+    """A context that knows xDSL's dialects and ours; they are loaded when first met."""
+    context = Context()
+    for name, factory in {**get_all_dialects(), **DIALECTS}.items():
+        context.register_dialect(name, factory)
+    return context
+
+
+class LocatingParser(Parser):
+    """A parser that gives operations the location of their first character: xDSL leaves it unknown."""
+
+    def __init__(self, context: Context, text: str, name: str):
+        super().__init__(context, text, name)
+        self.file = StringAttr(name)
+        self.lines = [0, *(k + 1 for k, character in enumerate(text) if character == "\n")]
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        op = super().parse_operation()
+        if isinstance(op.location, UnknownLoc):
+            line = bisect_right(self.lines, start)
+            column = start - self.lines[line - 1] + 1
+            op.location = FileLineColLoc(self.file, IntAttr(line), IntAttr(column))
+        return op
+
+
+def load_text(text: str, name: str = "<program>") -> ModuleOp:
+    """Parse and verify a program; CompileError says where it is wrong."""
+    try:
+        module = LocatingParser(make_context(), text, name).parse_module()
+        module.verify()
+    except (ParseError, VerifyException) as error:
+        raise CompileError(f"{name} is not a valid program: {error}") from error
+    return module
+
+
+def load(program: ModuleOp | str | Path) -> ModuleOp:
+    """A program given as a module (which is copied), as text, or as a file."""
+    match program:
+        case ModuleOp():
+            return program.clone()
+        case Path():
+            return load_text(program.read_text(), str(program))
+        case str():
+            return load_text(program)

@@ -1,0 +1,30 @@
+"""Plans of launches made per call: a time loop and a number of steps become a function of launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region, SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.lowering.plan_launches import KernelFacts, LoopPlanner
+
+
+def planned_function(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -> FuncOp:
+    """
+    A host function that runs `steps` steps of the loop. Its arguments are the loop's buffers, the
+    fields that it captures and its scalars, in this order; it returns the loop's results.
+    """
+    outside = [loop.steps, *loop.buffers, *loop.captures, *loop.scalars]
+    block = Block(arg_types=[value.type for value in outside])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(outside, block.args))
+    copy = loop.clone(mapping)
+    block.add_ops([copy, ReturnOp(*copy.res)])
+    function = FuncOp(f"run_{steps}_steps", (block.arg_types, list(loop.res.types)), Region(block))
+    holder = ModuleOp([function])
+    LoopPlanner(copy, kernels).replace(steps)
+    function.detach()
+    del holder
+    return function

@@ -1,0 +1,289 @@
+"""A compiled program: arrays in, arrays out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from xdsl.dialects import stencil
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.dialects.syntax import element_type, field_type
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.liveness import written_bounds
+from timetile.runtime.arrays import (
+    DeviceArray,
+    check_aliasing,
+    check_numpy,
+    check_shape,
+    checked_scalar,
+    from_device,
+    is_numpy_array,
+    is_on_device,
+)
+from timetile.runtime.cpu import Progress, host_function
+from timetile.runtime.executors import CpuRunner, LoopRunner, SimtRunner, loop_handler
+from timetile.runtime.gpu import DeviceBuffer, GpuRunner, device
+from timetile.runtime.host import Host
+from timetile.runtime.kernels import ProgramKernels
+from timetile.runtime.simt.memory import Buffer
+
+Executor = Literal["gpu", "cpu", "simt"]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """
+    What a run leaves: `latest[k]` is the argument that holds what time loop k wrote last (one per
+    buffer that its step writes), `steps` the steps of each loop, `cells` the cells that were updated,
+    `seconds` the time of the run without transfers (0 for asynchronous runs).
+    """
+
+    latest: tuple[tuple[int, ...], ...]
+    steps: tuple[int, ...]
+    cells: int
+    seconds: float = field(compare=False)
+
+    @property
+    def gcells_per_second(self) -> float:
+        """Cell updates per nanosecond."""
+        return self.cells / self.seconds / 1e9 if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument of the program: a field (with bounds) or a scalar."""
+
+    position: int
+    name: str | None
+    kind: Attribute
+    bounds: StencilBoundsAttr | None
+
+
+def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
+    """The arguments of a host function; a field cast to static bounds has those."""
+    parameters: list[Parameter] = []
+    for position, argument in enumerate(function.body.block.args):
+        bounds: StencilBoundsAttr | None = None
+        kind = argument.type
+        for value in (argument, *cast_results(argument)):
+            if isinstance(value.type, FieldType):
+                kind = element_type(value)
+                found = field_type(value).bounds
+                if isinstance(found, StencilBoundsAttr):
+                    bounds = found
+        parameters.append(Parameter(position, argument.name_hint, kind, bounds))
+    return tuple(parameters)
+
+
+def cast_results(value: SSAValue) -> list[SSAValue]:
+    """The fields that an argument is cast or loaded to."""
+    results: list[SSAValue] = []
+    for use in value.uses:
+        if isinstance(use.operation, stencil.CastOp | stencil.ExternalLoadOp):
+            results.append(use.operation.result)
+            results += cast_results(use.operation.result)
+    return results
+
+
+class CompiledProgram:
+    """
+    A stencil program that runs. Call it with the arguments of its function, by position: fields as
+    arrays whose shape is the field's bounds, halos included, scalars as numbers. `steps` replaces the
+    trip count of its time loops.
+
+    NumPy arrays are updated in place and the call blocks. Device arrays (anything with
+    `__cuda_array_interface__` or DLPack) are updated in place, asynchronously on `stream`.
+    """
+
+    def __init__(self, module: ModuleOp, kernels: ProgramKernels, executor: Executor, gpu: int = 0):
+        self.module, self.kernels, self.gpu = module, kernels, gpu
+        self.executor: Executor = executor
+        self.function = host_function(module, kernels.options.function)
+        self.parameters = parameters_of(self.function)
+        self.runners: dict[int, LoopRunner] = {}
+
+    def __call__(
+        self,
+        *arguments: Any,
+        steps: int | None = None,
+        stream: Any = None,
+        progress: Progress | None = None,
+    ) -> RunResult:
+        if len(arguments) != len(self.parameters):
+            raise TypeError(
+                f"@{self.function.sym_name.data} takes {len(self.parameters)} arguments, "
+                f"and got {len(arguments)}"
+            )
+        if steps is not None and steps < 0:
+            raise ValueError(f"the number of steps is not negative, got {steps}")
+        on = stream_handle(stream)
+        values = [self.check(p, a, on) for p, a in zip(self.parameters, arguments)]
+        self.check_memory(values)
+        if any(isinstance(value, DeviceArray) for value in values):
+            return self.run_on_device_arrays(values, steps, stream)
+        match self.executor:
+            case "cpu":
+                return self.run_host(CpuRunner(progress), values, steps)
+            case "simt":
+                return self.run_simt(values, steps)
+            case "gpu":
+                return self.run_gpu(values, steps, stream)
+
+    # Arguments.
+
+    def check(self, parameter: Parameter, value: Any, stream: int = 0) -> Any:
+        """An argument as the executors take it; TypeError or ValueError where it does not fit."""
+        if parameter.bounds is None:
+            return checked_scalar(parameter.position, value, parameter.kind)
+        if is_on_device(value):
+            array = from_device(parameter.position, value, stream)
+            check_shape(
+                parameter.position, array.shape, array.dtype, parameter.bounds, parameter.kind
+            )
+            return array
+        if not is_numpy_array(value):
+            raise TypeError(
+                f"argument {parameter.position} is a {type(value).__name__}; pass a NumPy array or a "
+                "device array"
+            )
+        check_numpy(parameter.position, value)
+        check_shape(parameter.position, value.shape, value.dtype, parameter.bounds, parameter.kind)
+        return value
+
+    def check_memory(self, values: Sequence[Any]) -> None:
+        """No two fields share memory, and all are on one side."""
+        spans: list[tuple[int, int, int]] = []
+        kinds: set[type] = set()
+        for position, value in enumerate(values):
+            if is_numpy_array(value):
+                start = value.__array_interface__["data"][0]
+                spans.append((start, start + value.nbytes, position))
+                kinds.add(np.ndarray)
+            elif isinstance(value, DeviceArray):
+                spans.append((value.pointer, value.pointer + value.bytes, position))
+                kinds.add(DeviceArray)
+        if len(kinds) > 1:
+            raise TypeError(
+                "some fields are NumPy arrays and some are on the device; pass all of one kind"
+            )
+        check_aliasing(spans)
+
+    # Running.
+
+    def run_host(self, runner: LoopRunner, values: Sequence[Any], steps: int | None) -> RunResult:
+        """Run the host function with a runner of time loops."""
+        collected: list[tuple[LoopOp, int, list[Any]]] = []
+        start = time.perf_counter()
+        Host(loop_handler(runner, steps, collected)).run(self.function, list(values))
+        seconds = time.perf_counter() - start
+        return self.result(collected, values, seconds)
+
+    def result(
+        self,
+        collected: Sequence[tuple[LoopOp, int, list[Any]]],
+        values: Sequence[Any],
+        seconds: float,
+    ) -> RunResult:
+        """Describe a run."""
+        latest: list[tuple[int, ...]] = []
+        cells = 0
+        for loop, count, names in collected:
+            args = loop.body.block.args
+            written = {args.index(t) for update in loop.updates for t in update.targets}
+            positions: list[int] = []
+            for role, source in enumerate(loop.rotation):
+                if source in written:
+                    positions += [k for k, value in enumerate(values) if value is names[role]]
+            latest.append(tuple(positions))
+            box = written_bounds(loop)
+            cells += count * int(np.prod([high - low for low, high in zip(box.lb, box.ub)]))
+        return RunResult(tuple(latest), tuple(count for _, count, _ in collected), cells, seconds)
+
+    def run_simt(self, values: Sequence[Any], steps: int | None) -> RunResult:
+        """Run with the SIMT interpreter: slow, and it finds races and wild accesses."""
+        buffers: list[Any] = [
+            Buffer(value.copy()) if is_numpy_array(value) else value for value in values
+        ]
+        result = self.run_host(SimtRunner(self.kernels), buffers, steps)
+        for buffer, value in zip(buffers, values):
+            if isinstance(buffer, Buffer):
+                value[...] = buffer.data.reshape(value.shape)
+        return result
+
+    def runner(self, stream: int) -> GpuRunner:
+        """The runner of a stream, kept for its scratch buffers and plans."""
+        if stream not in self.runners:
+            self.runners[stream] = GpuRunner(self.kernels, device(self.gpu), stream)
+        runner = self.runners[stream]
+        assert isinstance(runner, GpuRunner)
+        return runner
+
+    def run_gpu(self, values: Sequence[Any], steps: int | None, stream: Any) -> RunResult:
+        """Copy NumPy arrays to the device, run, and copy them back."""
+        runner = self.runner(stream_handle(stream))
+        gpu = runner.device
+        with gpu.current():
+            placed: list[Any] = []
+            try:
+                for value in values:
+                    if is_numpy_array(value):
+                        buffer = DeviceBuffer(gpu.allocate(value.nbytes), value.nbytes)
+                        placed.append(buffer)
+                        gpu.upload(buffer.pointer, value)
+                    else:
+                        placed.append(value)
+                gpu.synchronize(runner.stream)
+                collected: list[tuple[LoopOp, int, list[Any]]] = []
+                start = time.perf_counter()
+                Host(loop_handler(runner, steps, collected)).run(self.function, placed)
+                gpu.synchronize(runner.stream)
+                seconds = time.perf_counter() - start
+                for buffer, value in zip(placed, values):
+                    if isinstance(buffer, DeviceBuffer):
+                        gpu.download(value, buffer.pointer)
+            finally:
+                for buffer in placed:
+                    if isinstance(buffer, DeviceBuffer):
+                        gpu.free(buffer.pointer)
+        return self.result(collected, placed, seconds)
+
+    def run_on_device_arrays(
+        self, values: Sequence[Any], steps: int | None, stream: Any
+    ) -> RunResult:
+        """Run on the caller's device memory, asynchronously on the caller's stream."""
+        if self.executor != "gpu":
+            raise TypeError(
+                f"the arguments are on the device, and the program was compiled for the "
+                f"{self.executor} executor; pass NumPy arrays or compile with executor='gpu'"
+            )
+        runner = self.runner(stream_handle(stream))
+        gpu = runner.device
+        with gpu.current():
+            placed = [
+                DeviceBuffer(value.pointer, value.bytes)
+                if isinstance(value, DeviceArray)
+                else value
+                for value in values
+            ]
+            for value in values:
+                if isinstance(value, DeviceArray) and value.stream is not None:
+                    gpu.wait_for_stream(runner.stream, value.stream)
+            collected: list[tuple[LoopOp, int, list[Any]]] = []
+            Host(loop_handler(runner, steps, collected)).run(self.function, placed)
+        return self.result(collected, placed, 0.0)
+
+
+def stream_handle(stream: Any) -> int:
+    """The handle of a stream: an integer, or an object with `__cuda_stream__`; 0 for the default."""
+    if stream is None:
+        return 0
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    return int(stream)

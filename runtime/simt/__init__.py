@@ -1,0 +1,1 @@
+"""Executes per-thread IR without a GPU, and finds races, wild accesses and unset values."""

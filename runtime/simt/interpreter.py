@@ -1,0 +1,382 @@
+"""The SIMT interpreter: all threads of a launch at once, each value an array over the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, Operation, SSAValue
+
+from timetile.dialects import nvvm, simt
+from timetile.dialects.simt import SHARED_SPACE, address_space
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic import dtype_of, evaluate
+from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.simt.memory import Buffer, Clocks, Ints, Mask
+
+Values = NDArray[Any]
+
+LANES = 32
+
+
+@dataclass
+class PendingCopy:
+    """Asynchronous copies that have been started and not waited for."""
+
+    op: simt.CopyAsyncOp
+    target: Buffer
+    at: Ints
+    cells: Values
+    unset: Mask
+    who: Ints
+    group: Ints
+
+
+class Launch:
+    """One launch of a per-thread function (a gpu.func) over `grid` blocks of `block` threads."""
+
+    def __init__(self, function: gpu.FuncOp, grid: int, block: int, arguments: Sequence[Any]):
+        self.function, self.grid, self.block = function, grid, block
+        self.count = grid * block
+        self.clocks = Clocks.of(grid, block)
+        self.values: dict[SSAValue, Any] = {}
+        self.unset: dict[SSAValue, Mask | None] = {}
+        self.pending: list[PendingCopy] = []
+        self.groups = np.zeros(self.count, dtype=np.int64)
+        for argument, value in zip(function.body.block.args, arguments):
+            if isinstance(value, Buffer):
+                self.values[argument] = value
+            else:
+                self.values[argument] = np.asarray(value).astype(dtype_of(argument.type))
+
+    def run(self) -> None:
+        """Run all threads to the end; SimtError where the kernel is wrong."""
+        self.run_block(self.function.body.block, np.full(self.count, True))
+        for value in self.values.values():
+            if isinstance(value, Buffer):
+                value.forget()
+
+    def run_block(self, block: Block, active: Mask) -> list[Any]:
+        """Run the operations of a block for the active threads; returns the terminator's operands."""
+        for op in block.ops:
+            if isinstance(op, scf.YieldOp):
+                return list(op.operands)
+            handler = HANDLERS.get(type(op))
+            if handler is not None:
+                handler(self, op, active)
+            elif op.name.startswith(("arith.", "math.")):
+                self.run_arithmetic(op)
+            else:
+                refuse(op, "the SIMT interpreter does not know it")
+        return []
+
+    # Values.
+
+    def spread(self, value: SSAValue) -> Values:
+        """A value as an array over the threads."""
+        return np.broadcast_to(self.values[value], (self.count,))
+
+    def unset_of(self, value: SSAValue) -> Mask | None:
+        return self.unset.get(value)
+
+    def define(self, result: SSAValue, value: Any, unset: Mask | None = None) -> None:
+        self.values[result] = value
+        self.unset[result] = unset if unset is not None and unset.any() else None
+
+    def run_arithmetic(self, op: Operation) -> None:
+        operands = [self.values[v] for v in op.operands]
+        masks = [m for v in op.operands if (m := self.unset.get(v)) is not None]
+        if isinstance(op, arith.SelectOp) and masks:
+            unset = self.select_unset(op)
+        else:
+            unset = np.logical_or.reduce(masks) if masks else None
+        self.define(op.results[0], evaluate(op, operands), unset)
+
+    def select_unset(self, op: arith.SelectOp) -> Mask:
+        """A selection is unset where its condition or what it takes is."""
+        none = np.zeros(self.count, dtype=bool)
+        masks = [self.unset_of(value) for value in op.operands]
+        condition, a, b = (none if mask is None else mask for mask in masks)
+        return condition | np.where(self.spread(op.cond), a, b)
+
+    # Control flow.
+
+    def run_for(self, op: scf.ForOp, active: Mask) -> None:
+        index, *carried = op.body.block.args
+        position = self.spread(op.lb).copy()
+        high, step = self.spread(op.ub), self.spread(op.step)
+        for argument, initial in zip(carried, op.iter_args):
+            self.define(argument, self.spread(initial), self.unset_of(initial))
+        running = active & (position < high)
+        while running.any():
+            self.define(index, position)
+            results = self.run_block(op.body.block, running)
+            merged = [
+                self.merge(running, (self.spread(new), self.unset_of(new)), self.known(argument))
+                for argument, new in zip(carried, results)
+            ]
+            for argument, (value, unset) in zip(carried, merged):
+                self.define(argument, value, unset)
+            position = np.where(running, position + step, position)
+            running = running & (position < high)
+        for result, argument in zip(op.results, carried):
+            self.define(result, *self.known(argument))
+
+    def known(self, value: SSAValue) -> tuple[Values, Mask | None]:
+        return self.spread(value), self.unset_of(value)
+
+    def merge(
+        self, mask: Mask, new: tuple[Values, Mask | None], old: tuple[Values, Mask | None]
+    ) -> tuple[Values, Mask | None]:
+        """`new` where the mask is on, `old` where it is off."""
+        if mask.all():
+            return new
+        unset: Mask | None = None
+        if new[1] is not None or old[1] is not None:
+            none = np.zeros(self.count, dtype=bool)
+            unset = np.where(
+                mask, none if new[1] is None else new[1], none if old[1] is None else old[1]
+            )
+        return np.where(mask, new[0], old[0]), unset
+
+    def run_if(self, op: scf.IfOp, active: Mask) -> None:
+        condition = self.spread(op.cond)
+        taken: list[tuple[Values, Mask | None]] = []
+        if (active & condition).any():
+            results = self.run_block(op.true_region.block, active & condition)
+            taken = [self.known(v) for v in results]
+        other: list[tuple[Values, Mask | None]] = []
+        if op.false_region.blocks and (active & ~condition).any():
+            results = self.run_block(op.false_region.block, active & ~condition)
+            other = [self.known(v) for v in results]
+        for k, result in enumerate(op.results):
+            if not taken or not other:
+                self.define(result, *(taken or other)[k])
+            else:
+                self.define(result, *self.merge(condition, taken[k], other[k]))
+
+    # Memory.
+
+    def addresses(
+        self, buffer: Buffer, index: SSAValue | None, offset: int, shared: bool
+    ) -> tuple[Ints, Ints]:
+        """Per thread, the cell inside its instance of the buffer, and the instance's first cell."""
+        cell = np.full(self.count, offset, dtype=np.int64)
+        if index is not None:
+            cell = cell + self.spread(index).astype(np.int64)
+        base = self.clocks.blocks * buffer.cells if shared else np.zeros_like(cell)
+        return cell, base
+
+    def selected(self, active: Mask, mask: SSAValue | None, op: Operation) -> Mask:
+        """The threads that take part in an access."""
+        if mask is None:
+            return active
+        unset = self.unset_of(mask)
+        if unset is not None and (unset & active).any():
+            raise SimtError(op, "its mask depends on an unset value")
+        return active & self.spread(mask)
+
+    def fetch(
+        self, op: simt.LoadOp | simt.OverrideOp, active: Mask
+    ) -> tuple[Mask, list[tuple[Values, Mask]]]:
+        """The cells that an access reads, and for which threads."""
+        buffer: Buffer = self.values[op.buffer]
+        shared = address_space(op.buffer) == SHARED_SPACE
+        taking = self.selected(active, op.mask, op)
+        cell, base = self.addresses(buffer, op.index, op.offset.value.data, shared)
+        who = self.clocks.threads[taking]
+        results: list[tuple[Values, Mask]] = []
+        for k in range(len(op.cell_types)):
+            at = cell[taking] + k
+            buffer.check_bounds(op, at)
+            at = at + base[taking]
+            buffer.note_read(op, at, who, self.clocks)
+            value = np.zeros(self.count, dtype=buffer.data.dtype)
+            unset = np.full(self.count, True)
+            value[taking] = buffer.data[at]
+            unset[taking] = buffer.unset[at]
+            results.append((value, unset))
+        width = len(op.cell_types)
+        if (cell[taking] % width).any():
+            raise SimtError(op, f"an access of {width} cells is not aligned")
+        return taking, results
+
+    def run_load(self, op: simt.LoadOp, active: Mask) -> None:
+        _, cells = self.fetch(op, active)
+        for result, (value, unset) in zip(op.cells, cells):
+            self.define(result, value, unset)
+
+    def run_override(self, op: simt.OverrideOp, active: Mask) -> None:
+        taking, cells = self.fetch(op, active)
+        for old, result, new in zip(op.cells, op.res, cells):
+            self.define(result, *self.merge(taking, new, self.known(old)))
+
+    def run_store(self, op: simt.StoreOp, active: Mask) -> None:
+        buffer: Buffer = self.values[op.buffer]
+        shared = address_space(op.buffer) == SHARED_SPACE
+        taking = self.selected(active, op.mask, op)
+        cell, base = self.addresses(buffer, op.index, op.offset.value.data, shared)
+        who = self.clocks.threads[taking]
+        for k, stored in enumerate(op.cells):
+            at = cell[taking] + k
+            buffer.check_bounds(op, at)
+            at = at + base[taking]
+            buffer.note_write(op, at, who, self.clocks)
+            unset = self.unset_of(stored)
+            if unset is not None and not shared and unset[taking].any():
+                raise SimtError(
+                    op, f"stores a value that was never set to cell {int(at[unset[taking]][0])}"
+                )
+            buffer.data[at] = self.spread(stored)[taking]
+            buffer.unset[at] = False if unset is None else unset[taking]
+        width = len(op.cells)
+        if (cell[taking] % width).any():
+            raise SimtError(op, f"an access of {width} cells is not aligned")
+
+    def run_copy(self, op: simt.CopyAsyncOp, active: Mask) -> None:
+        """Read now, arrive when waited for; meanwhile the target is unset."""
+        target: Buffer = self.values[op.target]
+        source: Buffer = self.values[op.source]
+        reading = self.selected(active, op.mask, op)
+        to, base = self.addresses(target, op.target_index, op.target_offset.value.data, True)
+        of, _ = self.addresses(source, op.source_index, op.source_offset.value.data, False)
+        width = op.bytes.value.data // target.data.itemsize
+        if (to[active] % width).any() or (of[reading] % width).any():
+            raise SimtError(op, f"a copy of {op.bytes.value.data} bytes is not aligned")
+        for k in range(width):
+            at = to[active] + k
+            target.check_bounds(op, at)
+            at = at + base[active]
+            target.note_write(op, at, self.clocks.threads[active], self.clocks)
+            source.check_bounds(op, of[reading] + k)
+            source.note_read(op, of[reading] + k, self.clocks.threads[reading], self.clocks)
+            cells = np.zeros(self.count, dtype=target.data.dtype)
+            unset = np.full(self.count, True)
+            cells[reading] = source.data[of[reading] + k]
+            unset[reading] = source.unset[of[reading] + k]
+            target.unset[at] = True
+            self.pending.append(
+                PendingCopy(
+                    op,
+                    target,
+                    at,
+                    cells[active],
+                    unset[active],
+                    self.clocks.threads[active],
+                    self.groups[active],
+                )
+            )
+
+    def run_commit(self, op: Operation, active: Mask) -> None:
+        self.groups[active] += 1
+
+    def run_wait(self, op: nvvm.CpAsyncWaitGroupOp, active: Mask) -> None:
+        """The copies of all groups but the last `n` arrive, for the threads that wait."""
+        n = op.n.value.data
+        left: list[PendingCopy] = []
+        for copy in self.pending:
+            arrived = active[copy.who] & (copy.group < self.groups[copy.who] - n)
+            at = copy.at[arrived]
+            copy.target.data[at] = copy.cells[arrived]
+            copy.target.unset[at] = copy.unset[arrived]
+            copy.target.note_arrival(copy.op, at, copy.who[arrived], self.clocks)
+            if not arrived.all():
+                rest = ~arrived
+                left.append(
+                    PendingCopy(
+                        copy.op,
+                        copy.target,
+                        copy.at[rest],
+                        copy.cells[rest],
+                        copy.unset[rest],
+                        copy.who[rest],
+                        copy.group[rest],
+                    )
+                )
+        self.pending = left
+
+    def run_shared(self, op: simt.SharedOp, active: Mask) -> None:
+        kind = op.result.type
+        assert isinstance(kind, MemRefType)
+        (cells,) = kind.get_shape()
+        data = np.zeros(self.grid * cells, dtype=dtype_of(kind.element_type))
+        self.values[op.result] = Buffer(data, self.grid, unset=True)
+
+    # Threads together.
+
+    def check_whole_warps(self, op: Operation, active: Mask) -> None:
+        """All lanes of a warp take part, or none."""
+        waiting = active.reshape(-1, LANES)
+        if (waiting.any(axis=1) != waiting.all(axis=1)).any():
+            raise SimtError(op, "only some lanes of a warp reach it")
+
+    def run_shuffle(self, op: simt.ShuffleOp, active: Mask) -> None:
+        self.check_whole_warps(op, active)
+        delta = op.delta.value.data
+        source = self.clocks.threads + delta
+        inside = (source // LANES == self.clocks.warps) & (source >= 0)
+        source = np.where(inside, source, self.clocks.threads)
+        unset = ~inside
+        old = self.unset_of(op.value)
+        if old is not None:
+            unset = unset | old[source]
+        self.define(op.result, self.spread(op.value)[source], unset)
+
+    def run_uniform(self, op: simt.UniformOp, active: Mask) -> None:
+        self.check_whole_warps(op, active)
+        value = self.spread(op.value)
+        first = value.reshape(-1, LANES)[:, :1]
+        if ((value.reshape(-1, LANES) != first) & active.reshape(-1, LANES)).any():
+            raise SimtError(op, "the lanes of a warp differ")
+        self.define(op.result, value)
+
+    def run_barrier(self, op: Operation, active: Mask) -> None:
+        waiting = active.reshape(self.grid, self.block)
+        if (waiting.any(axis=1) != waiting.all(axis=1)).any():
+            raise SimtError(op, "only some threads of a block reach it")
+        self.clocks.barriers[active] += 1
+        self.clocks.warp_syncs[active] += 1
+
+    def run_warp_sync(self, op: Operation, active: Mask) -> None:
+        self.check_whole_warps(op, active)
+        self.clocks.warp_syncs[active] += 1
+
+    def run_thread_id(self, op: gpu.ThreadIdOp, active: Mask) -> None:
+        self.define(op.result, self.clocks.threads % self.block)
+
+    def run_block_id(self, op: gpu.BlockIdOp, active: Mask) -> None:
+        self.define(op.result, self.clocks.blocks)
+
+    def run_unset(self, op: simt.UnsetOp, active: Mask) -> None:
+        zero = np.zeros(self.count, dtype=dtype_of(op.result.type))
+        self.define(op.result, zero, np.full(self.count, True))
+
+    def ignore(self, op: Operation, active: Mask) -> None:
+        """Nothing happens."""
+
+
+HANDLERS: dict[type[Operation], Callable[..., None]] = {
+    scf.ForOp: Launch.run_for,
+    scf.IfOp: Launch.run_if,
+    simt.LoadOp: Launch.run_load,
+    simt.OverrideOp: Launch.run_override,
+    simt.StoreOp: Launch.run_store,
+    simt.CopyAsyncOp: Launch.run_copy,
+    simt.SharedOp: Launch.run_shared,
+    simt.ShuffleOp: Launch.run_shuffle,
+    simt.UniformOp: Launch.run_uniform,
+    simt.UnsetOp: Launch.run_unset,
+    simt.PhaseOp: Launch.ignore,
+    nvvm.CpAsyncCommitGroupOp: Launch.run_commit,
+    nvvm.CpAsyncWaitGroupOp: Launch.run_wait,
+    nvvm.WarpSyncOp: Launch.run_warp_sync,
+    gpu.BarrierOp: Launch.run_barrier,
+    gpu.ThreadIdOp: Launch.run_thread_id,
+    gpu.BlockIdOp: Launch.run_block_id,
+    gpu.ReturnOp: Launch.ignore,
+}

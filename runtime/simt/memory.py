@@ -1,0 +1,173 @@
+"""Buffers of a launch, with what is unset in them and who touched what last.
+
+Two accesses to a cell by different threads, one of them a write, must be ordered: inside a warp by a
+warp synchronisation or a barrier, inside a block by a barrier; between blocks of a launch nothing
+orders them. Every thread counts the barriers and the warp synchronisations that it has passed; an
+access is ordered after another of the same block exactly if its thread has passed one more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from timetile.runtime.simt.errors import SimtError, describe
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+NOBODY, MANY = -1, -2
+
+
+@dataclass
+class Clocks:
+    """The threads of a launch and how many synchronisations each has passed."""
+
+    threads: Ints
+    warps: Ints
+    blocks: Ints
+    barriers: Ints
+    warp_syncs: Ints
+
+    @staticmethod
+    def of(grid: int, block: int) -> Clocks:
+        threads = np.arange(grid * block, dtype=np.int64)
+        zero = np.zeros_like(threads)
+        return Clocks(threads, threads // 32, threads // block, zero.copy(), zero.copy())
+
+
+class Buffer:
+    """One buffer: `instances` of it (blocks for shared memory, 1 for global), `cells` each."""
+
+    def __init__(self, data: NDArray[Any], instances: int = 1, *, unset: bool = False):
+        self.data = data.reshape(-1)
+        self.cells = self.data.size // instances
+        self.unset = np.full(self.data.size, unset)
+        shape = self.data.size
+        self.writer = np.full(shape, NOBODY, dtype=np.int64)
+        self.write_barriers = np.zeros(shape, dtype=np.int64)
+        self.write_syncs = np.zeros(shape, dtype=np.int64)
+        self.reader = np.full(shape, NOBODY, dtype=np.int64)
+        self.reader_warp = np.full(shape, NOBODY, dtype=np.int64)
+        self.reader_block = np.full(shape, NOBODY, dtype=np.int64)
+        self.read_barriers = np.zeros(shape, dtype=np.int64)
+        self.read_syncs = np.zeros(shape, dtype=np.int64)
+        self.write_op: dict[int, Operation] = {}
+        self.last_write: Operation | None = None
+        self.last_read: Operation | None = None
+
+    def forget(self) -> None:
+        """A launch ends: what follows is ordered after it."""
+        self.writer[:] = NOBODY
+        self.reader[:] = NOBODY
+        self.reader_block[:] = NOBODY
+        self.reader_warp[:] = NOBODY
+
+    def check_bounds(self, op: Operation, at: Ints) -> None:
+        """Every address lies in the buffer."""
+        wild = (at < 0) | (at >= self.cells)
+        if wild.any():
+            raise SimtError(op, f"accesses cell {int(at[wild][0])} of a buffer of {self.cells}")
+
+    def note_read(self, op: Operation, at: Ints, who: Ints, clocks: Clocks) -> None:
+        """Record reads; SimtError where another thread's write is not ordered before."""
+        writer = self.writer[at]
+        other = (writer != NOBODY) & (writer != who)
+        if other.any():
+            self.check_ordered(
+                op, at, who, clocks, other, writer, self.write_barriers[at], self.write_syncs[at],
+                self.last_write, "reads what another thread wrote",
+            )  # fmt: skip
+        self.last_read = op
+        barriers, syncs = clocks.barriers[who], clocks.warp_syncs[who]
+        same_epoch = (self.reader[at] != NOBODY) & (self.read_barriers[at] == barriers)
+        warp, block = clocks.warps[who], clocks.blocks[who]
+        self.reader[at] = np.where(same_epoch & (self.reader[at] != who), MANY, who)
+        self.reader_warp[at] = np.where(same_epoch & (self.reader_warp[at] != warp), MANY, warp)
+        known = self.reader_block[at] != NOBODY
+        self.reader_block[at] = np.where(known & (self.reader_block[at] != block), MANY, block)
+        self.read_barriers[at] = barriers
+        self.read_syncs[at] = syncs
+        # Several lanes may read one cell in one instruction.
+        order = np.argsort(at, kind="stable")
+        sorted_at, sorted_who = at[order], who[order]
+        repeated = sorted_at[1:][
+            (sorted_at[1:] == sorted_at[:-1]) & (sorted_who[1:] != sorted_who[:-1])
+        ]
+        if repeated.size:
+            self.reader[repeated] = MANY
+            self.mark_many(order, sorted_at, clocks.warps[sorted_who], self.reader_warp)
+            self.mark_many(order, sorted_at, clocks.blocks[sorted_who], self.reader_block)
+
+    @staticmethod
+    def mark_many(order: Ints, sorted_at: Ints, group: Ints, table: Ints) -> None:
+        """Mark the cells that threads of several groups read at once."""
+        differs = (sorted_at[1:] == sorted_at[:-1]) & (group[1:] != group[:-1])
+        table[sorted_at[1:][differs]] = MANY
+
+    def note_write(self, op: Operation, at: Ints, who: Ints, clocks: Clocks) -> None:
+        """Record writes; SimtError where another thread's access is not ordered before."""
+        unique, counts = np.unique(at, return_counts=True)
+        if unique.size != at.size:
+            raise SimtError(op, f"two threads write cell {int(unique[counts > 1][0])} at once")
+        writer = self.writer[at]
+        other = (writer != NOBODY) & (writer != who)
+        if other.any():
+            self.check_ordered(
+                op, at, who, clocks, other, writer, self.write_barriers[at], self.write_syncs[at],
+                self.last_write, "overwrites what another thread wrote",
+            )  # fmt: skip
+        reader = self.reader[at]
+        other = (reader != NOBODY) & (reader != who)
+        if other.any():
+            self.check_readers(op, at, who, clocks, other)
+        self.last_write = op
+        self.writer[at] = who
+        self.write_barriers[at] = clocks.barriers[who]
+        self.write_syncs[at] = clocks.warp_syncs[who]
+
+    def note_arrival(self, op: Operation, at: Ints, who: Ints, clocks: Clocks) -> None:
+        """An asynchronous copy has arrived: it counts as written now, by the thread that waited."""
+        self.last_write = op
+        self.writer[at] = who
+        self.write_barriers[at] = clocks.barriers[who]
+        self.write_syncs[at] = clocks.warp_syncs[who]
+
+    def check_ordered(
+        self, op: Operation, at: Ints, who: Ints, clocks: Clocks, other: Mask, writer: Ints,
+        barriers: Ints, syncs: Ints, earlier: Operation | None, what: str,
+    ) -> None:  # fmt: skip
+        """The write by `writer`, at those counts, is ordered before the access by `who`."""
+        same_block = clocks.blocks[writer] == clocks.blocks[who]
+        same_warp = clocks.warps[writer] == clocks.warps[who]
+        ordered = same_block & (barriers < clocks.barriers[who])
+        ordered |= same_warp & (syncs < clocks.warp_syncs[who])
+        race = other & ~ordered
+        if race.any():
+            self.report(op, int(at[race][0]), what, earlier)
+
+    def check_readers(
+        self, op: Operation, at: Ints, who: Ints, clocks: Clocks, other: Mask
+    ) -> None:
+        """The reads by others are ordered before the write by `who`."""
+        own_block = self.reader_block[at] == clocks.blocks[who]
+        own_warp = self.reader_warp[at] == clocks.warps[who]
+        ordered = own_block & (self.read_barriers[at] < clocks.barriers[who])
+        ordered |= own_warp & own_block & (self.read_syncs[at] < clocks.warp_syncs[who])
+        race = other & ~ordered
+        if race.any():
+            self.report(
+                op,
+                int(at[race][0]),
+                "overwrites what another thread may still read",
+                self.last_read,
+            )
+
+    @staticmethod
+    def report(op: Operation, cell: int, what: str, earlier: Operation | None) -> None:
+        by = f"; the other access is {describe(earlier)}" if earlier is not None else ""
+        raise SimtError(op, f"{what}, cell {cell}, without a synchronisation between{by}")

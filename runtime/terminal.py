@@ -1,0 +1,78 @@
+"""What the command line shows: the answer on stdout, messages and progress on stderr."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from timetile.passes.diagnostics import LOGGER
+
+STDERR = Console(stderr=True)
+WIDE = 140
+"""Columns of an answer that nobody's terminal limits."""
+
+Advance = Callable[[int, int], None]
+"""Called with what is done and with all that is to do."""
+
+
+def say(text: str) -> None:
+    """A line of the answer."""
+    print(text)
+
+
+def answer_console() -> Console:
+    """A console for tables: as wide as the terminal, or wide where stdout is a file or a pipe."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDE)
+
+
+@contextmanager
+def progress(text: str, total: int | None = None) -> Generator[Advance]:
+    """A progress bar while something long runs; nothing where stderr is no terminal."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = not STDERR.is_terminal
+    with Progress(*columns, console=STDERR, transient=True, disable=hidden) as bar:
+        task = bar.add_task(text, total=total)
+        yield lambda done, everything: bar.update(task, completed=done, total=everything)
+
+
+class Log(logging.Handler):
+    """Prints timetile's messages to stderr, above a progress bar, and keeps the remarks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remarks: dict[str, None] = {}
+        self.prints_remarks = True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.levelno >= logging.WARNING:
+            if text in self.remarks:
+                return
+            self.remarks[text] = None
+            if not self.prints_remarks:
+                return
+        line = f"{record.levelname.lower()}: {text}"
+        STDERR.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def logging_to_stderr(*, verbose: bool) -> Generator[Log]:
+    """Show timetile's remarks on stderr, and all its messages where `verbose`."""
+    log, level = Log(), LOGGER.level
+    LOGGER.addHandler(log)
+    LOGGER.setLevel(logging.DEBUG if verbose else logging.WARNING)
+    try:
+        yield log
+    finally:
+        LOGGER.removeHandler(log)
+        LOGGER.setLevel(level)

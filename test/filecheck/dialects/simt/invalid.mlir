@@ -1,0 +1,146 @@
+// RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
+
+// What the verifiers of the simt dialect refuse: each sentence stands above the operation that it is
+// about, with the value that was found and the one that was expected.
+
+func.func @mixed_cells(%p: !llvm.ptr<1>) {
+  // CHECK: an access is of one or more cells of one type
+  %a, %b = simt.load %p[0] : f64, f32
+  func.return
+}
+
+// -----
+
+func.func @no_cells(%p: !llvm.ptr<1>) {
+  // CHECK: an access is of one or more cells of one type
+  "simt.load"(%p) <{offset = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!llvm.ptr<1>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @half_floats(%p: !llvm.ptr<1>) {
+  // CHECK: an access is of one or more cells of one type
+  %a = simt.load %p[0] : f16
+  func.return
+}
+
+// -----
+
+func.func @three_cells(%p: !llvm.ptr<1>) {
+  // CHECK: a thread accesses 1, 2 or 4 cells of 16 bytes at most, got 3
+  %a, %b, %c = simt.load %p[0] : f32, f32, f32
+  func.return
+}
+
+// -----
+
+func.func @too_wide(%p: !llvm.ptr<1>, %v: f64) {
+  // CHECK: a thread accesses 1, 2 or 4 cells of 16 bytes at most, got 4
+  simt.store %v, %v, %v, %v to %p[0]
+  func.return
+}
+
+// -----
+
+func.func @buffer_type(%a: memref<8xf64, 1>, %v: f32) {
+  // CHECK: cells of f32 in a buffer of f64
+  simt.store %v to %a[0]
+  func.return
+}
+
+// -----
+
+func.func @no_mask(%p: !llvm.ptr<1>, %v: f64) {
+  // CHECK: an override has a mask
+  %o = "simt.override"(%v, %p) <{offset = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0>}> : (f64, !llvm.ptr<1>) -> f64
+  func.return
+}
+
+// -----
+
+func.func @no_mask_parsed(%p: !llvm.ptr<1>, %v: f64) {
+  // CHECK: an override has a mask
+  %o = simt.override %v from %p[0]
+  func.return
+}
+
+// -----
+
+func.func @copy_size(%s: !llvm.ptr<3>, %p: !llvm.ptr<1>) {
+  // CHECK: an asynchronous copy moves 4, 8 or 16 bytes, got 12
+  simt.copy_async %s[0], %p[0] bytes 12
+  func.return
+}
+
+// -----
+
+func.func @copy_back(%s: !llvm.ptr<3>, %p: !llvm.ptr<1>) {
+  // CHECK: an asynchronous copy goes from global to shared memory
+  simt.copy_async %p[0], %s[0] bytes 16
+  func.return
+}
+
+// -----
+
+func.func @copy_to_nowhere(%s: memref<8xf64>, %p: !llvm.ptr<1>) {
+  // CHECK: memref<8xf64> names no address space
+  simt.copy_async %s[0], %p[0] bytes 16
+  func.return
+}
+
+// -----
+
+func.func @shuffle_of_bytes(%v: i8) {
+  // CHECK: a shuffle moves 4 or 8 bytes, got i8
+  %r = simt.shuffle %v delta 1 : i8
+  func.return
+}
+
+// -----
+
+func.func @shuffle_changes_type(%v: i64) {
+  // CHECK: a shuffle moves 4 or 8 bytes, got i64
+  %r = "simt.shuffle"(%v) <{delta = 1 : i64}> : (i64) -> f64
+  func.return
+}
+
+// -----
+
+func.func @shuffle_to_itself(%v: f64) {
+  // CHECK: a shuffle reaches 1 to 31 lanes, got 0
+  %r = simt.shuffle %v delta 0 : f64
+  func.return
+}
+
+// -----
+
+func.func @shuffle_too_far(%v: f64) {
+  // CHECK: a shuffle reaches 1 to 31 lanes, got -32
+  %r = simt.shuffle %v delta -32 : f64
+  func.return
+}
+
+// -----
+
+func.func @shared_elsewhere() {
+  // CHECK: shared memory lives in address space 3
+  %s = simt.shared at 0 : memref<8xf64, 1 : i64>
+  func.return
+}
+
+// -----
+
+func.func @shared_unaligned() {
+  // CHECK: a slice starts at a multiple of 16 bytes, got 8
+  %s = simt.shared at 8 : memref<8xf64, 3 : i64>
+  func.return
+}
+
+// -----
+
+func.func @undefined_index(%p: !llvm.ptr<1>) {
+  // CHECK: %i is not defined above
+  %a = simt.load %p[%i + 0] : f64
+  func.return
+}

@@ -1,0 +1,75 @@
+// RUN: xdsl-opt %s | xdsl-opt | filecheck %s
+// RUN: xdsl-opt %s --print-op-generic | xdsl-opt | filecheck %s
+// RUN: xdsl-opt %s --print-op-generic | filecheck %s --check-prefix=GENERIC
+// RUN: xdsl-opt %s -p dce | filecheck %s --check-prefix=DCE
+
+// Every operation of the simt dialect prints, and parses back, in its own and in generic form, on
+// buffers as the gpu level has them and on pointers as the nvvm level has them.
+
+// CHECK-LABEL: func.func @accesses
+func.func @accesses(%a: memref<64xf64, 1>, %s: memref<64xf32, 3>, %p: !llvm.ptr<1>, %i: i32, %m: i1) {
+  // CHECK-NEXT: %u, %v = simt.load %a[%i + -2] mask %m : f64, f64
+  %u, %v = simt.load %a[%i + -2] mask %m : f64, f64
+  // CHECK-NEXT: %w = simt.load %p[3] : f64
+  // GENERIC:      %w = "simt.load"(%p) <{offset = 3 : i64, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!llvm.ptr<1>) -> f64
+  %w = simt.load %p[3] : f64
+  // CHECK-NEXT: %x0, %x1, %x2, %x3 = simt.load %s[%i + 0] : f32, f32, f32, f32
+  %x0, %x1, %x2, %x3 = simt.load %s[%i + 0] : f32, f32, f32, f32
+  // CHECK-NEXT: simt.store %u, %v to %a[%i + 4] mask %m
+  simt.store %u, %v to %a[%i + 4] mask %m
+  // CHECK-NEXT: simt.store %x0 to %s[0]
+  simt.store %x0 to %s[0]
+  // CHECK-NEXT: %o = simt.override %u from %a[%i + 1] mask %m
+  // GENERIC:      %o = "simt.override"(%u, %a, %i, %m) <{offset = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+  %o = simt.override %u from %a[%i + 1] mask %m
+  // CHECK-NEXT: %o0, %o1 = simt.override %u, %v from %p[0] mask %m
+  %o0, %o1 = simt.override %u, %v from %p[0] mask %m
+  func.return
+}
+
+// CHECK-LABEL: func.func @copies
+func.func @copies(%ring: memref<64xf64, 3>, %a: memref<64xf64, 1>, %r: !llvm.ptr<3>, %p: !llvm.ptr<1>, %i: i64, %m: i1) {
+  // CHECK-NEXT: simt.copy_async %ring[%i + 2], %a[%i + -2] bytes 16 mask %m
+  simt.copy_async %ring[%i + 2], %a[%i + -2] bytes 16 mask %m
+  // CHECK-NEXT: simt.copy_async %ring[0], %a[%i + 1] bytes 8
+  simt.copy_async %ring[0], %a[%i + 1] bytes 8
+  // CHECK-NEXT: simt.copy_async %r[0], %p[0] bytes 4
+  simt.copy_async %r[0], %p[0] bytes 4
+  func.return
+}
+
+// CHECK-LABEL: func.func @threads
+func.func @threads(%v: f64, %f: f32, %warp: i32) {
+  // CHECK-NEXT: %l = simt.shuffle %v delta -1 : f64
+  %l = simt.shuffle %v delta -1 : f64
+  // CHECK-NEXT: %r = simt.shuffle %f delta 31 : f32
+  %r = simt.shuffle %f delta 31 : f32
+  // CHECK-NEXT: %u = simt.uniform %warp : i32
+  %u = simt.uniform %warp : i32
+  // CHECK-NEXT: %ring = simt.shared at 0 : memref<512xf64, 3 : i64>
+  %ring = simt.shared at 0 : memref<512xf64, 3 : i64>
+  // CHECK-NEXT: %mail = simt.shared at 4096 : !llvm.ptr<3>
+  %mail = simt.shared at 4096 : !llvm.ptr<3>
+  // CHECK-NEXT: %n = simt.unset : f64
+  %n = simt.unset : f64
+  // CHECK-NEXT: simt.phase step 1 stage 3 row 0
+  simt.phase step 1 stage 3 row 0
+  // CHECK-NEXT: %lo, %hi = simt.split %v : f64
+  %lo, %hi = simt.split %v : f64
+  // CHECK-NEXT: %j = simt.join %lo, %hi : f64
+  %j = simt.join %lo, %hi : f64
+  func.return
+}
+
+// What is not used may be erased, unless it orders, copies or writes.
+// DCE-LABEL: func.func @accesses
+// DCE-NOT:   simt.load %p
+// DCE:       simt.store
+// DCE:       simt.store
+// DCE-NOT:   simt.override
+// DCE-LABEL: func.func @copies
+// DCE-COUNT-3: simt.copy_async
+// DCE-LABEL: func.func @threads
+// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join}}
+// DCE:       simt.phase
+// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join}}

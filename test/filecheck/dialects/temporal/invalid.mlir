@@ -1,0 +1,208 @@
+// RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
+
+// What the verifiers of the temporal dialect refuse: each sentence stands above the operation that it
+// is about, with the value that was found and the one that was expected.
+
+func.func @rotation_is_a_permutation(%n: index, %A: !stencil.field<[0,4]xf64>, %B: !stencil.field<[0,4]xf64>) {
+  // CHECK: rotate must be a permutation of 0 to 1, got [0, 0]
+  temporal.loop %n (%a = %A, %b = %B) rotate [0, 0] {
+  } : !stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @rotation_is_complete(%n: index, %A: !stencil.field<[0,4]xf64>, %B: !stencil.field<[0,4]xf64>) {
+  // CHECK: rotate must be a permutation of 0 to 1, got [1, 0, 2]
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0, 2] {
+  } : !stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @one_buffer_twice(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  // CHECK: every buffer of the loop must be a different value
+  temporal.loop %n (%a = %A, %b = %A) rotate [1, 0] {
+  } : !stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @argument_of_another_type(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  // CHECK: arguments and results must have the types of the buffers
+  %a = "temporal.loop"(%n, %A) <{rotate = array<i64: 0>}> ({
+  ^bb0(%b: !stencil.field<[0,5]xf64>):
+  }) : (index, !stencil.field<[0,4]xf64>) -> !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @no_results(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  // CHECK: arguments and results must have the types of the buffers
+  "temporal.loop"(%n, %A) <{rotate = array<i64: 0>}> ({
+  ^bb0(%a: !stencil.field<[0,4]xf64>):
+  }) : (index, !stencil.field<[0,4]xf64>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @rotated_types(%n: index, %A: !stencil.field<[0,4]xf64>, %B: !stencil.field<[0,4]xf32>) {
+  // CHECK: rotation gives argument 0 of type !stencil.field<[0,4]xf64> a buffer of type !stencil.field<[0,4]xf32>
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  } : !stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf32>
+  func.return
+}
+
+// -----
+
+func.func @depth_zero(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  // CHECK: depths must be positive, got [2, 0]
+  temporal.loop %n (%a = %A) rotate [0] depths [2, 0] {
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @foreign_operation(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  // CHECK: a time loop holds temporal.update only, got arith.constant
+  temporal.loop %n (%a = %A) rotate [0] {
+    %c = arith.constant 1 : i32
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @half_a_tap(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: taps hold 3 integers, not a multiple of rank + 1 = 2
+    "temporal.update"(%a, %a) <{cell = @cell, taps = array<i64: 0, 0, 0>, box = #stencil.bounds<[0], [4]>, operandSegmentSizes = array<i32: 1, 1, 0>}> : (!stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf64>) -> ()
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @tap_of_nothing(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: tap reads operand 1 of 1
+    "temporal.update"(%a, %a) <{cell = @cell, taps = array<i64: 1, 0>, box = #stencil.bounds<[0], [4]>, operandSegmentSizes = array<i32: 1, 1, 0>}> : (!stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf64>) -> ()
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @lower_rank(%n: index, %A: !stencil.field<[0,4]x[0,4]xf64>, %K: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: field of rank 1 in an update of rank 2
+    temporal.update %a = @cell(%K[0, 0]) in <[0, 0], [4, 4]>
+  } : !stencil.field<[0,4]x[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @unknown_bounds(%n: index, %A: !stencil.field<[0,4]xf64>, %K: !stencil.field<?xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: expected a field with static bounds, got !stencil.field<?xf64>
+    temporal.update %a = @cell(%K[0]) in <[0], [4]>
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @target_twice(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: an update writes each target once
+    temporal.update %a, %a = @cell(%a[0]) in <[0], [4]>
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @index_axis(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: index axis 1 of a domain of rank 1
+    temporal.update %a = @cell() indices [1] in <[0], [4]>
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @read_outside(%n: index, %A: !stencil.field<[-1,9]x[-1,9]xf64>, %B: !stencil.field<[-1,9]x[-1,9]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: box and offset [0, 2] reach [2, 10) along axis 1, outside the field's [-1, 9)
+    temporal.update %b = @cell(%a[0, 2]) in <[0, 0], [8, 8]>
+  } : !stencil.field<[-1,9]x[-1,9]xf64>, !stencil.field<[-1,9]x[-1,9]xf64>
+  func.return
+}
+
+// -----
+
+func.func @write_outside(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: box and offset [0] reach [-1, 4) along axis 0, outside the field's [0, 4)
+    temporal.update %a = @cell() in <[-1], [4]>
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @in_place_with_offset(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: an update may read its own target at offset 0 only, got [1]
+    temporal.update %a = @cell(%a[1]) in <[0], [3]>
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+llvm.func @cell()
+
+func.func @cell_is_a_function(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: expected a func.func named @cell, got llvm.func
+    temporal.update %a = @cell(%a[0]) in <[0], [4]>
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func private @cell(%u: f64) -> f32
+
+func.func @cell_type(%n: index, %dt: f64, %A: !stencil.field<[0,4]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    // CHECK: cell @cell has type (f64) -> f32, expected (f64, f64, index) -> f64
+    temporal.update %a = @cell(%a[0]) scalars(%dt) indices [0] in <[0], [4]>
+  } : !stencil.field<[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @update_alone(%A: !stencil.field<[0,4]xf64>) {
+  // CHECK: 'temporal.update' expects parent op 'temporal.loop'
+  temporal.update %A = @cell(%A[0]) in <[0], [4]>
+  func.return
+}
+
+// -----
+
+func.func @undefined_buffer(%n: index, %A: !stencil.field<[0,4]xf64>) {
+  // CHECK: %B is not defined above
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  } : !stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf64>
+  func.return
+}

@@ -1,0 +1,60 @@
+// RUN: xdsl-opt %s | xdsl-opt | filecheck %s
+// RUN: xdsl-opt %s --print-op-generic | xdsl-opt | filecheck %s
+// RUN: xdsl-opt %s --print-op-generic | filecheck %s --check-prefix=GENERIC
+
+// Every operation of the temporal dialect prints, and parses back, in its own and in generic form.
+// Parts that are absent are not printed.
+
+// CHECK:      func.func private @average
+func.func private @average(%l: f64, %r: f64) -> f64 {
+  %s = arith.addf %l, %r : f64
+  func.return %s : f64
+}
+
+// CHECK:      func.func private @ramp
+func.func private @ramp(%u: f64, %k: f64, %dt: f64, %y: index, %x: index) -> (f64, f64) {
+  func.return %u, %k : f64, f64
+}
+
+// CHECK-LABEL: func.func @plain
+func.func @plain(%n: index, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.field<[-1,65]xf64>) {
+  // CHECK:      %last, %{{.*}} = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  // CHECK-NEXT:   temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]>
+  // CHECK-NEXT: } : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
+  %last, %before = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]>
+  } : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
+  // GENERIC:      "temporal.loop"(%n, %A, %B) <{rotate = array<i64: 1, 0>}> ({
+  // GENERIC-NEXT: ^{{.*}}(%a: !stencil.field<[-1,65]xf64>, %b: !stencil.field<[-1,65]xf64>):
+  // GENERIC-NEXT:   "temporal.update"(%b, %a)
+  // GENERIC-SAME:     cell = @average, taps = array<i64: 0, -1, 0, 1>, box = #stencil.bounds<[0], [64]>
+  func.return
+}
+
+// CHECK-LABEL: func.func @everything
+func.func @everything(%n: index, %dt: f64, %K: !stencil.field<[0,8]x[0,8]xf64>,
+    %A: !stencil.field<[-1,9]x[-1,9]xf64>, %B: !stencil.field<[-1,9]x[-1,9]xf64>) {
+  // CHECK:      temporal.loop %n (%a = %A, %b = %B) rotate [0, 1] depths [4, 2, 1]
+  // CHECK-SAME:   schedule {tile = "warp", cells = array<i64: 4>}
+  // CHECK-SAME:   kernels [@heat_d4, @heat_d2, @heat_step]
+  // CHECK-SAME:   attributes {note = "kept"} {
+  // CHECK-NEXT:   temporal.update %a, %b = @ramp(%a[0, 0], %K[0, 0]) scalars(%dt) indices [0, 1] in <[0, 0], [8, 8]> attributes {note = "kept"}
+  // CHECK-NEXT: }
+  temporal.loop %n (%a = %A, %b = %B) rotate [0, 1] depths [4, 2, 1]
+      schedule {tile = "warp", cells = array<i64: 4>}
+      kernels [@heat_d4, @heat_d2, @heat_step] attributes {note = "kept"} {
+    temporal.update %a, %b = @ramp(%a[0, 0], %K[0, 0]) scalars(%dt) indices [0, 1]
+      in <[0, 0], [8, 8]> attributes {note = "kept"}
+  } : !stencil.field<[-1,9]x[-1,9]xf64>, !stencil.field<[-1,9]x[-1,9]xf64>
+  func.return
+}
+
+// A loop without buffers computes nothing, and is legal.
+// CHECK-LABEL: func.func @empty
+func.func @empty(%n: index) {
+  // CHECK:      temporal.loop %n () rotate [] {
+  // CHECK-NEXT: }
+  temporal.loop %n () rotate [] {
+  }
+  func.return
+}

@@ -1,0 +1,97 @@
+// RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
+
+// What the verifiers of the tile dialect's attributes refuse: each sentence stands above the
+// attribute that it is about, with the value that was found and the one that was expected.
+
+// CHECK: every count of a layout is positive, got 0 cells x 32 lanes
+"test.op"() {layout = #tile.layout<warp, [0 cells x 32 lanes]>} : () -> ()
+
+// -----
+
+// CHECK: the lanes of a layout multiply to 32, got 64
+"test.op"() {layout = #tile.layout<warp, [1 cells x 2 lanes, 1 cells x 32 lanes]>} : () -> ()
+
+// -----
+
+// CHECK: a tile is a warp, block, cluster or device, got grid
+"test.op"() {layout = #tile.layout<grid, [1 cells x 32 lanes]>} : () -> ()
+
+// -----
+
+// CHECK: a warp tile has one warp, got 4
+"test.op"() {layout = #tile.layout<warp, [1 cells x 32 lanes x 4 warps]>} : () -> ()
+
+// -----
+
+// CHECK: a block tile has one block, got 2
+"test.op"() {layout = #tile.layout<block, [1 cells x 32 lanes x 2 blocks]>} : () -> ()
+
+// -----
+
+// CHECK: only warp tiles share a block (pack)
+"test.op"() {layout = #tile.layout<block, [1 cells x 32 lanes], pack 2>} : () -> ()
+
+// -----
+
+// CHECK: a block has at most 1024 threads, got 1056
+"test.op"() {layout = #tile.layout<warp, [1 cells x 32 lanes], pack 33>} : () -> ()
+
+// -----
+
+// CHECK: depth is at least 0 and period at least 1
+"test.op"() {home = #tile.registers<depth -1, period 1>} : () -> ()
+
+// -----
+
+// CHECK: depth is at least 0 and period at least 1
+"test.op"() {home = #tile.registers<depth 0, period 0>} : () -> ()
+
+// -----
+
+// CHECK: a ring has at least one slot, got 0
+"test.op"() {home = #tile.shared<slots 0, fixed, base 0, reader tile>} : () -> ()
+
+// -----
+
+// CHECK: addressing is fixed, shifting or computed, got hashed
+"test.op"() {home = #tile.shared<slots 2, hashed, base 0, reader tile>} : () -> ()
+
+// -----
+
+// CHECK: computed addressing needs a power of two of slots, got 6
+"test.op"() {home = #tile.shared<slots 6, computed, base 0, reader tile>} : () -> ()
+
+// -----
+
+// CHECK: base 4 of a ring of 4 slots
+"test.op"() {home = #tile.shared<slots 4, computed, base 4, reader tile>} : () -> ()
+
+// -----
+
+// CHECK: the reader is lane or tile, got block
+"test.op"() {home = #tile.shared<slots 4, computed, base 0, reader block>} : () -> ()
+
+// -----
+
+// CHECK: threads synchronise every 1 or more steps, got 0
+"test.op"() {home = #tile.mail<slots 2, fixed, every 0, space shared, sync barrier>} : () -> ()
+
+// -----
+
+// CHECK: mail lives in shared or global memory, got local
+"test.op"() {home = #tile.mail<slots 2, fixed, every 1, space local, sync barrier>} : () -> ()
+
+// -----
+
+// CHECK: unknown synchronisation hope
+"test.op"() {home = #tile.mail<slots 2, fixed, every 1, space shared, sync hope>} : () -> ()
+
+// -----
+
+// CHECK: unknown role sink
+"test.op"() {role = #tile.role<sink 0>} : () -> ()
+
+// -----
+
+// CHECK: a chunk has at least one plane, got 0
+"test.op"() {variant = #tile.variant<axes [], planes 0>} : () -> ()

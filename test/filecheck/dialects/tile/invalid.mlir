@@ -1,0 +1,249 @@
+// RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
+
+// What the verifiers of the tile dialect's operations refuse: each sentence stands above the
+// operation that it is about, with the value that was found and the one that was expected.
+
+// CHECK: 1 arguments and 2 roles
+tile.kernel @roles(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 1 stream 0 bounds <[0], [8]> {
+}
+
+// -----
+
+// CHECK: a kernel advances at least one step, got 0
+tile.kernel @no_step() roles [] steps 0 stream 0 bounds <[0], [8]> {
+}
+
+// -----
+
+// CHECK: stream axis 1 of rank 1
+tile.kernel @stream_axis() roles [] steps 1 stream 1 bounds <[0], [8]> {
+}
+
+// -----
+
+// CHECK: a kernel holds stages only, got arith.constant
+tile.kernel @foreign_operation() roles [] steps 1 stream 0 bounds <[0], [8]> {
+  %c = arith.constant 1 : i32
+}
+
+// -----
+
+// CHECK: a queue of tile.load has no reader
+tile.kernel @unread(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+}
+
+// -----
+
+// CHECK: every queue has a home, or none has
+tile.kernel @half_placed(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+// CHECK: layout of 2 axes for a plane of 1
+tile.kernel @layout_axes() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells, 1 cells x 32 lanes]> {
+}
+
+// -----
+
+// CHECK: a field is loaded as data and stored in one kernel
+tile.kernel @in_place(%A: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %A : !tile.queue<f64, lag 0>
+  tile.store %u to %A : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+// CHECK: a field is stored twice in one kernel
+tile.kernel @stored_twice(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+tile.kernel @load_of_nothing() roles [] steps 1 stream 0 bounds <[0], [8]> {
+  // CHECK: a load has a data field, a halo field or both
+  %u = "tile.load"() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @load_type(%src: !stencil.field<[0,8]xf32>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  // CHECK: field of f32 loaded as f64
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @load_late(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  // CHECK: a plane is fetched 0 or more steps early, got -1
+  %u = tile.load %src ahead -1 : !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @half_a_tap(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: taps hold 3 integers, not a multiple of rank + 1 = 2
+  %v = "tile.apply"(%u) <{cell = @cell, taps = array<i64: 0, 0, 0>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @tap_of_nothing(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: tap reads operand 1 of 1
+  %v = "tile.apply"(%u) <{cell = @cell, taps = array<i64: 1, 0>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @no_result(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: an apply has at least one result
+  "tile.apply"(%u) <{cell = @cell, taps = array<i64: 0, 0>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!tile.queue<f64, lag 0>) -> ()
+}
+
+// -----
+
+tile.kernel @two_lags(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: the results of an apply have one lag
+  %v, %w = tile.apply @cell(%u[0]) : !tile.queue<f64, lag 0>, !tile.queue<f64, lag 1>
+}
+
+// -----
+
+tile.kernel @one_else_for_two(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: 1 else operands for 2 results
+  %v, %w = tile.apply @cell(%u[0]) else %u : !tile.queue<f64, lag 0>, !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @early_else(%src: !stencil.field<[0,8]xf64>, %A: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<halo 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %h = tile.load halo %A : !tile.queue<f64, lag 2>
+  // CHECK: else reads a plane that has not arrived: lag 0 must be at least 2
+  %v = tile.apply @cell(%u[0]) else %h : !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @early_tap(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 1>
+  // CHECK: tap [2] reads a plane that has not arrived: lag 2 must be at least 3
+  %v = tile.apply @cell(%u[-1], %u[2]) : !tile.queue<f64, lag 2>
+}
+
+// -----
+
+tile.kernel @across_warps(%src: !stencil.field<[0,8]x[0,8]xf64>) roles [#tile.role<source 0>]
+    steps 1 stream 0 bounds <[0, 0], [8, 8]> layout #tile.layout<block, [1 cells x 32 lanes x 2 warps]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: tap [0, -2] crosses warps along axis 1; tap an exchange of the queue with edges of at least 2, not of 0
+  %v = tile.apply @cell(%u[0, -2]) : !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @beyond_the_edges(%src: !stencil.field<[0,8]x[0,8]xf64>) roles [#tile.role<source 0>]
+    steps 1 stream 0 bounds <[0, 0], [8, 8]> layout #tile.layout<block, [1 cells x 32 lanes x 2 warps]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 0 : !tile.queue<f64, lag 0, edges [1]>
+  // CHECK: tap [0, 2] crosses warps along axis 1; tap an exchange of the queue with edges of at least 2, not of 1
+  %v = tile.apply @cell(%e[0, 2]) : !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @published_what(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: an exchange publishes edges or the plane, got corners
+  %e = tile.exchange %u what corners delay 0 : !tile.queue<f64, lag 0, edges [1]>
+}
+
+// -----
+
+tile.kernel @read_before(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 1>
+  // CHECK: lag 2 is below the source's 1 plus delay 2
+  %e = tile.exchange %u what plane delay 2 : !tile.queue<f64, lag 2, edges [1]>
+}
+
+// -----
+
+tile.kernel @no_edges(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: an exchange without edges serves nobody
+  %e = tile.exchange %u what plane delay 0 : !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @too_lazy(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  // CHECK: delay 1 is shorter than the 2 steps between synchronisations
+  %e = tile.exchange %u what plane delay 1 home #tile.mail<slots 4, fixed, every 2, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
+}
+
+// -----
+
+tile.kernel @too_few_slots(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  // CHECK: 3 slots are overwritten before they are read: delay 2 and one synchronisation every 2 steps need 4
+  %e = tile.exchange %u what plane delay 2 home #tile.mail<slots 3, fixed, every 2, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1]>
+}
+
+// -----
+
+tile.kernel @store_outside(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,4]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: bounds #stencil.bounds<[0], [8]> leave the stored field's #stencil.bounds<[0], [4]>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,4]xf64>
+}
+
+// -----
+
+tile.kernel @store_type(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf32>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: queue of f64 stored to a field of f32
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf32>
+}
+
+// -----
+
+func.func @copy(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,9]xf64>) {
+  // CHECK: copy from !stencil.field<[0,8]xf64> to !stencil.field<[0,9]xf64>
+  tile.copy %A to %B : !stencil.field<[0,8]xf64>, !stencil.field<[0,9]xf64>
+  func.return
+}
+
+// -----
+
+func.func @load_alone(%A: !stencil.field<[0,8]xf64>) {
+  // CHECK: 'tile.load' expects parent op 'tile.kernel'
+  %u = tile.load %A : !tile.queue<f64, lag 0>
+  func.return
+}
+
+// -----
+
+tile.kernel @undefined() roles [] steps 1 stream 0 bounds <[0], [8]> {
+  // CHECK: %u is not defined above
+  %v = tile.apply @cell(%u[0]) : !tile.queue<f64, lag 0>
+}

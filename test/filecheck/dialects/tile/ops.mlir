@@ -1,0 +1,93 @@
+// RUN: xdsl-opt %s | xdsl-opt | filecheck %s
+// RUN: xdsl-opt %s --print-op-generic | xdsl-opt | filecheck %s
+// RUN: xdsl-opt %s --print-op-generic | filecheck %s --check-prefix=GENERIC
+
+// Every operation, type and attribute of the tile dialect prints, and parses back, in its own and in
+// generic form. Parts that are absent are not printed.
+
+!field = !stencil.field<[-1,9]x[-1,9]xf64>
+!queue = !tile.queue<f64, lag 0>
+
+// Before tiling: no layout, no homes.
+// CHECK-LABEL: tile.kernel @plain(%src: !stencil.field<[-1,9]x[-1,9]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]xf64>)
+// CHECK-SAME:    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
+tile.kernel @plain(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
+  // CHECK-NEXT: %u = tile.load %src : !tile.queue<f64, lag 0>
+  %u = tile.load %src : !queue
+  // CHECK-NEXT: %v = tile.apply @cell(%u[-1, 0], %u[1, 0]) : !tile.queue<f64, lag 1>
+  // GENERIC:      %v = "tile.apply"(%u)
+  // GENERIC-SAME:   taps = array<i64: 0, -1, 0, 0, 1, 0>
+  %v = tile.apply @cell(%u[-1, 0], %u[1, 0]) : !tile.queue<f64, lag 1>
+  // CHECK-NEXT: tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]xf64>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !field
+// CHECK-NEXT: }
+}
+
+// Placed: every role, every home, an exchange, and all that an apply can have.
+// CHECK-LABEL: tile.kernel @placed
+// CHECK-SAME:    roles [#tile.role<source 0>, #tile.role<target 1>, #tile.role<halo 1>, #tile.role<capture 0>, #tile.role<scalar 0>]
+// CHECK-SAME:    steps 2 stream 0 bounds <[0, 0], [8, 8]>
+// CHECK-SAME:    layout #tile.layout<block, [2 cells x 32 lanes x 4 warps]>
+// CHECK-SAME:    variants [#tile.variant<axes [], planes 430>, #tile.variant<axes [0, 1], planes 5>]
+// CHECK-SAME:    occupancy 2 attributes {note = "kept"} {
+tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64)
+    roles [#tile.role<source 0>, #tile.role<target 1>, #tile.role<halo 1>, #tile.role<capture 0>, #tile.role<scalar 0>]
+    steps 2 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<block, [2 cells x 32 lanes x 4 warps]>
+    variants [#tile.variant<axes [], planes 430>, #tile.variant<axes [0, 1], planes 5>]
+    occupancy 2 attributes {note = "kept"} {
+  // CHECK-NEXT: %u = tile.load %src halo %A ahead 3 home #tile.registers<depth 2, period 2> attributes {note = "kept"} : !tile.queue<f64, lag 0>
+  %u = tile.load %src halo %A ahead 3 home #tile.registers<depth 2, period 2> attributes {note = "kept"} : !queue
+  // CHECK-NEXT: %h = tile.load halo %A home #tile.memory : !tile.queue<f64, lag 1>
+  %h = tile.load halo %A home #tile.memory : !tile.queue<f64, lag 1>
+  // CHECK-NEXT: %k = tile.load %K home #tile.shared<slots 4, fixed, base 0, reader lane> : !tile.queue<f64, lag 1>
+  %k = tile.load %K home #tile.shared<slots 4, fixed, base 0, reader lane> : !tile.queue<f64, lag 1>
+  // CHECK-NEXT: %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
+  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
+  // CHECK-NEXT: %v, %w = tile.apply @cell(%e[0, -1], %u[0, 0], %k[0, 0]) scalars(%dt) indices [0, 1] else %h, %u in <[1, 1], [7, 7]>
+  // CHECK-SAME:   home #tile.shared<slots 8, computed, base 3, reader tile> attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
+  %v, %w = tile.apply @cell(%e[0, -1], %u[0, 0], %k[0, 0]) scalars(%dt) indices [0, 1] else %h, %u
+    in <[1, 1], [7, 7]> home #tile.shared<slots 8, computed, base 3, reader tile>
+    attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
+  // CHECK-NEXT: %x = tile.apply @sum(%v[0, 0], %w[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
+  %x = tile.apply @sum(%v[0, 0], %w[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
+  // CHECK-NEXT: tile.store %x to %dst {note = "kept"} :
+  tile.store %x to %dst {note = "kept"} : !tile.queue<f64, lag 1>, !field
+}
+
+// Without a stream axis the whole tile is one plane, and lags are zero.
+// CHECK-LABEL: tile.kernel @resident
+// CHECK-SAME:    steps 1 bounds <[0], [8]> layout #tile.layout<warp, [4 cells x 32 lanes], pack 4> {
+tile.kernel @resident(%src: !stencil.field<[0,8]xf32>, %dst: !stencil.field<[0,8]xf32>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [8]>
+    layout #tile.layout<warp, [4 cells x 32 lanes], pack 4> {
+  %u = tile.load %src : !tile.queue<f32, lag 0>
+  tile.store %u to %dst : !tile.queue<f32, lag 0>, !stencil.field<[0,8]xf32>
+}
+
+// CHECK-LABEL: func.func @host
+func.func @host(%A: !stencil.field<[-1,9]xf64>, %dt: f64) {
+  // CHECK-NEXT: %x = tile.scratch like %A {note = "kept"} : !stencil.field<[-1,9]xf64> -> !stencil.field<[-1,9]xf64>
+  %x = tile.scratch like %A {note = "kept"} : !stencil.field<[-1,9]xf64> -> !stencil.field<[-1,9]xf64>
+  // CHECK-NEXT: tile.copy %A to %x {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
+  tile.copy %A to %x {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
+  // CHECK-NEXT: tile.launch @heat_d4(%A, %x, %dt) {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>, f64
+  tile.launch @heat_d4(%A, %x, %dt) {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>, f64
+  func.return
+}
+
+// CHECK-LABEL: func.func private @attributes
+func.func private @attributes() attributes {
+  // A count of one is printed for cells only, and a pack of one not at all.
+  // CHECK:      queues = [!tile.queue<f32, lag -1>, !tile.queue<f64, lag 2, edges [1, 0]>]
+  queues = [!tile.queue<f32, lag -1>, !tile.queue<f64, lag 2, edges [1, 0]>],
+  // CHECK-SAME: layouts = [#tile.layout<block, [6 cells x 8 warps, 2 cells x 32 lanes]>, #tile.layout<device, [1 cells x 4 warps x 11 blocks, 2 cells x 32 lanes]>, #tile.layout<cluster, [1 cells x 32 lanes]>]
+  layouts = [#tile.layout<block, [6 cells x 8 warps, 2 cells x 32 lanes x 1 warps]>,
+             #tile.layout<device, [1 cells x 4 warps x 11 blocks, 2 cells x 32 lanes]>,
+             #tile.layout<cluster, [1 cells x 32 lanes], pack 1>],
+  // CHECK-SAME: mails = [#tile.mail<slots 8, computed, every 4, space global, sync grid>, #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier>, #tile.mail<slots 2, fixed, every 1, space global, sync flags>]
+  mails = [#tile.mail<slots 8, computed, every 4, space global, sync grid>,
+           #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier>,
+           #tile.mail<slots 2, fixed, every 1, space global, sync flags>]
+}

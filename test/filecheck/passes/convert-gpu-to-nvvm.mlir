@@ -1,0 +1,99 @@
+// RUN: xdsl-opt %s -p convert-gpu-to-nvvm --split-input-file --verify-diagnostics | filecheck %s
+
+// Threads, shuffles, copies and pointers as the hardware has them. Arithmetic, control flow and masks
+// stay as they are, and of the gpu dialect only the module is left.
+
+// Buffers become pointers of their address space; how to launch is said with NVVM's attributes.
+// CHECK-LABEL: "gpu.module"() <{sym_name = "k"}>
+// CHECK-NEXT:    llvm.func @k(%a: !llvm.ptr<1>, %dt: f64) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 128, 1, 1>, nvvm.minctasm = 2 : i32} {
+// CHECK-DAG:     %[[full:.*]] = arith.constant -1 : i32
+// CHECK-DAG:     %[[one:.*]] = arith.constant 1 : i32
+// CHECK-DAG:     %[[down:.*]] = arith.constant 31 : i32
+// CHECK-DAG:     %[[none:.*]] = arith.constant 0 : i32
+// CHECK-DAG:     %[[bytes:.*]] = arith.constant 16 : i32
+"gpu.module"() <{sym_name = "k"}> ({
+  "gpu.func"() <{function_type = (memref<4096xf64, 1 : i64>, f64) -> (), kernel}> ({
+  ^bb0(%a: memref<4096xf64, 1 : i64>, %dt: f64):
+    // CHECK:      %[[t:.*]] = "nvvm.read.ptx.sreg.tid.x"() : () -> i32
+    %0 = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index
+    %t = arith.index_cast %0 : index to i32
+    // CHECK-NEXT: %[[b:.*]] = "nvvm.read.ptx.sreg.ctaid.x"() : () -> i32
+    %1 = "gpu.block_id"() <{dimension = #gpu<dim x>}> : () -> index
+    %b = arith.index_cast %1 : index to i32
+    // A reduction over the warp lies in a uniform register.
+    // CHECK-NEXT: "nvvm.redux.sync"(%[[b]], %[[full]]) <{kind = #nvvm.reduction_kind<min>}>
+    %u = simt.uniform %b : i32
+    %m = arith.cmpi ult, %t, %b : i32
+    // CHECK:      %ring = simt.shared at 0 : !llvm.ptr<3>
+    %ring = simt.shared at 0 : memref<512xf64, 3 : i64>
+
+    // One pointer serves all accesses of a block by the same index; offsets stay on the accesses.
+    // CHECK-NEXT: %[[p:.*]] = llvm.getelementptr %a[%[[t]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f64
+    // CHECK-NEXT: %v, %w = simt.load %[[p]][2] mask %m : f64, f64
+    %v, %w = simt.load %a[%t + 2] mask %m : f64, f64
+    // CHECK-NEXT: simt.store %v, %w to %[[p]][-4] mask %m
+    simt.store %v, %w to %a[%t + -4] mask %m
+    // CHECK-NEXT: %o = simt.override %v from %[[p]][1] mask %m
+    %o = simt.override %v from %a[%t + 1] mask %m
+
+    // Eight bytes are shuffled as two halves, four bytes as they are.
+    // CHECK-NEXT: %[[lo:.*]], %[[hi:.*]] = simt.split %o : f64
+    // CHECK-NEXT: %[[l:.*]] = "nvvm.shfl.sync"(%[[full]], %[[lo]], %[[one]], %[[none]]) <{kind = #nvvm.shfl_kind<up>}>
+    // CHECK-NEXT: %[[h:.*]] = "nvvm.shfl.sync"(%[[full]], %[[hi]], %[[one]], %[[none]]) <{kind = #nvvm.shfl_kind<up>}>
+    // CHECK-NEXT: %[[s:.*]] = simt.join %[[l]], %[[h]] : f64
+    %s = simt.shuffle %o delta -1 : f64
+    // CHECK-NEXT: %f = arith.truncf %[[s]] : f64 to f32
+    %f = arith.truncf %s : f64 to f32
+    // CHECK-NEXT: %g = "nvvm.shfl.sync"(%[[full]], %f, %[[one]], %[[down]]) <{kind = #nvvm.shfl_kind<down>}>
+    %g = simt.shuffle %f delta 1 : f32
+
+    // A copy under a mask reads all of its bytes or none. Only 16-byte copies can bypass L1.
+    // CHECK:      %[[to:.*]] = llvm.getelementptr %ring[%[[t]]]
+    // CHECK-NEXT: %[[from:.*]] = llvm.getelementptr %[[p]][2]
+    // CHECK-NEXT: %[[taken:.*]] = arith.select %m, %[[bytes]], %[[none]] : i32
+    // CHECK-NEXT: "nvvm.cp.async.shared.global"(%[[to]], %[[from]], %[[taken]]) <{size = 16 : i32, modifier = #nvvm.load_cache_modifier<cg>
+    simt.copy_async %ring[%t + 0], %a[%t + 2] bytes 16 mask %m
+    // CHECK-NEXT: %[[other:.*]] = llvm.getelementptr %ring[8]
+    // CHECK-NEXT: "nvvm.cp.async.shared.global"(%[[other]], %[[p]]) <{size = 8 : i32, modifier = #nvvm.load_cache_modifier<ca>
+    simt.copy_async %ring[8], %a[%t + 0] bytes 8
+    // CHECK-NEXT: "nvvm.cp.async.commit.group"() : () -> ()
+    "nvvm.cp.async.commit.group"() : () -> ()
+    // CHECK-NEXT: "nvvm.barrier"() <{operandSegmentSizes = array<i32: 0, 0>}>
+    "gpu.barrier"() : () -> ()
+
+    // Another block has its own pointer. Marks that are left vanish.
+    // CHECK-NEXT: scf.if %m {
+    scf.if %m {
+      // CHECK-NEXT: %[[inner:.*]] = llvm.getelementptr %a[%[[t]]]
+      // CHECK-NEXT: simt.load %[[inner]][0] : f64
+      simt.phase step 0 stage 0 row 0
+      %x = simt.load %a[%t + 0] : f64
+    }
+    // CHECK:      arith.mulf %[[s]], %dt : f64
+    %y = arith.mulf %s, %dt : f64
+    // CHECK-NEXT: llvm.return
+    "gpu.return"() : () -> ()
+  }) {sym_name = "k", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
+// CHECK:       timetile.occupancy = 2 : i64
+}) {timetile.occupancy = 2 : i64} : () -> ()
+
+// -----
+
+"gpu.module"() <{sym_name = "two_dimensional"}> ({
+  "gpu.func"() <{function_type = () -> (), kernel}> ({
+    // CHECK: gpu.thread_id in @two_dimensional: kernels are one-dimensional; use dimension x
+    %0 = "gpu.thread_id"() <{dimension = #gpu<dim y>}> : () -> index
+    "gpu.return"() : () -> ()
+  }) {sym_name = "two_dimensional", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
+}) : () -> ()
+
+// -----
+
+"gpu.module"() <{sym_name = "wide_numbers"}> ({
+  "gpu.func"() <{function_type = () -> (), kernel}> ({
+    // CHECK: gpu.block_id in @wide_numbers: thread and block numbers are used as i32; cast them
+    %0 = "gpu.block_id"() <{dimension = #gpu<dim x>}> : () -> index
+    %1 = arith.addi %0, %0 : index
+    "gpu.return"() : () -> ()
+  }) {sym_name = "wide_numbers", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
+}) : () -> ()

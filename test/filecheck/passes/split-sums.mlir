@@ -1,0 +1,132 @@
+// RUN: xdsl-opt %s -p 'split-sums{form=rows}' --split-input-file 2>&1 | filecheck %s
+// RUN: xdsl-opt %s -p split-sums --split-input-file | filecheck %s --check-prefix=NONE
+
+// A sum over several planes becomes a chain of stages, one plane each, in the order of the body: every
+// plane is tapped in the step in which it arrives. By default sums stay whole.
+
+// NONE-NOT: _rows
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+// CHECK-DAG:   func.func private @box(
+// CHECK-DAG:   func.func private @box_rows0(%{{.*}}: f64, %{{.*}}: f64, %{{.*}}: f64) -> f64
+// CHECK-DAG:   func.func private @box_rows1(%{{.*}}: f64, %{{.*}}: f64) -> f64
+// CHECK-DAG:   func.func private @box_rows2(%{{.*}}: f64, %{{.*}}: f64) -> f64
+func.func private @box(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f64 {
+  %weight = arith.constant 0.25 : f64
+  %5 = arith.mulf %0, %weight : f64
+  %6 = math.fma %1, %weight, %5 : f64
+  %7 = math.fma %2, %weight, %6 : f64
+  %8 = math.fma %3, %weight, %7 : f64
+  %9 = math.fma %4, %weight, %8 : f64
+  func.return %9 : f64
+}
+
+// The partial sum of the oldest plane is made a step before the plane in the middle arrives. Only the
+// last stage takes cells from outside the box.
+// CHECK-LABEL: tile.kernel @two_steps
+// CHECK:         %[[u0:.*]] = tile.load %src : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    %[[h:.*]] = tile.load halo %b : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    %[[p:.*]] = tile.apply @box_rows0(%[[u0]][-1, -1], %[[u0]][-1, 0], %[[u0]][-1, 1]) : !tile.queue<f64, lag -1>
+// CHECK-NEXT:    %[[s:.*]] = tile.apply @box_rows1(%[[p]][0, 0], %[[u0]][0, 0]) : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    %[[u1:.*]] = tile.apply @box_rows2(%[[s]][0, 0], %[[u0]][1, 0]) else %[[h]] : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    %[[q:.*]] = tile.apply @box_rows0(%[[u1]][-1, -1], %[[u1]][-1, 0], %[[u1]][-1, 1]) : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    %[[t:.*]] = tile.apply @box_rows1(%[[q]][0, 0], %[[u1]][0, 0]) : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    %[[u2:.*]] = tile.apply @box_rows2(%[[t]][0, 0], %[[u1]][1, 0]) : !tile.queue<f64, lag 2>
+// CHECK-NEXT:    tile.store %[[u2]]
+tile.kernel @two_steps(%src: !field, %dst: !field, %b: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 1>] steps 2 stream 0 bounds <[0, 0], [64, 64]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %h = tile.load halo %b : !tile.queue<f64, lag 1>
+  %u1 = tile.apply @box(%u0[-1, -1], %u0[-1, 0], %u0[-1, 1], %u0[0, 0], %u0[1, 0]) else %h : !tile.queue<f64, lag 1>
+  %u2 = tile.apply @box(%u1[-1, -1], %u1[-1, 0], %u1[-1, 1], %u1[0, 0], %u1[1, 0]) : !tile.queue<f64, lag 2>
+  tile.store %u2 to %dst : !tile.queue<f64, lag 2>, !field
+}
+
+// -----
+
+// A partial sum is kept in the type in which the body computes it.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf32>
+
+func.func private @wide(%0: f32, %1: f32) -> f32 {
+  %2 = arith.extf %0 : f32 to f64
+  %3 = arith.extf %1 : f32 to f64
+  %4 = arith.addf %2, %3 : f64
+  %5 = arith.truncf %4 : f64 to f32
+  func.return %5 : f32
+}
+
+// CHECK-LABEL: tile.kernel @wider
+// CHECK:         %[[p:.*]] = tile.apply @wide_rows0(%[[u:.*]][-1, 0]) : !tile.queue<f64, lag -1>
+// CHECK-NEXT:    tile.apply @wide_rows1(%[[p]][0, 0], %[[u]][0, 0]) : !tile.queue<f32, lag 0>
+tile.kernel @wider(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f32, lag 0>
+  %v = tile.apply @wide(%u[-1, 0], %u[0, 0]) : !tile.queue<f32, lag 0>
+  tile.store %v to %dst : !tile.queue<f32, lag 0>, !field
+}
+
+// -----
+
+// Planes in another order than they arrive, and two values that would have to pass from one plane to
+// the next: both stay whole.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+func.func private @backwards(%0: f64, %1: f64, %2: f64) -> f64 {
+  %3 = arith.addf %1, %2 : f64
+  %4 = arith.addf %3, %0 : f64
+  func.return %4 : f64
+}
+
+func.func private @twofold(%0: f64, %1: f64, %2: f64) -> f64 {
+  %3 = arith.addf %0, %1 : f64
+  %4 = arith.mulf %0, %1 : f64
+  %5 = math.fma %2, %3, %4 : f64
+  func.return %5 : f64
+}
+
+// CHECK:       tile.apply in @whole: its sum does not take the planes one after the other; it stays whole
+// CHECK:       tile.apply in @whole: its sum does not take the planes one after the other; it stays whole
+// CHECK-NOT:   _rows
+// CHECK-LABEL: tile.kernel @whole
+// CHECK:         tile.apply @backwards(%{{.*}}[-1, 0]
+// CHECK-NEXT:    tile.apply @twofold(%{{.*}}[-1, 0]
+// CHECK-NEXT:    tile.store
+tile.kernel @whole(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [64, 64]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %u1 = tile.apply @backwards(%u0[-1, 0], %u0[0, 0], %u0[1, 0]) : !tile.queue<f64, lag 1>
+  %u2 = tile.apply @twofold(%u1[-1, 0], %u1[-1, 1], %u1[0, 0]) : !tile.queue<f64, lag 1>
+  tile.store %u2 to %dst : !tile.queue<f64, lag 1>, !field
+}
+
+// -----
+
+// The schedule of the kernel's loop can ask for it, too.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+func.func private @sum(%0: f64, %1: f64) -> f64 {
+  %2 = arith.addf %0, %1 : f64
+  func.return %2 : f64
+}
+
+// NONE:       func.func private @sum(
+// NONE-LABEL: tile.kernel @asked
+// NONE:         tile.apply @sum_rows0(
+// NONE:         tile.apply @sum_rows1(
+tile.kernel @asked(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @sum(%u[-1, 0], %u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+func.func @program(%n: index, %A: !field, %B: !field) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {form = "rows"} kernels [@asked] {
+    temporal.update %b = @sum(%a[-1, 0], %a[0, 0]) in <[0, 0], [64, 64]>
+  } : !field, !field
+  func.return
+}

@@ -1,0 +1,20 @@
+// RUN: xdsl-opt %s -p 'temporal-fusion{depths=6}' | filecheck %s
+// RUN: xdsl-opt %s -p 'temporal-fusion{depths=3,12}' | filecheck %s --check-prefix=SEVERAL
+// RUN: xdsl-opt %s -p 'temporal-fusion{depths=1}' | filecheck %s --check-prefix=ONE
+// RUN: xdsl-opt %s -p temporal-fusion | filecheck %s --check-prefix=NONE
+// RUN: xdsl-opt %s -p 'temporal-fusion{depths=4,0}' --verify-diagnostics | filecheck %s --check-prefix=ZERO
+
+// The depths for which kernels are made: those given, the powers of two below the deepest, and 1, so
+// that any number of steps has a short plan. Without the option the depths are left to choose-schedule.
+
+// CHECK:   temporal.loop %n (%a = %A) rotate [0] depths [6, 4, 2, 1] {
+// SEVERAL: temporal.loop %n (%a = %A) rotate [0] depths [12, 8, 4, 3, 2, 1] {
+// ONE:     temporal.loop %n (%a = %A) rotate [0] depths [1] {
+// NONE:    temporal.loop %n (%a = %A) rotate [0] {
+// ZERO:    temporal-fusion: depths must be positive, got [4, 0]
+func.func @loop(%n: index, %A: !stencil.field<[0,8]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    temporal.update %a = @cell(%a[0]) in <[0], [8]>
+  } : !stencil.field<[0,8]xf64>
+  func.return
+}

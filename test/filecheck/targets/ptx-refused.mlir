@@ -1,0 +1,26 @@
+// RUN: xdsl-opt %s -t ptx --split-input-file --verify-diagnostics | filecheck %s
+// RUN: xdsl-opt %s -t 'ptx{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
+
+// What has no PTX is refused with one sentence: the operation, its kernel, and the way out.
+
+// CHECK: there is no kernel to print; run the pipeline up to convert-gpu-to-nvvm first
+func.func @host() {
+  func.return
+}
+
+// -----
+
+// ARCH: the architecture sm_20 is not known; use sm_90 or sm_80
+llvm.func @exponential(%a: f64) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
+  // CHECK: math.exp in @exponential: it has no PTX form; use operations of arith, math, scf, nvvm and simt
+  %0 = math.exp %a : f64
+  llvm.return
+}
+
+// -----
+
+llvm.func @vector() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
+  // CHECK: arith.constant in @vector: constants are integers and floats
+  %0 = arith.constant dense<1.0> : vector<2xf64>
+  llvm.return
+}

@@ -1,0 +1,36 @@
+"""Comparing what two runs leave in the buffers, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from support.description import Array, Inputs, Program
+
+
+def bits_of(array: Array) -> Array:
+    """The bits of floats as integers: equal for equal bits, unlike zeros and NaN."""
+    return array.view({4: np.uint32, 8: np.uint64}[array.dtype.itemsize])
+
+
+def assert_same_bits(program: Program, expected: Inputs, found: Inputs, what: str) -> None:
+    """Every buffer of two runs is the same, halos included; the first cell that differs is named."""
+    for buffer in program.buffers:
+        a, b = expected.arrays[buffer.name], found.arrays[buffer.name]
+        differs = np.argwhere(bits_of(a) != bits_of(b))
+        if differs.size:
+            at = tuple(int(x) for x in differs[0])
+            cell = [x + low for x, low in zip(at, buffer.bounds.lower, strict=True)]
+            raise AssertionError(
+                f"{what}: {len(differs)} of {a.size} cells of {buffer.name} differ, "
+                f"the first is {cell}: expected {a[at]!r}, found {b[at]!r}"
+            )
+
+
+def assert_close(program: Program, expected: Inputs, found: Inputs, ulps: int, what: str) -> None:
+    """Every buffer is the same up to some units of the largest value's last place."""
+    for buffer in program.buffers:
+        a, b = expected.arrays[buffer.name], found.arrays[buffer.name]
+        unit = np.finfo(a.dtype).eps * max(1.0, float(np.abs(a).max()))
+        worst = float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max())
+        if not worst <= ulps * unit:
+            raise AssertionError(f"{what}: {buffer.name} differs by {worst / unit:.1f} units")

@@ -1,0 +1,127 @@
+"""A stencil program as data: buffers, their rotation, and the updates of one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from support.expressions import Expression, Tap
+
+Array = NDArray[Any]
+Element = Literal["f32", "f64"]
+
+DTYPES: dict[Element, type[np.floating[Any]]] = {"f32": np.float32, "f64": np.float64}
+
+
+@dataclass(frozen=True)
+class Box:
+    """Cells `[lower, upper)` per axis, in the program's coordinates."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+    @staticmethod
+    def of(domain: tuple[int, ...]) -> Box:
+        """The cells from 0 on."""
+        return Box((0,) * len(domain), domain)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(b - a for a, b in zip(self.lower, self.upper, strict=True))
+
+    def grown(self, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
+        """The box with `low` more cells below and `high` more above."""
+        return Box(
+            tuple(a - n for a, n in zip(self.lower, low, strict=True)),
+            tuple(u + n for u, n in zip(self.upper, high, strict=True)),
+        )
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A field argument with its bounds, halos included."""
+
+    name: str
+    bounds: Box
+    element: Element
+
+
+@dataclass(frozen=True)
+class Store:
+    """A result of an update goes to a buffer's cells in a box; the others keep what they hold."""
+
+    result: int
+    buffer: str
+    box: Box
+
+
+@dataclass(frozen=True)
+class Update:
+    """
+    One apply and its stores. All taps are read before anything is stored. Taps and stores name the
+    carried arguments of the time loop, or buffers that are not carried.
+    """
+
+    results: tuple[Expression, ...]
+    stores: tuple[Store, ...]
+
+    @property
+    def nodes(self) -> list[Expression]:
+        """Every expression once, operands before what uses them."""
+        return list(dict.fromkeys(node for result in self.results for node in result.walk()))
+
+    @property
+    def sources(self) -> list[str]:
+        """The buffers that are tapped, in order."""
+        return list(dict.fromkeys(n.buffer for n in self.nodes if isinstance(n, Tap)))
+
+
+@dataclass(frozen=True)
+class Program:
+    """
+    A function of buffers, scalars and a number of steps. The time loop carries the buffers `carried`,
+    under their own names; after a step, name k stands for the buffer that name `rotation[k]` stood for.
+    """
+
+    element: Element
+    buffers: tuple[Buffer, ...]
+    carried: tuple[str, ...]
+    rotation: tuple[int, ...]
+    updates: tuple[Update, ...]
+    scalars: tuple[str, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        return len(self.buffers[0].bounds.lower)
+
+    def buffer(self, name: str) -> Buffer:
+        return next(b for b in self.buffers if b.name == name)
+
+
+@dataclass
+class Inputs:
+    """Arrays by buffer and scalars by name."""
+
+    arrays: dict[str, Array]
+    scalars: dict[str, float] = field(default_factory=dict[str, float])
+
+    def copy(self) -> Inputs:
+        return Inputs({name: a.copy() for name, a in self.arrays.items()}, dict(self.scalars))
+
+    def arguments(self, program: Program, steps: int) -> list[Any]:
+        """The arguments of the program's function, by position."""
+        scalars = [self.scalars[name] for name in program.scalars]
+        return [*(self.arrays[b.name] for b in program.buffers), *scalars, steps]
+
+
+def random_inputs(program: Program, seed: int) -> Inputs:
+    """Positive numbers of one magnitude, so that no zero hides a mistake and no step overflows."""
+    rng = np.random.default_rng(seed)
+    arrays = {
+        b.name: rng.uniform(0.5, 1.5, b.bounds.shape).astype(DTYPES[b.element])
+        for b in program.buffers
+    }
+    return Inputs(arrays, {name: float(rng.uniform(0.01, 0.1)) for name in program.scalars})

@@ -1,0 +1,16 @@
+"""The executors that can run here."""
+
+from __future__ import annotations
+
+from timetile.runtime.gpu import gpu_is_available
+from timetile.runtime.program import Executor
+
+
+def executors() -> tuple[Executor, ...]:
+    """The CPU executor, the SIMT interpreter, and the GPU where a driver answers."""
+    return ("cpu", "simt", "gpu") if gpu_is_available() else ("cpu", "simt")
+
+
+def kernel_executors() -> tuple[Executor, ...]:
+    """The executors that run kernels rather than the time loop itself."""
+    return executors()[1:]

@@ -1,0 +1,208 @@
+"""Programs and schedules drawn at random, for tests that hold for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from support.description import Box, Buffer, Element, Program, Store, Update
+from support.expressions import (
+    Coordinate,
+    Expression,
+    Offset,
+    Power,
+    Scalar,
+    Select,
+    Tap,
+    call,
+    expression,
+)
+from support.schedules import Schedule, block_plane, block_row, warp_row
+
+from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.register_streaming import RegisterStreamingPass
+
+LARGEST: dict[int, Offset] = {1: (97,), 2: (13, 71), 3: (5, 7, 37)}
+"""The largest domain by rank: the last axis is wider than one warp's cells."""
+
+BINARY = ("add", "sub", "mul", "maximum", "minimum", "maxnum", "minnum", "copysign")
+PREDICATES = ("olt", "ole", "ogt", "oge", "one")
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far taps of neighbours look, below and above, per axis."""
+
+    low: Offset
+    high: Offset
+
+
+@dataclass(frozen=True)
+class Readable:
+    """A buffer that an expression may tap, and whether at other cells than its own."""
+
+    name: str
+    anywhere: bool = True
+
+
+@st.composite
+def taps(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
+    source = draw(st.sampled_from(readable))
+    if not source.anywhere:
+        return Tap(source.name, (0,) * len(reach.low))
+    spans = zip(reach.low, reach.high, strict=True)
+    return Tap(source.name, tuple(draw(st.integers(-low, high)) for low, high in spans))
+
+
+@st.composite
+def sums(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
+    """A weighted sum of taps, ordered as frontends write it or in any order."""
+    terms = draw(st.lists(taps(readable, reach), min_size=1, max_size=6))
+    total: Expression | None = None
+    for number, tap in enumerate(terms):
+        term = tap * (0.3 + 0.07 * number)
+        total = term if total is None else total + term
+    assert total is not None
+    return total
+
+
+def combined(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    """One operation on smaller expressions; none divides by zero or leaves the reals."""
+    small = st.floats(0.125, 2.0, width=32)
+    return st.one_of(
+        st.builds(call, st.sampled_from(BINARY), children, children),
+        st.builds(call, st.sampled_from(BINARY), children, small),
+        st.builds(lambda x: -x, children),
+        st.builds(lambda x: call("abs", x), children),
+        st.builds(lambda x, y: x / (call("abs", y) + 1.0), children, children),
+        st.builds(lambda x: call("sqrt", call("abs", x)), children),
+        st.builds(lambda x: call("rsqrt", call("abs", x) + 0.5), children),
+        st.builds(lambda x, y, z: call("fma", x, y, z), children, children, children),
+        st.builds(Power, children, st.integers(0, 3)),
+        st.builds(Select, st.sampled_from(PREDICATES), children, children, children, children),
+    )
+
+
+@st.composite
+def cells(
+    draw: st.DrawFn, readable: list[Readable], reach: Reach, scalars: tuple[str, ...]
+) -> Expression:
+    """What an update computes: a sum, or any expression drawn back to magnitudes below 1."""
+    linear = draw(sums(readable, reach))
+    if draw(st.booleans()):
+        return linear * 0.4
+    leaves = [taps(readable, reach), st.just(linear)]
+    leaves += [st.just(Scalar(name)) for name in scalars]
+    leaves += [st.builds(lambda k: Coordinate(k) * 0.01, st.integers(0, len(reach.low) - 1))]
+    tree = draw(st.recursive(st.one_of(leaves), combined, max_leaves=5))
+    # The node is shared: it is computed once, and has two uses.
+    return tree / (call("abs", tree) + expression(1.0))
+
+
+@st.composite
+def boxes(draw: st.DrawFn, whole: Box) -> Box:
+    """The whole box, or a part of it."""
+    if draw(st.integers(0, 3)):
+        return whole
+    lower = tuple(
+        draw(st.integers(low, high - 1)) for low, high in zip(whole.lower, whole.upper, strict=True)
+    )
+    upper = tuple(
+        draw(st.integers(low + 1, high)) for low, high in zip(lower, whole.upper, strict=True)
+    )
+    return Box(lower, upper)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """
+    One or two state fields in two or three buffers each, that read each other, what the step has
+    already written, and a coefficient; sometimes a field that is updated in place.
+    """
+    rank = draw(st.integers(1, 3))
+    element: Element = draw(st.sampled_from(("f32", "f64")))
+    widest = 2 if rank < 3 else 1
+    reach = Reach(
+        tuple(draw(st.integers(0, widest)) for _ in range(rank)),
+        tuple(draw(st.integers(0, widest)) for _ in range(rank)),
+    )
+    shape = tuple(draw(st.integers(1, largest)) for largest in LARGEST[rank])
+    lower = tuple(draw(st.integers(-3, 3)) for _ in range(rank))
+    whole = Box(lower, tuple(low + n for low, n in zip(lower, shape, strict=True)))
+    margin = tuple(draw(st.integers(0, 1)) for _ in range(rank))
+    bounds = whole.grown(reach.low, tuple(a + b for a, b in zip(reach.high, margin, strict=True)))
+    scalars = draw(st.sampled_from([(), ("dt",)]))
+
+    carried: list[str] = []
+    rotation: list[int] = []
+    fields: list[tuple[str, str]] = []
+    """(what a step reads, what it writes), by state field."""
+    readable: list[Readable] = []
+    for k in range(draw(st.integers(1, 2))):
+        first, order = len(carried), draw(st.sampled_from([2, 2, 3]))
+        names = [f"{word}{k}" for word in ("now", "next", "old")[:order]]
+        carried += names
+        rotation += [first + (n + 1) % order for n in range(order)]
+        fields.append((names[0], names[1]))
+        readable += [Readable(names[0]), *(Readable(name) for name in names[2:])]
+    buffers = [Buffer(name, bounds, element) for name in carried]
+    if draw(st.booleans()):
+        kind: Element = draw(st.sampled_from(("f32", element)))
+        buffers.append(Buffer("coefficient", bounds, kind))
+        readable.append(Readable("coefficient"))
+
+    updates: list[Update] = []
+    if len(fields) == 2 and draw(st.booleans()):
+        # One apply for both fields.
+        results = tuple(draw(cells(readable, reach, scalars)) for _ in fields)
+        stores = [Store(k, name, draw(boxes(whole))) for k, (_, name) in enumerate(fields)]
+        updates.append(Update(results, tuple(stores)))
+    else:
+        for _, target in fields:
+            cell = draw(cells(readable, reach, scalars))
+            updates.append(Update((cell,), (Store(0, target, draw(boxes(whole))),)))
+            readable.append(Readable(target))
+    if draw(st.integers(0, 3)) == 0:
+        buffers.append(Buffer("total", bounds, element))
+        summed = Tap("total", (0,) * rank) * 0.5 + draw(taps(readable, reach)) * 0.5
+        updates.append(Update((summed,), (Store(0, "total", draw(boxes(whole))),)))
+    used = {n.name for u in updates for n in u.nodes if isinstance(n, Scalar)}
+    return Program(
+        element,
+        tuple(buffers),
+        tuple(carried),
+        tuple(rotation),
+        tuple(updates),
+        tuple(name for name in scalars if name in used),
+    )
+
+
+@st.composite
+def tilings(draw: st.DrawFn, rank: int) -> DeviceTilingPass:
+    if rank < 3:
+        if rank == 1 or draw(st.booleans()):
+            return warp_row(draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 4])))
+        return block_row(draw(st.sampled_from([1, 2, 4])), draw(st.integers(2, 3)))
+    rows, columns = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    return block_plane((rows, columns), (draw(st.integers(2, 4)), draw(st.integers(1, 2))))
+
+
+@st.composite
+def schedules(draw: st.DrawFn, rank: int) -> Schedule:
+    """Any layout, storage, form and chunk height."""
+    tiling = draw(tilings(rank))
+    planes = draw(st.sampled_from([None, 1, 2, 5, 17])) if rank > 1 else 1
+    form = draw(st.sampled_from(["none", "none", "rows"]))
+    if draw(st.booleans()):
+        buffering = MultiQueueBufferingPass(
+            storage="shared", addressing=draw(st.sampled_from(["fixed", "shifting", "computed"]))
+        )
+        return Schedule("shared", tiling, buffering, None, form, planes)
+    ahead = draw(st.integers(0, 3)) if rank > 1 else 0
+    buffering = MultiQueueBufferingPass(ahead=ahead)
+    period = draw(st.sampled_from([None, 1, 2, 3]))
+    delay = draw(st.sampled_from([None, 0, 1]))
+    what = draw(st.sampled_from(["edges", "plane"]))
+    streaming = RegisterStreamingPass(delay=delay, period=period, what=what)
+    return Schedule("registers", tiling, buffering, streaming, form, planes)

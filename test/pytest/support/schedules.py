@@ -1,0 +1,57 @@
+"""Schedules by hand: the passes from time loops to placed kernels, with every choice spelled out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xdsl.passes import ModulePass
+
+from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.peel_boundaries import PeelBoundariesPass
+from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.split_sums import SplitSumsPass
+from timetile.passes.temporal_fusion import TemporalFusionPass
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """
+    One choice of everything. `streaming` says whether queues move to registers at the end; `shown` is
+    what the placed kernels then show, so that a test knows that the choice was taken.
+    """
+
+    name: str
+    tiling: DeviceTilingPass
+    buffering: MultiQueueBufferingPass = field(default_factory=MultiQueueBufferingPass)
+    streaming: RegisterStreamingPass | None = field(default_factory=RegisterStreamingPass)
+    form: Literal["none", "rows"] = "none"
+    planes: int | None = 17
+    shown: str = "home #tile.registers"
+
+    def passes(self, depth: int) -> tuple[ModulePass, ...]:
+        """From a time loop to placed kernels."""
+        return (
+            TemporalFusionPass((depth,)),
+            self.tiling,
+            SplitSumsPass(form=self.form),
+            self.buffering,
+            *(() if self.streaming is None else (self.streaming,)),
+            PeelBoundariesPass(planes=self.planes),
+        )
+
+
+def warp_row(cells: int = 4, pack: int = 2) -> DeviceTilingPass:
+    """One in-plane axis, a tile a warp, `pack` tiles a block."""
+    return DeviceTilingPass(tile="warp", cells=(cells,), lanes=(32,), warps=(1,), pack=pack)
+
+
+def block_row(cells: int = 2, warps: int = 2) -> DeviceTilingPass:
+    """One in-plane axis, a tile a block: neighbours' cells cross warps."""
+    return DeviceTilingPass(tile="block", cells=(cells,), lanes=(32,), warps=(warps,), pack=1)
+
+
+def block_plane(cells: tuple[int, int], warps: tuple[int, int]) -> DeviceTilingPass:
+    """Two in-plane axes, a tile a block."""
+    return DeviceTilingPass(tile="block", cells=cells, lanes=(1, 32), warps=warps, pack=1)

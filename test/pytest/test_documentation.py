@@ -1,0 +1,128 @@
+"""The examples in the documentation of every operation and attribute: they parse, verify, and are of it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Dialect, Operation, ParametrizedAttribute
+from xdsl.parser import Parser
+
+from timetile.lowering.universe import DIALECTS
+
+LOADED: dict[str, Dialect] = {name: factory() for name, factory in DIALECTS.items()}
+OPERATIONS = [op for dialect in LOADED.values() for op in dialect.operations]
+ATTRIBUTES = [
+    attribute
+    for dialect in LOADED.values()
+    for attribute in dialect.attributes
+    if issubclass(attribute, ParametrizedAttribute)
+]
+
+FIELD = "!stencil.field<[-1,9]xf64>"
+PLANE = "!stencil.field<[-1,9]x[-1,9]xf64>"
+
+CONTEXTS: dict[str, str] = {
+    "temporal": """
+        func.func @around(%n: index, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.field<[-1,65]xf64>) {
+          EXAMPLE
+          func.return
+        }""",
+    "temporal.update": f"""
+        func.func @around(%n: index, %dt: f64, %A: {PLANE}, %B: {PLANE}) {{
+          temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {{
+            EXAMPLE
+          }} : {PLANE}, {PLANE}
+          func.return
+        }}""",
+    "tile": f"""
+        tile.kernel @around(%src: {PLANE}, %dst: {PLANE}, %A: {PLANE})
+            roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>]
+            steps 1 stream 0 bounds <[0, 0], [8, 8]> {{
+          %u = tile.load %src : !tile.queue<f64, lag 0>
+          %h = tile.load halo %A : !tile.queue<f64, lag 1>
+          EXAMPLE
+        }}""",
+    "tile.load": f"""
+        tile.kernel @around(%src: {PLANE}, %A: {PLANE})
+            roles [#tile.role<source 0>, #tile.role<halo 0>]
+            steps 1 stream 0 bounds <[0, 0], [8, 8]> {{
+          EXAMPLE
+        }}""",
+    "tile.kernel": "EXAMPLE",
+    "tile.scratch": f"func.func @around(%A: {FIELD}) {{ EXAMPLE func.return }}",
+    "tile.copy": f"func.func @around(%A: {FIELD}, %x: {FIELD}) {{ EXAMPLE func.return }}",
+    "tile.launch": f"func.func @around(%A: {FIELD}, %B: {FIELD}) {{ EXAMPLE func.return }}",
+    "simt": """
+        func.func @around(%buffer: memref<64xf64, 1>, %i: i32, %m: i1, %v: f64, %warp: i32) {
+          EXAMPLE
+          func.return
+        }""",
+    "simt.store": """
+        func.func @around(%buffer: memref<64xf64, 1>, %i: i32, %m: i1, %a: f64, %b: f64) {
+          EXAMPLE
+          func.return
+        }""",
+    "simt.override": """
+        func.func @around(%buffer: memref<64xf64, 1>, %i: i32, %m: i1, %a: f64) {
+          EXAMPLE
+          func.return
+        }""",
+    "simt.copy_async": """
+        func.func @around(%ring: memref<64xf64, 3>, %s: i32, %field: memref<64xf64, 1>, %i: i32, %m: i1) {
+          EXAMPLE
+          func.return
+        }""",
+    "simt.join": "func.func @around(%lo: i32, %hi: i32) { EXAMPLE func.return }",
+    "nvvm": """
+        func.func @around(%full: i32, %v: i32, %one: i32, %clamp: i32) {
+          EXAMPLE
+          func.return
+        }""",
+    "nvvm.cp.async.shared.global": """
+        func.func @around(%dst: !llvm.ptr<3>, %src: !llvm.ptr<1>) { EXAMPLE func.return }""",
+}
+"""What stands around an example, by operation, or by dialect where the operation has none of its own."""
+
+
+def example_of(documented: type) -> str:
+    """The example in the documentation of an operation or attribute: fenced, or between back quotes."""
+    text = inspect.cleandoc(documented.__doc__ or "")
+    found = re.search(r"Example:\s*(?:```\n(.*?)```|`([^`]+)`)", text, re.DOTALL)
+    assert found is not None, f"the documentation of {documented.__name__} has no example"
+    return found[1] or found[2]
+
+
+def context() -> Context:
+    """Our dialects, and upstream's."""
+    context = Context()
+    for name, factory in get_all_dialects().items():
+        if name not in LOADED:
+            context.register_dialect(name, factory)
+    for dialect in LOADED.values():
+        context.load_dialect(dialect)
+    return context
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
+def test_example_of_operation(operation: type[Operation]):
+    around = CONTEXTS.get(operation.name) or CONTEXTS[operation.name.split(".")[0]]
+    module = Parser(context(), around.replace("EXAMPLE", example_of(operation))).parse_module()
+    assert isinstance(module, ModuleOp)
+    found = [op for op in module.walk() if isinstance(op, operation)]
+    assert found, f"the example of {operation.name} has no such operation"
+    for op in found:
+        op.verify()
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda attribute: attribute.name)
+def test_example_of_attribute(attribute: type[ParametrizedAttribute]):
+    example = example_of(attribute)
+    parsed = Parser(context(), example).parse_attribute()
+    assert isinstance(parsed, attribute)
+    parsed.verify()
+    assert str(parsed) == example

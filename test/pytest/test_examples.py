@@ -1,0 +1,116 @@
+"""The examples: their programs agree on all executors, their drivers run, their pictures are there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.cli import make_parser
+from timetile.runtime.gpu import gpu_is_available
+from timetile.runtime.inputs import shape_of
+from timetile.runtime.program import CompiledProgram, Executor
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PROGRAMS = sorted(EXAMPLES.glob("*.mlir"))
+PICTURE_BYTES = 150_000
+OTHERS: tuple[Executor, ...] = ("simt", "gpu") if gpu_is_available() else ("simt",)
+
+# A size that leaves tiles partly filled, by rank.
+SMALL = {2: 37, 3: 13}
+
+each_program = pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+
+
+def shrunken(text: str) -> str:
+    """The same program on a smaller domain."""
+    (sides,) = re.findall(r"^!field = !stencil\.field<((?:\[-?\d+,\d+\]x)+)", text, re.MULTILINE)
+    (halo, top), *others = re.findall(r"\[-(\d+),(\d+)\]", sides)
+    assert all(side == (halo, top) for side in others)
+    size, small = int(top) - int(halo), SMALL[1 + len(others)]
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("!field"):
+            line = line.replace(f",{top}]", f",{small + int(halo)}]")
+        elif "stencil.store" in line:
+            line = re.sub(rf"\b{size}\b", str(small), line)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def arguments_for(program: CompiledProgram) -> list[object]:
+    """Random fields, halos included, and a small number for every scalar."""
+    random = np.random.default_rng(3)
+    return [
+        0.1 if p.bounds is None else random.random(shape_of(p)).astype(dtype_of(p.kind))
+        for p in program.parameters
+    ]
+
+
+def test_every_program_has_a_driver_and_a_picture():
+    names = {path.stem for path in PROGRAMS}
+    assert names == {path.stem for path in EXAMPLES.glob("*.py")}
+    assert names == {path.stem for path in (EXAMPLES / "pictures").glob("*.png")}
+    assert len(names) == 5
+
+
+@each_program
+def test_the_picture_is_small(path: Path):
+    picture = EXAMPLES / "pictures" / f"{path.stem}.png"
+    assert picture.stat().st_size < PICTURE_BYTES
+
+
+@each_program
+def test_all_executors_agree_on_a_smaller_domain(path: Path):
+    text = shrunken(path.read_text())
+    assert len(text) < len(path.read_text())
+    on_cpu = timetile.compile(text, executor="cpu", cache=False)
+    expected = arguments_for(on_cpu)
+    # Enough for kernels of both depths, with two and with three buffers.
+    latest = on_cpu(*expected, steps=6).latest
+    assert all(np.isfinite(field).all() for field in expected)
+    for executor in OTHERS:
+        program = timetile.compile(text, executor=executor, depth=2, cache=False)
+        fields = arguments_for(program)
+        result = program(*fields, steps=6)
+        assert result.latest == latest
+        for number, (a, b) in enumerate(zip(expected, fields, strict=True)):
+            assert np.array_equal(a, b), f"argument {number} differs on {executor}"
+
+
+@each_program
+def test_the_driver_draws_its_picture(path: Path, tmp_path: Path):
+    picture = tmp_path / "picture.png"
+    driver = path.with_suffix(".py")
+    command = [sys.executable, driver, "--steps", "2", "--executor", "cpu", "--out", picture]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 steps" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@each_program
+def test_the_command_in_the_header_is_right(path: Path):
+    """The header names the program, and options and arguments that there are."""
+    header = "".join(
+        line.removeprefix("//").rstrip() + "\n"
+        for line in path.read_text().splitlines()
+        if line.startswith("//")
+    )
+    (command,) = re.findall(r"^ {3}timetile (run .*(?:\n {7}.*)*)", header, re.MULTILINE)
+    options = make_parser().parse_args(shlex.split(command))
+    assert options.program.name == path.name
+    program = timetile.compile(path, executor="cpu")
+    names = {p.name for p in program.parameters}
+    assert names.issuperset(setting.partition("=")[0] for setting in options.set)
+    assert {p.name for p in program.parameters if p.bounds is None} == {
+        "steps",
+        *(setting.partition("=")[0] for setting in options.set),
+    }

@@ -1,0 +1,194 @@
+"""
+What `test/filecheck` must have: a file for every pass, dialect and target, every operation and attribute
+in its dialect's, and every sentence that the compiler says to its user, word for word.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from xdsl.universe import Universe
+
+from timetile.lowering.universe import DIALECTS, PASSES, TARGETS
+
+ROOT = Path(__file__).parents[2]
+FILECHECK = ROOT / "test" / "filecheck"
+FILES = sorted(FILECHECK.rglob("*.mlir"))
+
+UNREACHABLE = {
+    # The definitions of the operations refuse it first.
+    re.escape("expected a field, got ") + ".+",
+    re.escape("expected an integer, got ") + ".+",
+}
+"""Sentences that no IR makes the compiler say."""
+
+
+# Files.
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass_has_its_file(name: str):
+    assert (FILECHECK / "passes" / f"{name}.mlir").is_file()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_target_has_its_file(name: str):
+    assert (FILECHECK / "targets" / f"{name}.mlir").is_file()
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("file", ["ops.mlir", "invalid.mlir"])
+def test_dialect_has_its_files(name: str, file: str):
+    assert (FILECHECK / "dialects" / name / file).is_file()
+
+
+def test_every_file_is_of_something_registered():
+    """A file is called like its pass or target, and may add what it is about: `ptx-refused.mlir`."""
+    for folder, names in (("passes", PASSES), ("targets", TARGETS)):
+        for file in (FILECHECK / folder).iterdir():
+            assert any(file.stem == name or file.stem.startswith(f"{name}-") for name in names), (
+                f"{file.name} belongs to nothing in lowering/universe.py"
+            )
+
+
+def test_plain_xdsl_opt_finds_everything():
+    """What is registered here is what xdsl-opt finds through the installed entry point."""
+    found = Universe.get_multiverse()
+    assert found.all_dialects.keys() >= DIALECTS.keys()
+    assert found.all_passes.keys() >= PASSES.keys()
+    assert found.all_targets.keys() >= TARGETS.keys()
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_registered_name_is_the_passes_own(name: str):
+    assert PASSES[name]().name == name
+
+
+# Operations and attributes.
+
+
+def without_comments(file: Path) -> str:
+    return re.sub(r"//.*", "", file.read_text())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_operation_and_attribute_is_round_tripped(name: str):
+    text = without_comments(FILECHECK / "dialects" / name / "ops.mlir")
+    dialect = DIALECTS[name]()
+    for named in (*dialect.operations, *dialect.attributes):
+        assert re.search(rf"(?<![\w.]){re.escape(named.name)}(?![\w.])", text), (
+            f"{named.name} does not occur in dialects/{name}/ops.mlir"
+        )
+
+
+# Sentences.
+
+
+def pattern_of(message: ast.expr) -> str | None:
+    """A regular expression for what a string or an f-string can say; None for anything else."""
+    match message:
+        case ast.Constant(value=str() as text):
+            return re.escape(text)
+        case ast.JoinedStr(values=parts):
+            return "".join(pattern_of(part) or ".+" for part in parts)
+        case _:
+            return None
+
+
+SPEAKERS = {
+    # Who says a sentence, and which of its arguments is the sentence.
+    "VerifyException": 0,
+    "CompileError": 0,
+    "CannotRaiseError": 1,
+    "remark": 1,
+    "refuse": 1,
+}
+
+
+def sentences(file: Path) -> Iterator[str]:
+    """The sentences of a file, as regular expressions."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            position = SPEAKERS.get(node.func.id)
+            if position is not None and len(node.args) > position:
+                pattern = pattern_of(node.args[position])
+                if pattern is not None and pattern.strip(".+") and pattern not in UNREACHABLE:
+                    yield pattern
+
+
+SOURCES = sorted(
+    source
+    for folder in ("dialects", "passes", "lowering")
+    for source in (ROOT / folder).rglob("*.py")
+    # How a sentence is said, not what.
+    if source.name != "diagnostics.py"
+)
+
+
+def checks() -> list[str]:
+    """What the CHECK lines of all files say, their comments left out."""
+    return [
+        found[1]
+        for file in FILES
+        for found in re.finditer(r"// *[A-Z]+(?:-[A-Z]+)?: +(.*)", file.read_text())
+    ]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_sentence_is_pinned(source: Path):
+    lines = checks()
+    for sentence in sentences(source):
+        assert any(re.search(sentence, line) for line in lines), (
+            f"no CHECK line of test/filecheck says: {sentence}"
+        )
+
+
+# Each file.
+
+
+def identified(path: Path) -> str:
+    return str(path.relative_to(FILECHECK))
+
+
+@pytest.mark.parametrize("file", FILES, ids=identified)
+def test_file_runs_and_states_its_intent(file: Path):
+    """Commands first, then at least a line of prose."""
+    commands, _, rest = file.read_text().partition("\n\n")
+    assert all(line.startswith("// RUN: ") for line in commands.splitlines())
+    intent = rest.partition("\n\n")[0].splitlines()
+    assert all(re.match(r"// (?![A-Z-]+: )", line) for line in intent)
+    assert intent[-1].endswith(".")
+
+
+@pytest.mark.parametrize("file", FILES, ids=identified)
+def test_every_prefix_is_used(file: Path):
+    """A prefix that a command asks for and no line has would check nothing."""
+    text = file.read_text()
+    for command in re.findall(r"// RUN: (.*filecheck.*)", text):
+        asked = re.search(r"--check-prefix(?:es)?=([\w,-]+)", command)
+        for prefix in asked[1].split(",") if asked else ["CHECK"]:
+            assert re.search(rf"// *{prefix}(-[A-Z0-9]+)?: ", text), f"no line says {prefix}:"
+
+
+@pytest.mark.parametrize("file", FILES, ids=identified)
+def test_every_line_is_checked(file: Path):
+    """A line with a prefix that no command asks for checks nothing."""
+    text = file.read_text()
+    commands = "\n".join(re.findall(r"// RUN: (.*)", text))
+    asked = {
+        "RUN",
+        *(
+            p
+            for found in re.findall(r"--check-prefix(?:es)?=([\w,-]+)", commands)
+            for p in found.split(",")
+        ),
+    }
+    if re.search(r"filecheck %s(?!.*--check-prefix)", commands):
+        asked.add("CHECK")
+    suffix = r"-(?:NOT|NEXT|SAME|DAG|LABEL|EMPTY|COUNT-\d+)"
+    used = {re.sub(suffix + "$", "", p) for p in re.findall(r"// *([A-Z][A-Z0-9-]*): ", text)}
+    assert used <= asked

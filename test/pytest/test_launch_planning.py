@@ -1,0 +1,206 @@
+"""
+Plans of launches, run symbolically: a buffer holds the name of the version that was stored in it. Every
+launch reads the versions that the unfused program reads, writes nothing that it reads, and in the end
+every buffer of the program holds what the unfused program leaves in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations, filterfalse, permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from timetile.passes.analysis.launch_planning import Launch, Plan, Rotation, plan
+from timetile.passes.temporal_fusion import complete_depths
+
+Version = int
+
+
+class Versions:
+    """Numbers versions: two are equal if they were computed by one update from equal versions."""
+
+    def __init__(self):
+        self.numbers: dict[tuple[str, int, tuple[Version, ...]], Version] = {}
+
+    def number(self, what: str, time: int = 0, inputs: tuple[Version, ...] = ()) -> Version:
+        return self.numbers.setdefault((what, time, inputs), len(self.numbers))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a time loop by roles: which are read, which are written, how they rotate after it."""
+
+    rotate: tuple[int, ...]
+    read: frozenset[int]
+    written: frozenset[int]
+
+    @property
+    def roles(self) -> range:
+        return range(len(self.rotate))
+
+    @property
+    def rotation(self) -> Rotation:
+        """What the planner is told: a role is live if this step or a later one reads what it holds."""
+        successor = {source: role for role, source in enumerate(self.rotate)}
+        live = set(self.read)
+        while True:
+            new = live | {k for k in self.roles if k not in self.written and successor[k] in live}
+            if new == live:
+                break
+            live = new
+        return Rotation(
+            self.rotate,
+            tuple(k in live for k in self.roles),
+            tuple(k in self.written for k in self.roles),
+        )
+
+    def compute(
+        self, held: dict[int, Version], time: int, versions: Versions
+    ) -> dict[int, Version]:
+        """What a step writes, by role; KeyError where it reads what nobody holds."""
+        inputs = tuple(held[k] for k in sorted(self.read))
+        return {k: versions.number(f"role {k}", time, inputs) for k in self.written}
+
+    def rotated(self, held: dict[int, Version]) -> dict[int, Version]:
+        """The versions by role after the rotation."""
+        return {k: held[source] for k, source in enumerate(self.rotate) if source in held}
+
+
+def unfused(step: Step, steps: int, versions: Versions) -> list[Version]:
+    """What each buffer of the program holds in the end, without any launches."""
+    buffers = [versions.number(f"buffer {k}") for k in step.roles]
+    names = dict(enumerate(step.roles))
+    for time in range(steps):
+        held = {role: buffers[names[role]] for role in step.roles}
+        for role, version in step.compute(held, time, versions).items():
+            buffers[names[role]] = version
+        names = step.rotated(names)
+    return buffers
+
+
+def launches_of(found: Plan) -> Iterator[Launch]:
+    """The launches in the order in which they run."""
+    end = found.first + found.length
+    repeated = found.launches[found.first : end] * found.repeats
+    return chain(found.launches[: found.first], repeated, found.launches[end:])
+
+
+def run_plan(step: Step, found: Plan, steps: int, versions: Versions) -> list[Version]:
+    """What each buffer of the program holds after the plan; AssertionError where a launch is wrong."""
+    rotation = step.rotation
+    memory = [versions.number(f"buffer {k}") for k in step.roles]
+    memory += [versions.number("unset") for _ in found.scratch_like]
+    for source, target in found.copies:
+        memory[target] = memory[source]
+    time = 0
+    for launch in launches_of(found):
+        # Kernels take halos from the buffers that the unfused program names at this time.
+        for role in step.roles:
+            assert rotation.own(role, time) == rotation.own(role, launch.time)
+        reading = {launch.sources[k] for k in step.roles if rotation.live[k]}
+        writing = list(launch.targets.values())
+        assert len(writing) == len(set(writing)), "a launch writes a buffer twice"
+        assert not reading & set(writing), "a launch writes what it reads"
+        held = {k: memory[launch.sources[k]] for k in step.roles if rotation.live[k]}
+        for _ in range(launch.steps):
+            held = step.rotated(held | step.compute(held, time, versions))
+            time += 1
+        for role, buffer in launch.targets.items():
+            memory[buffer] = held[role]
+    assert time == steps
+    return memory[: len(step.rotate)]
+
+
+def check(step: Step, deepest: tuple[int, ...], steps: int) -> Plan:
+    """The plan for these depths, and what `temporal-fusion` adds to them, is right."""
+    depths = complete_depths(deepest)
+    found = plan(step.rotation, depths, steps)
+    allowed = {(d, False) for d in depths} | {(1, True)}
+    assert {(launch.steps, launch.final) for launch in found.launches} <= allowed
+    versions = Versions()
+    assert run_plan(step, found, steps, versions) == unfused(step, steps, versions)
+    return found
+
+
+def subsets(roles: range) -> Iterator[frozenset[int]]:
+    return (frozenset(c) for n in range(len(roles) + 1) for c in combinations(roles, n))
+
+
+def all_steps(count: int) -> list[Step]:
+    """Every step of a time loop with `count` buffers that reads and writes something."""
+    roles = range(count)
+    return [
+        Step(rotate, read, written)
+        for rotate in permutations(roles)
+        for read in subsets(roles)
+        for written in subsets(roles)
+        if read and written
+    ]
+
+
+def rotates_what_it_updates(step: Step) -> bool:
+    """Some role is both read and written by a step, and its buffer is another one's afterwards."""
+    return any(step.rotate[role] != role for role in step.read & step.written)
+
+
+@pytest.mark.parametrize("depths", [(1,), (2,), (3,), (4,)], ids=str)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_every_step_of_up_to_three_buffers(count: int, depths: tuple[int, ...]):
+    for step in filterfalse(rotates_what_it_updates, all_steps(count)):
+        for steps in range(12):
+            check(step, depths, steps)
+
+
+@st.composite
+def any_step(draw: st.DrawFn) -> Step:
+    """A step of up to five buffers; what it updates in place does not rotate."""
+    count = draw(st.integers(1, 5))
+    rotate = tuple(draw(st.permutations(range(count))))
+    written = frozenset(draw(st.sets(st.integers(0, count - 1), min_size=1)))
+    readable = [k for k, source in enumerate(rotate) if k not in written or k == source]
+    read = draw(st.sets(st.sampled_from(readable), min_size=1)) if readable else set[int]()
+    return Step(rotate, frozenset(read), written)
+
+
+@given(
+    step=any_step(),
+    depths=st.sets(st.integers(1, 13), min_size=1, max_size=2),
+    steps=st.integers(0, 150),
+)
+def test_steps_of_many_buffers(step: Step, depths: set[int], steps: int):
+    check(step, tuple(depths), steps)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 7, 12])
+def test_a_plan_uses_its_deepest_kernel(depth: int):
+    """A long run is a loop of the deepest launches, in the program's own two buffers."""
+    heat = Step((1, 0), frozenset({0}), frozenset({1}))
+    found = check(heat, (depth,), 1000)
+    assert not found.scratch_like and not found.copies
+    assert len(found.launches) < 30
+    advanced = sum(launch.steps for launch in launches_of(found) if launch.steps == depth)
+    assert advanced >= 1000 - 3 * depth
+
+
+def test_no_steps_need_no_launch():
+    wave = Step((1, 2, 0), frozenset({0, 2}), frozenset({1}))
+    assert plan(wave.rotation, (4, 2), 0) == Plan((), (), ())
+
+
+def test_a_wave_of_three_buffers_needs_one_more():
+    """A launch reads two versions and writes two: with three buffers one of them is scratch."""
+    wave = Step((1, 2, 0), frozenset({0, 2}), frozenset({1}))
+    found = check(wave, (4,), 20)
+    assert len(found.scratch_like) == 1 and not found.copies
+
+
+def test_an_update_in_place_needs_a_second_buffer():
+    """A buffer that a step reads and writes, and nothing rotates: its last version ends at home."""
+    sums = Step((0,), frozenset({0}), frozenset({0}))
+    for steps in range(1, 9):
+        found = check(sums, (2,), steps)
+        assert len(found.scratch_like) == 1

@@ -1,0 +1,130 @@
+"""How the packages stand to each other: imports point one way, and finding timetile costs nothing."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import timetile
+
+PACKAGE = Path(timetile.__file__).parent
+LAYERS = ("dialects", "passes", "lowering", "runtime")
+"""Each may import itself and those before it."""
+
+
+def sources(layer: str) -> list[Path]:
+    return sorted((PACKAGE / layer).rglob("*.py"))
+
+
+def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Every module that a file imports, wherever in the file, with its line; relative ones as dots."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=module, level=level, names=names):
+                yield node.lineno, "." * level + (module or "")
+                # `from timetile import passes` names a module too.
+                yield from ((node.lineno, f"{module}.{alias.name}") for alias in names)
+            case _:
+                pass
+
+
+def layer_of(module: str) -> str | None:
+    """The layer that a module belongs to, if it is ours."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == "timetile" and len(parts) > 1 and parts[1] in LAYERS else None
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_imports_point_one_way(layer: str):
+    allowed = LAYERS[: LAYERS.index(layer) + 1]
+    files = sources(layer)
+    assert files, f"no files in {layer}"
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line} imports {module}"
+        for path in files
+        for line, module in imports_of(path)
+        if (other := layer_of(module)) is not None and other not in allowed
+    ]
+    assert not wrong, wrong
+
+
+def test_imports_are_absolute_and_name_the_package():
+    """A root folder imported as itself would be a second copy of it."""
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line} imports {module}"
+        for layer in LAYERS
+        for path in sources(layer)
+        for line, module in imports_of(path)
+        if module.startswith(".") or module.split(".")[0] in LAYERS
+    ]
+    assert not wrong, wrong
+
+
+def python(code: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run code in a new interpreter, with a folder at the head of its path."""
+    prologue = "" if path is None else f"import sys; sys.path.insert(0, {str(path)!r}); "
+    command = [sys.executable, "-c", prologue + code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that an interpreter has loaded after some code."""
+    done = python(f"{code}; import sys, json; print(json.dumps(list(sys.modules)))")
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("code", ["import timetile", "import timetile.lowering.universe"])
+def test_finding_timetile_loads_nothing_heavy(code: str):
+    """Every run of xdsl-opt imports the universe."""
+    loaded = modules_after(code)
+    heavy = {"numpy", "cuda", "matplotlib", "rich", "timetile.runtime", "timetile.passes"}
+    assert not (heavy | {"timetile.dialects"}) & loaded
+
+
+def test_everything_in_the_universe_can_be_loaded():
+    code = """
+from timetile.lowering.universe import TIMETILE_UNIVERSE as universe
+for kind in (universe.all_dialects, universe.all_passes, universe.all_targets):
+    for name, factory in kind.items():
+        assert factory().name == name, name
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_passes_need_no_runtime():
+    """Another frontend embeds the passes: they pull in neither NumPy nor CUDA."""
+    loaded = modules_after("import timetile; timetile.pipeline(depth=4)")
+    assert "timetile.passes.device_tiling" in loaded
+    assert not {"cuda", "numpy", "timetile.runtime"} & loaded
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_root_folders_refuse_another_name(layer: str):
+    """The folders lie at the top of the repository; imported from there they would be copies."""
+    done = python(f"import {layer}", PACKAGE)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == (f"ImportError: import this package as 'timetile.{layer}', not as {layer!r}")
+
+
+def test_no_file_silences_its_checks():
+    """Neither a type error nor an exception is hidden."""
+    own = Path(__file__).resolve()
+    files = [path for layer in LAYERS for path in sources(layer)]
+    files += [path for path in Path(__file__).parent.rglob("*.py") if path.resolve() != own]
+    for path in files:
+        text = path.read_text()
+        assert "type: ignore" not in text and "noqa" not in text, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ExceptHandler):
+                assert not isinstance(node.body[0], ast.Pass), f"{path}:{node.lineno}"

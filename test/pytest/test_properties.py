@@ -1,0 +1,58 @@
+"""
+Random programs under random schedules leave what an independent evaluation leaves, bit for bit, in all
+buffers, halos included. `pytest --hypothesis-profile=nightly test/pytest/test_properties.py` tries many.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given, note
+from hypothesis import strategies as st
+from support import reference
+from support.compare import assert_same_bits
+from support.description import Program, random_inputs
+from support.executors import executors, kernel_executors
+from support.generate import programs, schedules
+from support.programs import program_text
+from support.schedules import Schedule
+from xdsl.passes import ModulePass
+
+import timetile
+from timetile.runtime.program import Executor
+
+
+def check(
+    program: Program,
+    steps: int,
+    executor: Executor,
+    depth: int,
+    passes: tuple[ModulePass, ...] | None,
+) -> None:
+    expected = random_inputs(program, seed=steps)
+    found = expected.copy()
+    reference.run(program, expected, steps)
+    compiled = timetile.compile(
+        program_text(program),
+        executor=executor,
+        depth=depth,
+        passes=passes,
+        fp_contract="off",
+        cache=False,
+    )
+    compiled(*found.arguments(program, steps))
+    assert_same_bits(program, expected, found, f"{executor}, {steps} steps")
+
+
+@given(program=programs(), depth=st.integers(1, 4), steps=st.integers(0, 9))
+def test_programs_with_the_default_schedule(program: Program, depth: int, steps: int):
+    note(program_text(program))
+    for executor in executors():
+        check(program, steps, executor, depth, None)
+
+
+@given(data=st.data(), depth=st.integers(1, 4), steps=st.integers(0, 9))
+def test_programs_with_any_schedule(data: st.DataObject, depth: int, steps: int):
+    program = data.draw(programs())
+    schedule: Schedule = data.draw(schedules(program.rank))
+    note(program_text(program))
+    for executor in kernel_executors():
+        check(program, steps, executor, depth, schedule.passes(depth))

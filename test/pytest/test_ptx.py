@@ -1,0 +1,179 @@
+"""
+What reaches the GPU, without one: all PTX of the table assembles, the default schedules do not spill,
+and the inner loops hold no more instructions than the stencil asks for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects import math as xmath
+from xdsl.ir import Operation
+
+import timetile
+from support.catalogue import CATALOGUE, Domain, Entry, entry
+from support.programs import program_text
+from support.schedules import Schedule, block_plane, block_row, warp_row
+from timetile.dialects import nvvm, simt
+from timetile.dialects.simt import SHARED_SPACE, address_space
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.raise_time_loop import constant_of
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.assembler import AssemblerError, assemble
+from timetile.runtime.kernels import Kernel
+
+SPILLING = {
+    # Ten cells of reach to all sides need more registers than a thread has, even for one step.
+    "far-2d",
+    # The depth that is chosen is one too many, on one architecture or both.
+    "two-boxes-2d",
+    "box-3d",
+}
+
+
+def made_kernels(case: Entry, depth: int | None, arch: str) -> list[Kernel]:
+    """All kernels of a program."""
+    text = program_text(case.make(case.domains[0]))
+    compiled = timetile.compile(text, executor="simt", depth=depth, arch=arch, cache=False)
+    return [compiled.kernels.make(fact.name) for loop in compiled.kernels.facts for fact in loop]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
+def test_default_schedules_assemble_without_spills(case: Entry, arch: str):
+    kernels = made_kernels(case, None, arch)
+    assert kernels[-1].name == "run_step"
+    for kernel in kernels:
+        assert f".visible .entry {kernel.name}(" in kernel.ptx
+        assert f".target {arch}\n" in kernel.ptx
+        assert kernel.cubin and 0 < kernel.registers <= 255
+        assert kernel.spill_bytes == 0 or case.name in SPILLING
+
+
+def test_the_assembler_says_what_is_wrong():
+    with pytest.raises(AssemblerError, match=r"undefined symbol|Unknown symbol|%r9"):
+        assemble(
+            ".version 8.0\n.target sm_90\n.address_size 64\n"
+            ".visible .entry k() { add.s32 %r9, 1, 1; ret; }\n",
+            "sm_90",
+        )
+
+
+def test_every_rounding_is_explicit():
+    """ptxas contracts plain products and sums by itself; explicitly rounded ones it leaves alone."""
+    for kernel in made_kernels(entry("roots-2d"), 2, "sm_90"):
+        instructions = {line.split()[0] for line in kernel.ptx.splitlines() if line.strip()}
+        floating = {word for word in instructions if word.endswith((".f64", ".f32"))}
+        rounded = ("add", "sub", "mul", "div", "fma", "sqrt", "rcp")
+        plain = {w for w in floating if w.startswith(rounded) and ".rn." not in w}
+        assert floating and not plain
+
+
+# What the steady loop of the interior does: per stream step, for all of a thread's cells and levels.
+
+DEPTH = 3
+
+
+def kind_of(op: Operation) -> str | None:
+    """The word under which an operation is counted."""
+    match op:
+        case arith.MulfOp() | xmath.FmaOp() | arith.AddfOp():
+            return op.name
+        case simt.ShuffleOp():
+            return "shuffle"
+        case simt.CopyAsyncOp():
+            return "copy"
+        case simt.LoadOp() | simt.StoreOp():
+            space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
+            return f"{'load' if isinstance(op, simt.LoadOp) else 'store'} {space}"
+        case simt.OverrideOp() | scf.IfOp():
+            return "guard"
+        case gpu.BarrierOp():
+            return "barrier"
+        case nvvm.WarpSyncOp():
+            return "warp sync"
+        case _:
+            return None
+
+
+@cache
+def steady_loop(name: str, domain: Domain, schedule: Schedule) -> dict[str, float]:
+    """What one stream step of the deepest kernel's interior does: a loop without any guard."""
+    text = program_text(entry(name).make(domain))
+    compiled = timetile.compile(text, executor="simt", passes=schedule.passes(DEPTH), cache=False)
+    threads = compiled.kernels.threads(f"run_d{DEPTH}")
+    counts = [
+        (op, Counter(kind for inner in op.body.walk() if (kind := kind_of(inner)) is not None))
+        for op in threads.walk()
+        if isinstance(op, scf.ForOp)
+    ]
+    loop, count = next((loop, count) for loop, count in counts if not count["guard"])
+    turns = constant_of(loop.step)
+    assert turns
+    return {kind: number / turns for kind, number in count.items()}
+
+
+STREAMED = Schedule("streamed", warp_row(cells=4, pack=4), Buffering(ahead=3))
+DOMAIN = (64, 512)
+
+
+def test_a_star_in_a_warp():
+    """Four cells a thread: five terms a cell and level, one shuffle to each side, no barrier."""
+    assert steady_loop("heat-2d", DOMAIN, STREAMED) == {
+        "arith.mulf": 4 * DEPTH,
+        "math.fma": 4 * 4 * DEPTH,
+        "shuffle": 2 * DEPTH,
+        # Two doubles, or 16 bytes, at a time.
+        "copy": 2,
+        "load shared": 2,
+        "store global": 2,
+    }
+
+
+def test_a_box_cut_into_rows():
+    """Nine terms a cell and level; every plane is shuffled once, when it is new."""
+    rows = replace(STREAMED, form="rows")
+    assert steady_loop("box-2d", DOMAIN, rows) == {
+        "arith.mulf": 4 * DEPTH,
+        "math.fma": 8 * 4 * DEPTH,
+        "shuffle": 2 * DEPTH,
+        # A row of 514 singles: 8 bytes at a time are aligned.
+        "copy": 2,
+        "load shared": 2,
+        "store global": 2,
+    }
+
+
+def test_a_box_that_gathers_shuffles_all_its_planes():
+    count = steady_loop("box-2d", DOMAIN, STREAMED)
+    assert count["shuffle"] == 3 * 2 * DEPTH
+    assert count["math.fma"] == 8 * 4 * DEPTH
+
+
+@pytest.mark.parametrize(("delay", "barriers"), [(0, DEPTH), (1, 1)])
+def test_edges_a_step_late_need_one_barrier(delay: int, barriers: int):
+    """Published at once, every level waits for its neighbours; a step later, one wait serves all."""
+    tiling = block_plane((3, 2), (4, 1))
+    schedule = Schedule("volume", tiling, Buffering(ahead=3), Streaming(delay=delay))
+    count = steady_loop("heat-3d", (64, 64, 128), schedule)
+    assert count["barrier"] == barriers
+    assert count["math.fma"] == 6 * (3 * 2) * DEPTH
+    # Per level and row: one shuffle to each side; per level: an edge row read from each side.
+    assert count["shuffle"] == 2 * 3 * DEPTH
+    assert count["load shared"] == 2 * DEPTH + 3
+    assert count["store shared"] == 2 * DEPTH
+
+
+def test_planes_in_shared_memory_need_one_synchronisation():
+    """One circular multi-queue for all levels: a warp waits once a step, a block too."""
+    shared = Buffering(storage="shared", addressing="computed")
+    warp = Schedule("warp", warp_row(cells=4, pack=4), shared, streaming=None)
+    assert steady_loop("heat-2d", DOMAIN, warp)["warp sync"] == 1
+    block = Schedule("block", block_row(cells=4), shared, streaming=None)
+    count = steady_loop("heat-2d", DOMAIN, block)
+    assert count["barrier"] == 1
+    assert "shuffle" not in count

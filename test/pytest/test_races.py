@@ -1,0 +1,446 @@
+"""
+What the SIMT interpreter finds: races, missing synchronisation, wild and misaligned accesses, values
+that were never set, and threads that part where they must not. Each kernel is written by hand, and has
+a corrected twin that passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from xdsl.dialects import gpu
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.rewriter import Rewriter
+
+import timetile
+from support.catalogue import entry
+from support.description import Array, random_inputs
+from support.programs import program_text
+from support.schedules import Schedule, block_plane, warp_row
+from timetile.dialects import nvvm
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.kernels import launch_fact
+from timetile.runtime.loading import make_context
+from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.simt.interpreter import Launch
+from timetile.runtime.simt.memory import Buffer
+
+CELLS = 128
+"""Cells of the kernels' field and of their shared buffer."""
+
+FIELD = f"memref<{CELLS}xf64, 1 : i64>"
+SHARED = f"memref<{CELLS}xf64, 3 : i64>"
+
+BARRIER = '"gpu.barrier"() : () -> ()'
+WARP_SYNC = '"nvvm.bar.warp.sync"(%full) : (i32) -> ()'
+
+PROLOGUE = f"""
+%full = arith.constant -1 : i32
+%zero = arith.constant 0 : i32
+%one = arith.constant 1 : i32
+%two = arith.constant 2 : i32
+%last = arith.constant 63 : i32
+%width = arith.constant 64 : i32
+%x = arith.constant 1.5 : f64
+%thread_index = "gpu.thread_id"() <{{dimension = #gpu<dim x>}}> : () -> index
+%t = arith.index_cast %thread_index : index to i32
+%block_index = "gpu.block_id"() <{{dimension = #gpu<dim x>}}> : () -> index
+%b = arith.index_cast %block_index : index to i32
+%mirrored = arith.subi %last, %t : i32
+%shift = arith.constant 5 : i32
+%warp = arith.shrui %t, %shift : i32
+%neighbour = arith.xori %t, %one : i32
+%double = arith.muli %t, %two : i32
+%s = simt.shared at 0 : {SHARED}
+"""
+
+
+def launch(body: str, *, grid: int = 1, block: int = 64) -> Array:
+    """Run a kernel of one field of 0, 1, 2, ..., and return what is in it then."""
+    text = f"""
+"gpu.module"() <{{sym_name = "m"}}> ({{
+  "gpu.func"() <{{function_type = ({FIELD}) -> (), kernel}}> ({{
+  ^entry(%f: {FIELD}):
+    {PROLOGUE}
+    {body}
+    "gpu.return"() : () -> ()
+  }}) {{sym_name = "k"}} : () -> ()
+}}) : () -> ()
+"""
+    module = Parser(make_context(), text).parse_module()
+    module.verify()
+    function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
+    field = Buffer(np.arange(float(CELLS)))
+    Launch(function, grid, block, [field]).run()
+    return field.data
+
+
+@dataclass(frozen=True)
+class Case:
+    """A wrong kernel, what the interpreter says of it, and the kernel put right."""
+
+    name: str
+    wrong: str
+    message: str
+    right: str
+    grid: int = 1
+
+
+WRITE_SHARED = """
+%v = simt.load %f[%t + 0] : f64
+simt.store %v to %s[%t + 0]
+"""
+READ_MIRRORED = """
+%w = simt.load %s[%mirrored + 0] : f64
+simt.store %w to %f[%t + 0]
+"""
+READ_NEIGHBOUR = """
+%w = simt.load %s[%neighbour + 0] : f64
+simt.store %w to %f[%t + 0]
+"""
+OVERWRITE = "simt.store %x to %s[%t + 0]\n"
+COMMIT = '"nvvm.cp.async.commit.group"() : () -> ()\n'
+COPY = f"simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8\n{COMMIT}"
+LATER_COPY = f"simt.copy_async %s[%t + 64], %f[%t + 64] bytes 8\n{COMMIT}"
+
+
+def wait(pending: int) -> str:
+    return f'"nvvm.cp.async.wait.group"() <{{n = {pending} : i32}}> : () -> ()\n'
+
+
+def by_threads_below(limit: int, body: str) -> str:
+    """The body, run by the first threads of the block only."""
+    return f"""
+%limit = arith.constant {limit} : i32
+%taken = arith.cmpi slt, %t, %limit : i32
+scf.if %taken {{
+{body}
+}}
+"""
+
+
+RACES = [
+    Case(
+        "read-after-write",
+        WRITE_SHARED + READ_MIRRORED,
+        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
+        "synchronisation between; the other access is simt.store %v to %s[%t + 0]",
+        WRITE_SHARED + BARRIER + READ_MIRRORED,
+    ),
+    Case(
+        "read-after-write-inside-a-warp",
+        WRITE_SHARED + READ_NEIGHBOUR,
+        "%w = simt.load %s[%neighbour + 0] : f64: reads what another thread wrote, cell 1, without a "
+        "synchronisation between; the other access is simt.store %v to %s[%t + 0]",
+        WRITE_SHARED + WARP_SYNC + READ_NEIGHBOUR,
+    ),
+    Case(
+        "warp-sync-between-warps",
+        WRITE_SHARED + WARP_SYNC + READ_MIRRORED,
+        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
+        "synchronisation between; the other access is simt.store %v to %s[%t + 0]",
+        WRITE_SHARED + WARP_SYNC + BARRIER + READ_MIRRORED,
+    ),
+    Case(
+        "write-after-read",
+        WRITE_SHARED + BARRIER + READ_MIRRORED + OVERWRITE,
+        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, without "
+        "a synchronisation between; the other access is %w = simt.load %s[%mirrored + 0] : f64",
+        WRITE_SHARED + BARRIER + READ_MIRRORED + BARRIER + OVERWRITE,
+    ),
+    Case(
+        "write-after-read-inside-a-warp",
+        WRITE_SHARED + WARP_SYNC + READ_NEIGHBOUR + OVERWRITE,
+        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, without "
+        "a synchronisation between; the other access is %w = simt.load %s[%neighbour + 0] : f64",
+        WRITE_SHARED + WARP_SYNC + READ_NEIGHBOUR + WARP_SYNC + OVERWRITE,
+    ),
+    Case(
+        "write-after-the-reads-of-two-warps",
+        WRITE_SHARED
+        + BARRIER
+        + READ_NEIGHBOUR
+        + "%z = simt.load %s[%mirrored + 0] : f64\n"
+        + WARP_SYNC
+        + OVERWRITE,
+        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, without "
+        "a synchronisation between; the other access is %z = simt.load %s[%mirrored + 0] : f64",
+        WRITE_SHARED
+        + BARRIER
+        + READ_NEIGHBOUR
+        + "%z = simt.load %s[%mirrored + 0] : f64\n"
+        + BARRIER
+        + OVERWRITE,
+    ),
+    Case(
+        "write-after-write",
+        "simt.store %x to %s[%t + 0]\nsimt.store %x to %s[%mirrored + 0]",
+        "simt.store %x to %s[%mirrored + 0]: overwrites what another thread wrote, cell 63, without a "
+        "synchronisation between; the other access is simt.store %x to %s[%t + 0]",
+        f"simt.store %x to %s[%t + 0]\n{BARRIER}\nsimt.store %x to %s[%mirrored + 0]",
+    ),
+    Case(
+        "two-writers-at-once",
+        "simt.store %x to %f[%zero + 7]",
+        "simt.store %x to %f[%zero + 7]: two threads write cell 7 at once",
+        "%first = arith.cmpi eq, %t, %zero : i32\nsimt.store %x to %f[%zero + 7] mask %first",
+    ),
+    Case(
+        "two-blocks-write-one-cell",
+        "simt.store %x to %f[%t + 0]",
+        "simt.store %x to %f[%t + 0]: two threads write cell 0 at once",
+        "%first = arith.muli %b, %width : i32\n%at = arith.addi %first, %t : i32\n"
+        "simt.store %x to %f[%at + 0]",
+        grid=2,
+    ),
+    Case(
+        "a-block-reads-what-another-wrote",
+        "%own = arith.cmpi eq, %b, %zero : i32\n"
+        f"simt.store %x to %f[%t + 0] mask %own\n{BARRIER}\n"
+        "%w = simt.load %f[%t + 0] : f64",
+        "%w = simt.load %f[%t + 0] : f64: reads what another thread wrote, cell 0, without a "
+        "synchronisation between; the other access is simt.store %x to %f[%t + 0] mask %own",
+        "%own = arith.cmpi eq, %b, %zero : i32\n"
+        f"simt.store %x to %f[%t + 0] mask %own\n{BARRIER}\n"
+        "%w = simt.load %f[%t + 0] mask %own : f64",
+        grid=2,
+    ),
+    Case(
+        "a-copy-that-nobody-waited-for",
+        COPY + READ_NEIGHBOUR,
+        "%w = simt.load %s[%neighbour + 0] : f64: reads what another thread wrote, cell 1, without a "
+        "synchronisation between; the other access is simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8",
+        COPY + wait(0) + WARP_SYNC + READ_NEIGHBOUR,
+    ),
+    Case(
+        "a-copy-waited-for-after-the-barrier",
+        COPY + BARRIER + "\n" + wait(0) + READ_MIRRORED,
+        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
+        "synchronisation between; the other access is simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8",
+        COPY + wait(0) + BARRIER + READ_MIRRORED,
+    ),
+]
+
+UNSET = [
+    Case(
+        "shared-memory-starts-unset",
+        "%w = simt.load %s[%t + 0] : f64\nsimt.store %w to %f[%t + 0]",
+        "simt.store %w to %f[%t + 0]: stores a value that was never set to cell 0",
+        WRITE_SHARED + "%w = simt.load %s[%t + 0] : f64\nsimt.store %w to %f[%t + 0]",
+    ),
+    Case(
+        "what-is-made-of-unset-values",
+        "%u = simt.unset : f64\n%w = arith.addf %u, %x : f64\nsimt.store %w to %f[%t + 64]",
+        "simt.store %w to %f[%t + 64]: stores a value that was never set to cell 64",
+        "%u = simt.unset : f64\n%w = arith.addf %u, %x : f64\n%all = arith.cmpi slt, %t, %full : i32\n"
+        "%v = arith.select %all, %w, %x : f64\nsimt.store %v to %f[%t + 64]",
+    ),
+    Case(
+        "a-load-whose-mask-is-off",
+        "%low = arith.cmpi slt, %t, %two : i32\n%w = simt.load %f[%t + 0] mask %low : f64\n"
+        "simt.store %w to %f[%t + 0]",
+        "simt.store %w to %f[%t + 0]: stores a value that was never set to cell 2",
+        "%low = arith.cmpi slt, %t, %two : i32\n%w = simt.load %f[%t + 0] mask %low : f64\n"
+        "simt.store %w to %f[%t + 0] mask %low",
+    ),
+    Case(
+        "a-shuffle-from-beyond-the-warp",
+        "%v = simt.load %f[%t + 0] : f64\n%w = simt.shuffle %v delta -1 : f64\n"
+        "simt.store %w to %f[%t + 64]",
+        "simt.store %w to %f[%t + 64]: stores a value that was never set to cell 64",
+        "%v = simt.load %f[%t + 0] : f64\n%w = simt.shuffle %v delta -1 : f64\n"
+        "%lane = arith.remui %t, %two : i32\n%odd = arith.cmpi eq, %lane, %one : i32\n"
+        "simt.store %w to %f[%t + 64] mask %odd",
+    ),
+    Case(
+        "a-mask-that-is-unset",
+        "%u = simt.unset : f64\n%m = arith.cmpf olt, %u, %x : f64\n"
+        "simt.store %x to %f[%t + 0] mask %m",
+        "simt.store %x to %f[%t + 0] mask %m: its mask depends on an unset value",
+        "%m = arith.cmpf olt, %x, %x : f64\nsimt.store %x to %f[%t + 0] mask %m",
+    ),
+    Case(
+        "a-copy-read-too-early",
+        COPY
+        + LATER_COPY
+        + wait(1)
+        + "%w = simt.load %s[%t + 64] : f64\nsimt.store %w to %f[%t + 0]",
+        "simt.store %w to %f[%t + 0]: stores a value that was never set to cell 0",
+        COPY
+        + LATER_COPY
+        + wait(0)
+        + "%w = simt.load %s[%t + 64] : f64\nsimt.store %w to %f[%t + 0]",
+    ),
+    Case(
+        "a-copy-whose-mask-is-off",
+        "%low = arith.cmpi slt, %t, %two : i32\n"
+        f"simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8 mask %low\n{COMMIT}{wait(0)}"
+        "%w = simt.load %s[%t + 0] : f64\nsimt.store %w to %f[%t + 0]",
+        "simt.store %w to %f[%t + 0]: stores a value that was never set to cell 2",
+        "%low = arith.cmpi slt, %t, %two : i32\n"
+        f"simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8 mask %low\n{COMMIT}{wait(0)}"
+        "%w = simt.load %s[%t + 0] : f64\nsimt.store %w to %f[%t + 0] mask %low",
+    ),
+]
+
+WILD = [
+    Case(
+        "a-load-beyond-the-end",
+        "%w = simt.load %f[%t + 65] : f64",
+        "%w = simt.load %f[%t + 65] : f64: accesses cell 128 of a buffer of 128",
+        "%w = simt.load %f[%t + 64] : f64",
+    ),
+    Case(
+        "a-store-before-the-start",
+        "simt.store %x to %f[%t + -1]",
+        "simt.store %x to %f[%t + -1]: accesses cell -1 of a buffer of 128",
+        "%m = arith.cmpi sge, %t, %one : i32\nsimt.store %x to %f[%t + -1] mask %m",
+    ),
+    Case(
+        "the-shared-memory-of-another-block",
+        "simt.store %x to %s[%t + 128]",
+        "simt.store %x to %s[%t + 128]: accesses cell 128 of a buffer of 128",
+        "simt.store %x to %s[%t + 0]",
+        grid=2,
+    ),
+    Case(
+        "a-copy-from-beyond-the-end",
+        "simt.copy_async %s[%t + 0], %f[%t + 100] bytes 8",
+        "simt.copy_async %s[%t + 0], %f[%t + 100] bytes 8: accesses cell 128 of a buffer of 128",
+        "%m = arith.cmpi slt, %t, %two : i32\n"
+        "simt.copy_async %s[%t + 0], %f[%t + 100] bytes 8 mask %m",
+    ),
+    Case(
+        "a-misaligned-load",
+        "%v, %w = simt.load %f[%zero + 1] : f64, f64",
+        "%v, %w = simt.load %f[%zero + 1] : f64, f64: an access of 2 cells is not aligned",
+        "%v, %w = simt.load %f[%double + 0] : f64, f64",
+    ),
+    Case(
+        "a-misaligned-store",
+        "%m = arith.cmpi slt, %t, %two : i32\nsimt.store %x, %x to %f[%double + 3] mask %m",
+        "simt.store %x, %x to %f[%double + 3] mask %m: an access of 2 cells is not aligned",
+        "%m = arith.cmpi slt, %t, %two : i32\nsimt.store %x, %x to %f[%double + 2] mask %m",
+    ),
+    Case(
+        "a-misaligned-copy",
+        "%m = arith.cmpi slt, %t, %two : i32\n"
+        "simt.copy_async %s[%double + 0], %f[%double + 1] bytes 16 mask %m",
+        "simt.copy_async %s[%double + 0], %f[%double + 1] bytes 16 mask %m: "
+        "a copy of 16 bytes is not aligned",
+        "%m = arith.cmpi slt, %t, %two : i32\n"
+        "simt.copy_async %s[%double + 0], %f[%double + 2] bytes 16 mask %m",
+    ),
+]
+
+LOOP = """
+%turns = arith.addi {bound}, %one : i32
+scf.for %i = %zero to %turns step %one : i32 {{
+  {body}
+}}
+"""
+
+DIVERGENT = [
+    Case(
+        "a-barrier-for-some-warps",
+        by_threads_below(32, BARRIER),
+        '"gpu.barrier"() : () -> (): only some threads of a block reach it',
+        by_threads_below(64, BARRIER),
+    ),
+    Case(
+        "a-barrier-for-some-lanes",
+        by_threads_below(7, BARRIER),
+        '"gpu.barrier"() : () -> (): only some threads of a block reach it',
+        by_threads_below(7, "%y = arith.addf %x, %x : f64") + BARRIER,
+    ),
+    Case(
+        "a-barrier-in-loops-of-unequal-length",
+        LOOP.format(bound="%warp", body=BARRIER),
+        '"gpu.barrier"() : () -> (): only some threads of a block reach it',
+        LOOP.format(bound="%b", body=BARRIER),
+    ),
+    Case(
+        "a-warp-sync-for-some-lanes",
+        by_threads_below(40, WARP_SYNC),
+        '"nvvm.bar.warp.sync"(%full) : (i32) -> (): only some lanes of a warp reach it',
+        by_threads_below(32, WARP_SYNC),
+    ),
+    Case(
+        "a-shuffle-for-some-lanes",
+        by_threads_below(40, "%w = simt.shuffle %x delta 1 : f64"),
+        "%w = simt.shuffle %x delta 1 : f64: only some lanes of a warp reach it",
+        by_threads_below(32, "%w = simt.shuffle %x delta 1 : f64"),
+    ),
+    Case(
+        "what-is-not-uniform",
+        "%u = simt.uniform %t : i32",
+        "%u = simt.uniform %t : i32: the lanes of a warp differ",
+        "%u = simt.uniform %warp : i32",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", [*RACES, *UNSET, *WILD, *DIVERGENT], ids=lambda case: case.name)
+def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
+    with pytest.raises(SimtError) as caught:
+        launch(case.wrong, grid=case.grid)
+    assert str(caught.value) == case.message
+    launch(case.right, grid=case.grid)
+
+
+TILING = block_plane((3, 2), (4, 1))
+PLACED = [
+    Schedule("edges-a-step-late", TILING, streaming=Streaming(delay=1), planes=23),
+    Schedule("edges-at-once", TILING, streaming=Streaming(delay=0), planes=23),
+    Schedule(
+        "planes-in-shared-memory",
+        TILING,
+        Buffering(storage="shared", addressing="computed"),
+        streaming=None,
+        planes=23,
+    ),
+    Schedule(
+        "planes-shared-by-one-warp",
+        warp_row(cells=2),
+        Buffering(storage="shared", addressing="computed"),
+        streaming=None,
+        planes=23,
+    ),
+]
+
+
+def is_synchronisation(op: Operation) -> bool:
+    return isinstance(op, gpu.BarrierOp | nvvm.WarpSyncOp)
+
+
+@pytest.mark.parametrize("schedule", PLACED, ids=lambda schedule: schedule.name)
+def test_every_synchronisation_of_a_generated_kernel_is_needed(schedule: Schedule):
+    """A kernel passes; with any one of its barriers removed it has a race."""
+    in_plane = len(schedule.tiling.cells or ())
+    name, domain = ("heat-3d", (31, 7, 29)) if in_plane == 2 else ("heat-2d", (31, 61))
+    program = entry(name).make(domain)
+    compiled = timetile.compile(
+        program_text(program), executor="simt", passes=schedule.passes(2), cache=False
+    )
+    threads = compiled.kernels.threads("run_d2")
+
+    def run(without: int | None) -> None:
+        module = threads.clone()
+        barriers = [op for op in module.walk() if is_synchronisation(op)]
+        if without is not None:
+            Rewriter.erase_op(barriers[without])
+        function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
+        u, v = (Buffer(array) for array in random_inputs(program, seed=1).arrays.values())
+        grid, block = launch_fact(module, "grid"), launch_fact(module, "block")
+        Launch(function, grid, block, [u, v, u, v]).run()
+
+    run(without=None)
+    count = sum(is_synchronisation(op) for op in threads.walk())
+    assert count, "the kernel synchronises somewhere"
+    for number in range(count):
+        with pytest.raises(SimtError, match="without a synchronisation between"):
+            run(without=number)

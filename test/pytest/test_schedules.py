@@ -1,0 +1,246 @@
+"""
+The same program under different schedules gives the same bits, those of the unfused program: wherever
+planes live, however threads share them, and however a sum is cut into stages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import timetile
+from support import reference
+from support.catalogue import entry
+from support.compare import assert_same_bits
+from support.description import Program, random_inputs
+from support.executors import kernel_executors
+from support.programs import program_text
+from support.schedules import Schedule, block_plane, block_row, warp_row
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.program import Executor
+
+WARP_ROWS = [
+    *(
+        Schedule(
+            f"ahead-{ahead}-period-{period}", warp_row(), Buffering(ahead=ahead, period=period)
+        )
+        for ahead, period in ((0, None), (1, 1), (3, 2), (3, 3), (0, 2))
+    ),
+    *(
+        Schedule(
+            f"streamed-period-{period}",
+            warp_row(),
+            streaming=Streaming(period=period),
+            shown=f"period {period}>",
+        )
+        for period in (1, 2, 3)
+    ),
+    Schedule("one-tile-a-block", warp_row(cells=2, pack=1)),
+    Schedule("four-tiles-a-block", warp_row(cells=8, pack=4), shown="pack 4"),
+    Schedule("not-streamed", warp_row(), streaming=None),
+    *(
+        Schedule(f"chunks-of-{planes}", warp_row(), planes=planes, shown=f"planes {planes}>")
+        for planes in (1, 2, 5)
+    ),
+    Schedule("chunks-chosen", warp_row(), planes=None),
+]
+
+SHARED = [
+    Schedule(
+        f"shared-{addressing}-{name}",
+        tiling,
+        Buffering(storage="shared", addressing=addressing),
+        streaming=None,
+        shown=f", {addressing}, ",
+    )
+    for name, tiling in (("warp", warp_row()), ("block", block_row()))
+    for addressing in ("fixed", "shifting", "computed")
+]
+
+BLOCK_ROWS = [
+    Schedule("exchanged-whole", block_row(), streaming=None, shown="tile.exchange"),
+    Schedule("exchanged-plane", block_row(), streaming=Streaming(what="plane"), shown="what plane"),
+    Schedule("exchanged-edges", block_row(), streaming=Streaming(what="edges"), shown="what edges"),
+    Schedule("at-once", block_row(), streaming=Streaming(delay=0), shown="delay 0"),
+    Schedule("three-warps", block_row(cells=1, warps=3), shown="3 warps"),
+    Schedule(
+        "shared-then-streamed",
+        block_row(),
+        Buffering(storage="shared"),
+        Streaming(delay=0),
+        shown="tile.exchange",
+    ),
+]
+
+# A delay that is asked for is taken whatever it costs in lag: stars read it for nothing, boxes do not.
+LATE = [
+    Schedule(f"late-{what}", block_row(), streaming=Streaming(delay=1, what=what), shown="delay 1")
+    for what in ("edges", "plane")
+]
+
+
+def check(program: Program, schedule: Schedule, depth: int, executor: Executor) -> None:
+    """A few launches of every kernel leave what the unfused program leaves."""
+    compiled = timetile.compile(
+        program_text(program),
+        executor=executor,
+        passes=schedule.passes(depth),
+        fp_contract="off",
+        cache=False,
+    )
+    assert schedule.shown in str(compiled.kernels.tiled), "the schedule was not taken"
+    for steps in (2 * depth + 1, 3 * depth + 2):
+        expected = random_inputs(program, seed=steps)
+        found = expected.copy()
+        reference.run(program, expected, steps)
+        compiled(*found.arguments(program, steps))
+        assert_same_bits(program, expected, found, f"{schedule.name}, {steps} steps")
+
+
+def named(schedule: Schedule) -> str:
+    return schedule.name
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)
+def test_a_star(schedule: Schedule, executor: Executor):
+    check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)
+def test_a_box(schedule: Schedule, executor: Executor):
+    check(entry("box-2d").make((23, 67)), schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", [WARP_ROWS[1], *SHARED, *BLOCK_ROWS[1:3]], ids=named)
+@pytest.mark.parametrize("name", ["wave-2d", "coupled-2d", "gray-scott-2d", "nested-boxes-2d"])
+def test_several_buffers(name: str, schedule: Schedule, executor: Executor):
+    check(entry(name).make((19, 71)), schedule, 2, executor)
+
+
+ROWS = [
+    Schedule("warp", warp_row(), form="rows", shown="_rows0"),
+    Schedule(
+        "warp-period-1", warp_row(), Buffering(period=1, ahead=1), form="rows", shown="_rows0"
+    ),
+    Schedule("block", block_row(), form="rows", shown="_rows0"),
+    *(
+        Schedule(
+            f"shared-{addressing}",
+            block_row(),
+            Buffering(storage="shared", addressing=addressing),
+            streaming=None,
+            form="rows",
+            shown="_rows0",
+        )
+        for addressing in ("fixed", "shifting", "computed")
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", ROWS, ids=named)
+@pytest.mark.parametrize("name", ["heat-2d", "box-2d", "skewed-2d"])
+def test_sums_by_rows(name: str, schedule: Schedule, executor: Executor):
+    """A sum that takes the planes one after the other may be cut between them: no bit changes."""
+    check(entry(name).make((23, 71)), schedule, 2, executor)
+
+
+PLANES = [
+    Schedule("warps-along-y", block_plane((3, 2), (4, 1)), planes=5),
+    Schedule("two-warps-along-y", block_plane((6, 1), (2, 1)), planes=5),
+    Schedule("warps-along-both", block_plane((4, 1), (2, 2)), planes=5),
+    Schedule("exchanged-whole", block_plane((3, 2), (4, 1)), streaming=None, planes=5),
+    Schedule(
+        "exchanged-plane",
+        block_plane((3, 2), (4, 1)),
+        streaming=Streaming(what="plane"),
+        planes=5,
+        shown="what plane",
+    ),
+    Schedule(
+        "at-once",
+        block_plane((3, 2), (4, 1)),
+        streaming=Streaming(delay=0),
+        planes=5,
+        shown="delay 0",
+    ),
+    Schedule("rows", block_plane((3, 2), (4, 1)), form="rows", planes=5, shown="_rows0"),
+    *(
+        Schedule(
+            f"shared-{addressing}",
+            block_plane((3, 2), (4, 1)),
+            Buffering(storage="shared", addressing=addressing),
+            streaming=None,
+            planes=5,
+            shown=f", {addressing}, ",
+        )
+        for addressing in ("fixed", "shifting", "computed")
+    ),
+    Schedule(
+        "shared-warps-along-x",
+        block_plane((8, 1), (1, 2)),
+        Buffering(storage="shared", addressing="computed"),
+        streaming=None,
+        planes=5,
+        shown="2 warps",
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", PLANES, ids=named)
+@pytest.mark.parametrize("name", ["heat-3d", "skewed-3d"])
+def test_tiles_of_a_volume(name: str, schedule: Schedule, executor: Executor):
+    """No cell's order of terms depends on its place in a tile: all tilings give the same bits."""
+    check(entry(name).make((7, 13, 37)), schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_edges_a_step_late_in_a_volume(executor: Executor):
+    late = Schedule(
+        "late", block_plane((3, 2), (4, 1)), streaming=Streaming(delay=1), planes=5, shown="delay 1"
+    )
+    check(entry("heat-3d").make((7, 13, 37)), late, 3, executor)
+    check(entry("box-3d").make((5, 11, 29)), late, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", [PLANES[0], PLANES[7]], ids=named)
+def test_a_box_and_a_wave_in_a_volume(schedule: Schedule, executor: Executor):
+    check(entry("box-3d").make((5, 11, 29)), schedule, 2, executor)
+    check(entry("wave-3d").make((5, 11, 29)), schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("axis", [1, 2])
+def test_any_axis_can_be_streamed(axis: int, executor: Executor):
+    tiling = replace(block_plane((3, 2), (4, 1)), stream_axis=axis)
+    schedule = Schedule("streamed", tiling, planes=5, shown=f"stream {axis}")
+    check(entry("heat-3d").make((5, 11, 29)), schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("cells", [1, 2, 8])
+def test_a_line_needs_no_stream(cells: int, executor: Executor):
+    schedule = Schedule("line", warp_row(cells=cells), Buffering(ahead=0), planes=1)
+    check(entry("heat-1d").make((211,)), schedule, 4, executor)
+    check(entry("multistep-1d").make((97,)), schedule, 3, executor)
+
+
+def test_schedules_agree_with_contraction_too():
+    """The default contraction comes before any schedule, so that it changes no agreement."""
+    program = entry("box-2d").make((17, 67))
+    text, inputs = program_text(program), random_inputs(program, seed=2)
+    expected = inputs.copy()
+    timetile.compile(text, executor="cpu", cache=False)(*expected.arguments(program, 5))
+    for schedule in (WARP_ROWS[1], SHARED[5], BLOCK_ROWS[2], ROWS[0], ROWS[5]):
+        found = inputs.copy()
+        passes = schedule.passes(2)
+        compiled = timetile.compile(text, executor="simt", passes=passes, cache=False)
+        compiled(*found.arguments(program, 5))
+        assert_same_bits(program, expected, found, schedule.name)
