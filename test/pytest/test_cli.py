@@ -692,7 +692,7 @@ def test_doctor_says_why_not(monkeypatch: pytest.MonkeyPatch):
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {small}",
             "argument 0 has shape (3, 3), and its field [-1, 15) x [-1, 20), halos included, has "
-            "shape (16, 21)",
+            "shape (16, 21); pass an array of that shape",
         ),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {single}",

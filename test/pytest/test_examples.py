@@ -46,10 +46,16 @@ def shrunken(text: str) -> str:
 
 
 def arguments_for(program: CompiledProgram) -> list[object]:
-    """Random fields, halos included, and a small number for every scalar."""
+    """Random fields, halos included, a small number for every rate, and no steps by the argument."""
     random = np.random.default_rng(3)
+
+    def scalar(dtype: np.dtype) -> object:
+        return 0.1 if dtype.kind == "f" else 0
+
     return [
-        0.1 if p.bounds is None else random.random(shape_of(p)).astype(dtype_of(p.kind))
+        scalar(dtype_of(p.kind))
+        if p.bounds is None
+        else random.random(shape_of(p)).astype(dtype_of(p.kind))
         for p in program.parameters
     ]
 
