@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from hypothesis import given, note
 from hypothesis import strategies as st
+from xdsl.passes import ModulePass
+
+import timetile
 from support import reference
 from support.compare import assert_same_bits
 from support.description import Program, random_inputs
@@ -14,9 +17,6 @@ from support.executors import executors, kernel_executors
 from support.generate import programs, schedules
 from support.programs import program_text
 from support.schedules import Schedule
-from xdsl.passes import ModulePass
-
-import timetile
 from timetile.runtime.program import Executor
 
 

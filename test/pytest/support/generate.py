@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
+
 from support.description import Box, Buffer, Element, Program, Store, Update
 from support.expressions import (
     Coordinate,
@@ -18,7 +19,6 @@ from support.expressions import (
     expression,
 )
 from support.schedules import Schedule, block_plane, block_row, warp_row
-
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
