@@ -528,8 +528,11 @@ class ApplyOp(IRDLOperation):
 class ExchangeOp(IRDLOperation):
     """
     The planes of a queue with neighbours' cells readable across warps, as far as the result's type
-    says. `what` is published: the `edges` that neighbours read, or the whole `plane`. They are read
-    `delay` steps after they were published; a lag beyond that says that planes are held back before.
+    says. `what` is published: the `edges` that neighbours read, the whole `plane`, or, of a field that
+    is loaded ahead, the asynchronous `copies` themselves: they land where all threads of the tile read
+    them, with a rim as wide as the edges around the tile, so that nothing is written twice and the tile
+    itself need not overlap its neighbours for it. Planes are read `delay` steps after they were
+    published; a lag beyond that says that they are held back before.
 
     Example:
     `%e = tile.exchange %u what edges delay 1 : !tile.queue<f64, lag 2, edges [1, 0]>`
@@ -559,6 +562,11 @@ class ExchangeOp(IRDLOperation):
         return queue_lag(self.result)
 
     @property
+    def publishes_copies(self) -> bool:
+        """The asynchronous copies of a load serve the readers."""
+        return self.what.data == "copies"
+
+    @property
     def hold(self) -> int:
         """The age at which the queue's planes are published."""
         return self.lag - queue_lag(self.queue) - self.delay.data
@@ -569,8 +577,14 @@ class ExchangeOp(IRDLOperation):
         return ints(queue_type(self.result).edges)
 
     def verify_(self) -> None:
-        if self.what.data not in ("edges", "plane"):
-            raise VerifyException(f"an exchange publishes edges or the plane, got {self.what.data}")
+        if self.what.data not in ("edges", "plane", "copies"):
+            raise VerifyException(
+                f"an exchange publishes edges, the plane or copies, got {self.what.data}"
+            )
+        if self.publishes_copies and not (
+            isinstance(load := self.queue.owner, LoadOp) and load.data is not None
+        ):
+            raise VerifyException("only a load's asynchronous copies can be published")
         delay = self.delay.data
         if self.hold < 0:
             raise VerifyException(

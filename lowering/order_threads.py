@@ -62,7 +62,7 @@ def phases(block: Block) -> Iterator[tuple[int, list[tuple[Operation, int]]]]:
                 yield step, group
                 group = []
             step, stage = op.step.value.data, op.stage.value.data
-        elif not isinstance(op, scf.YieldOp):
+        elif not isinstance(op, scf.YieldOp | gpu.ReturnOp):
             group.append((op, stage))
     yield step, group
 

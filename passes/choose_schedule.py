@@ -40,7 +40,7 @@ from timetile.passes.device_tiling import (
     default_stream,
 )
 from timetile.passes.diagnostics import refuse
-from timetile.passes.register_streaming import delay_exchanges, publish_edges
+from timetile.passes.register_streaming import delay_exchanges, publish
 from timetile.passes.schedule import Schedule
 from timetile.passes.split_sums import split_kernel
 from timetile.passes.temporal_fusion import complete_depths
@@ -110,7 +110,9 @@ class Trials:
 
     def build(self, depth: int, schedule: Schedule) -> KernelCost | None:
         stream = default_stream(self.rank)
-        kernel = KernelBuilder(self.loop, depth, store_all=False).build("trial", stream)
+        kernel = KernelBuilder(self.loop, depth, store_all=depth == 1).build("trial", stream)
+        if not kernel.stages:
+            return None
         # A module of its own: splitting sums adds cell functions.
         scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
         if schedule.form == "rows" and not split_kernel(kernel, scratch):
@@ -118,7 +120,7 @@ class Trials:
         kernel.layout = schedule.layout()
         add_exchanges(kernel)
         assign_lags(kernel)
-        publish_edges(kernel)
+        publish(kernel, None, schedule.ahead)
         delay_exchanges(kernel, schedule.delay, always=False)
         return KernelCost(kernel, scratch, self.arch)
 

@@ -240,9 +240,9 @@ def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) 
 
 def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequence[int]) -> None:
     """Let the taps of `queue` that leave the thread's row along the axes read `exchange`."""
-    queues = [*reader.queues, exchange]
+    queues = list(dict.fromkeys((*reader.queues, exchange)))
     taps = [
-        Tap(len(queues) - 1, tap.offset)
+        Tap(queues.index(exchange), tap.offset)
         if reader.queues[tap.operand] is queue and any(tap.offset[axis] for axis in axes)
         else tap
         for tap in reader.tap_list
@@ -307,6 +307,9 @@ class DeviceTilingPass(ModulePass):
         for depth in (*wanted, 1):
             name = f"{prefix}_d{depth}" if depth > 1 else f"{prefix}_step"
             kernel = KernelBuilder(loop, depth, store_all=depth == 1).build(name, stream)
+            if not kernel.stages:
+                remark(loop, f"depth {depth} is left out: no later step reads what it computes")
+                continue
             kernel.layout = schedule.layout()
             kernel.occupancy = IntAttr(schedule.occupancy)
             if not self.leaves_cells(kernel):

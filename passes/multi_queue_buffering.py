@@ -94,6 +94,29 @@ def power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
+def copies_home(exchange: ExchangeOp, stream: int | None, ahead: int) -> MailAttr:
+    """
+    Slots from the oldest plane that is read to the newest that is on its way. Where the newest
+    arrived plane is read in the step of its arrival, the synchronisation stands behind the next
+    copies, and they need a slot more.
+    """
+    behind = exchange.hold + exchange.delay.data
+    youngest = min(age for age in tapped_ages(exchange))
+    slots = ahead + 1 + behind + oldest_age(exchange.result, stream) + (behind + youngest == 0)
+    return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting")
+
+
+def tapped_ages(exchange: ExchangeOp) -> list[int]:
+    """The ages, in stream steps, at which readers tap an exchange."""
+    return [
+        reader.age(tap)
+        for reader in dict.fromkeys(use.operation for use in exchange.result.uses)
+        if isinstance(reader, ApplyOp)
+        for tap in reader.tap_list
+        if reader.queues[tap.operand] is exchange.result
+    ]
+
+
 def mail_home(exchange: ExchangeOp, stream: int | None, addressing: Addressing) -> MailAttr:
     """Slots for what is on its way, and one more so that one synchronisation a step suffices."""
     slots = exchange.delay.data + 1 + oldest_age(exchange.result, stream)
@@ -115,6 +138,8 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
             case ApplyOp():
                 depth = max(oldest_age(result, stream) for result in stage.res)
                 stage.home = RegistersAttr(depth, period)
+            case ExchangeOp() if stage.publishes_copies:
+                stage.home = copies_home(stage, stream, schedule.ahead)
             case ExchangeOp():
                 stage.home = mail_home(stage, stream, schedule.addressing)
             case StoreOp():

@@ -8,7 +8,9 @@ After:
 ```
 1. A queue in shared memory whose own cells are tapped moves to registers; neighbours tap an exchange,
    which keeps the shared copy: redundant register streaming (EBISU, section 4.3.3).
-2. An exchange along one axis publishes only the edges that neighbours read.
+2. A field that is fetched ahead is published by its asynchronous copies: they land where all
+   threads of the tile read them, with the cells around the tile that its readers look at. An
+   exchange along one axis publishes only the edges that neighbours read.
 3. An exchange waits `delay` steps where that makes no queue later than its readers allow anyway: then
    one synchronisation per step serves all levels (lazy streaming, EBISU, section 4.3.2).
 4. Lags, depths, slots and the unrolling are computed anew.
@@ -17,18 +19,22 @@ After:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag
-from timetile.dialects.tile_attributes import SharedAttr
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag, queue_type
+from timetile.dialects.tile_attributes import QueueType, RegistersAttr, SharedAttr
 from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.device_tiling import add_exchanges
+from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
 from timetile.passes.multi_queue_buffering import place_in_registers, schedule_of
 from timetile.passes.schedule import Schedule
+
+Published = Literal["edges", "plane", "copies"]
 
 
 def streams_through_registers(kernel: KernelOp) -> bool:
@@ -37,6 +43,14 @@ def streams_through_registers(kernel: KernelOp) -> bool:
         isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, SharedAttr)
         for stage in kernel.stages
     )
+
+
+def planes_ahead(kernel: KernelOp, default: int) -> int:
+    """How early loads into registers are fetched by now; the default where none is."""
+    for stage in kernel.stages:
+        if isinstance(stage, LoadOp) and isinstance(stage.home, RegistersAttr):
+            return stage.planes_ahead
+    return default
 
 
 def crosses_one_axis(kernel: KernelOp) -> bool:
@@ -54,11 +68,43 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     return crosses_one_axis(kernel)
 
 
-def publish_edges(kernel: KernelOp) -> None:
-    """Let every exchange publish edges where they serve all that neighbours read."""
-    for stage in kernel.stages:
-        if isinstance(stage, ExchangeOp) and edges_suffice(kernel, stage):
+def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
+    """
+    Let every exchange publish the least that serves its readers, or what was asked for where it does:
+    the copies of a load that is fetched ahead, edges, the whole plane.
+    """
+    for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
+        if what in (None, "copies") and copies_suffice(kernel, stage, ahead):
+            publish_copies(kernel, stage)
+        elif what != "plane" and edges_suffice(kernel, stage):
             stage.what = StringAttr("edges")
+
+
+def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
+    """The exchange is of a field that is fetched ahead by asynchronous copies."""
+    load = exchange.queue.owner
+    is_loaded = isinstance(load, LoadOp) and load.data is not None
+    return is_loaded and ahead > 0 and kernel.stream_axis is not None
+
+
+def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
+    """Let the copies of a load serve all taps that leave a thread's own column of cells."""
+    load = exchange.queue.owner
+    assert isinstance(load, LoadOp)
+    queue, element = load.result, queue_type(load.result).element
+    axes = [(axis, k) for k, axis in enumerate(kernel.plane_axes)]
+    reach = [
+        max(own, beside)
+        for own, beside in zip(exchange.edges, crossing_width(queue, axes, len(axes)))
+    ]
+    # Its readers so far cross warps; their reach along the other axes counts as well.
+    reach = [max(a, b) for a, b in zip(reach, crossing_width(exchange.result, axes, len(axes)))]
+    wider = QueueType(element, exchange.lag, reach)
+    exchange.what = StringAttr("copies")
+    result = Rewriter.replace_value_with_new_type(exchange.result, wider)
+    for reader in dict.fromkeys(use.operation for use in queue.uses):
+        if isinstance(reader, ApplyOp):
+            redirect(reader, queue, result, kernel.plane_axes)
 
 
 def set_delay(exchange: ExchangeOp, delay: int) -> None:
@@ -96,7 +142,7 @@ class RegisterStreamingPass(ModulePass):
 
     delay: int | None = None
     period: int | None = None
-    what: str | None = None
+    what: Published | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
@@ -113,8 +159,8 @@ class RegisterStreamingPass(ModulePass):
         if streams_through_registers(kernel):
             add_exchanges(kernel)
             assign_lags(kernel)
-        if self.what != "plane":
-            publish_edges(kernel)
+        schedule = replace(schedule, ahead=planes_ahead(kernel, schedule.ahead))
+        publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
         delay_exchanges(kernel, delay, always=self.delay is not None)
         place_in_registers(kernel, schedule)

@@ -7,38 +7,16 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
-from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type
-from timetile.dialects.tile_attributes import LANES, RegistersAttr, SharedAttr
+from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.barriers import Order
-from timetile.lowering.tile_to_gpu.planes import EdgeMail, Position, SharedPlane
+from timetile.lowering.tile_to_gpu.planes import EdgeMail, SharedPlane
+from timetile.lowering.tile_to_gpu.prefetch import PrefetchRing, lane_ring, tile_ring
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread
-from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry
+from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry
 from timetile.passes.analysis.lags import oldest_age
-
-
-@dataclass
-class PrefetchRing:
-    """The ring of one load that is fetched early: each lane copies and reads its own cells."""
-
-    load: LoadOp
-    field: SSAValue
-    shape: FieldShape
-    element: Attribute
-    ring: Ring
-    own: SSAValue
-    """Offset of the lane's first group in a slot (elements)."""
-    ahead: int
-    width: int
-    groups: list[Position]
-    waits: bool = False
-    commits: bool = False
-
-    def group_offset(self, number: int) -> int:
-        """Elements between a lane's first group and another one: groups of all lanes lie together."""
-        return number * LANES * self.width
 
 
 @dataclass
@@ -86,9 +64,14 @@ def place(
     for stage in kernel.stages:
         match stage:
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
-                placement.prefetches.append(
-                    prefetch_ring(emit, geometry, thread, memory, stage, arguments)
-                )
+                exchange = copies_exchange(geometry, stage)
+                if exchange is None:
+                    ring = lane_ring(emit, geometry, thread, memory, stage, arguments)
+                else:
+                    plane = exchange_plane(emit, geometry, thread, memory, exchange)
+                    placement.shared[exchange.result] = plane
+                    ring = tile_ring(emit, geometry, thread, plane, stage, arguments)
+                placement.prefetches.append(ring)
             case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
                 for number, result in enumerate(stage.results):
                     placement.shared[result] = shared_plane(
@@ -98,7 +81,7 @@ def place(
                 placement.shared[stage.result] = exchange_plane(
                     emit, geometry, thread, memory, stage
                 )
-            case ExchangeOp():
+            case ExchangeOp() if stage.what.data == "edges":
                 placement.mails[stage.result] = edge_mail(emit, geometry, thread, memory, stage)
             case _:
                 pass
@@ -112,35 +95,9 @@ def place(
     return placement
 
 
-def prefetch_ring(
-    emit: Emitter,
-    geometry: Geometry,
-    thread: Thread,
-    memory: SharedMemory,
-    load: LoadOp,
-    arguments: dict[SSAValue, SSAValue],
-) -> PrefetchRing:
-    """A ring of a power of two of planes, per warp; groups of all lanes lie together."""
-    assert load.data is not None
-    element = element_type(load.data)
-    width = geometry.access_width(load.data)
-    axes = geometry.axes
-    rows = axes[0].layout.cells if len(axes) == 2 else 1
-    cells = axes[-1].layout.cells
-    groups = [(row, start) for row in range(rows) for start in range(0, cells, width)]
-    plane_cells = len(groups) * LANES * width
-    slots = 1 << load.planes_ahead.bit_length()
-    assert geometry.kernel.layout is not None
-    warps = geometry.kernel.layout.threads // LANES
-    buffer = memory.allocate(element, warps * slots * plane_cells)
-    own = emit.add_int(
-        emit.mul_int(thread.warp_in_block, slots * plane_cells), emit.mul_int(thread.lane, width)
-    )
-    ring = Ring(buffer, slots, "computed", plane_cells)
-    return PrefetchRing(
-        load, arguments[load.data], FieldShape.of(load.data), element, ring, own,
-        load.planes_ahead, width, groups,
-    )  # fmt: skip
+def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
+    """The exchange that is served by a load's own copies, where there is one."""
+    return next((e for e in geometry.copies if e.queue is load.result), None)
 
 
 def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, int]:
@@ -276,7 +233,10 @@ def edge_mail(
 
 
 def collect_orders(kernel: KernelOp) -> list[Order]:
-    """Which accesses to shared planes, by which stages, a barrier must separate."""
+    """
+    Which accesses to shared planes, by which stages, a barrier must separate. Copies arrive, and later
+    ones are started, where their load stands.
+    """
     stages = list(kernel.stages)
     stream = kernel.stream_axis
     position: dict[SSAValue, int] = {
@@ -288,19 +248,37 @@ def collect_orders(kernel: KernelOp) -> list[Order]:
             for tap in stage.tap_list:
                 queue = stage.queues[tap.operand]
                 home = getattr(queue.owner, "home", None)
-                extra = queue.owner.delay.data if isinstance(queue.owner, ExchangeOp) else 0
-                if not isinstance(queue.owner, ExchangeOp) and not isinstance(home, SharedAttr):
+                exchange = queue.owner if isinstance(queue.owner, ExchangeOp) else None
+                if exchange is None and not isinstance(home, SharedAttr):
                     continue
                 moved = any(tap.offset[axis] for axis in kernel.plane_axes)
                 if not moved:
                     continue
-                distance = stage.age(tap) + extra
+                distance = stage.age(tap)
+                if exchange is not None:
+                    distance += exchange.delay.data
+                    if exchange.publishes_copies:
+                        distance += exchange.hold
+                        orders += copy_orders(exchange, position, reader, distance)
+                        continue
                 orders.append(Order(position[queue], reader, distance))
                 if stream is None:
                     continue
                 writer, slots = next_writer(queue, position, stream)
                 orders.append(Order(reader, writer, slots - distance))
     return orders
+
+
+def copy_orders(
+    exchange: ExchangeOp, position: dict[SSAValue, int], reader: int, distance: int
+) -> list[Order]:
+    """A plane arrives before it is read, and is read before a later one is copied to its slot."""
+    assert exchange.home is not None
+    load = exchange.queue.owner
+    assert isinstance(load, LoadOp)
+    copier = position[load.result]
+    until = exchange.home.slots.data - load.planes_ahead - distance
+    return [Order(copier, reader, distance), Order(reader, copier, until)]
 
 
 def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:

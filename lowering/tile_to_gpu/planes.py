@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import gcd
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -84,6 +85,8 @@ class Queue:
     delay: int = 0
     hold: int = 0
     """For an exchange: the age at which the source's planes are published."""
+    copied: bool = False
+    """For an exchange: the source's asynchronous copies serve it, and nothing is published."""
 
 
 class PlaneReader:
@@ -151,6 +154,12 @@ class PlaneReader:
         row, cell = at
         if queue.shared is not None:
             own = 0 <= row < self.rows and 0 <= cell < self.cells
+            if queue.copied:
+                assert queue.source is not None
+                behind = age + queue.delay + queue.hold
+                if own:
+                    return queue.source.planes[behind][at]
+                return self.from_ring(queue, queue.shared, behind, at)
             if age == 0 and own and queue.planes and queue.source is None:
                 return queue.planes[0][at]
             return self.from_ring(queue, queue.shared, age + queue.delay, at)
@@ -162,14 +171,17 @@ class PlaneReader:
         return value if lane == 0 else self.shuffle(value, lane)
 
     def from_ring(self, queue: Queue, shared: SharedPlane, age: int, at: Position) -> SSAValue:
-        """A cell of a whole plane in shared memory."""
+        """A cell of a whole plane in shared memory, fetched with the aligned vector that it lies in."""
         key = (queue.value, age, at)
         if key not in self.fetched:
             slot = shared.ring.slot(self.emit, self.step, self.turn, age, shared.base)
             index = add_offsets(self.emit, shared.own, slot.index)
-            offset = slot.offset + at[0] * shared.pitch + at[1]
-            load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element])
-            self.fetched[key] = self.emit.add(load).cells[0]
+            width = gcd(self.cells, VECTOR_BYTES // CELL_BYTES[shared.element])
+            row, first = at[0], at[1] // width * width
+            offset = slot.offset + row * shared.pitch + first
+            load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element] * width)
+            for k, value in enumerate(self.emit.add(load).cells):
+                self.fetched[queue.value, age, (row, first + k)] = value
         return self.fetched[key]
 
     def from_mail(self, queue: Queue, mail: EdgeMail, age: int, at: Position) -> SSAValue:
@@ -247,7 +259,9 @@ class PlaneReader:
             ]
         )
         assert mask is not None
-        offset = self.stream_offset(guard.shape, queue.lag + age) + self.in_plane(guard.shape, at)
+        offset = self.stream_offset(guard.shape, queue.lag + age) + cells_between(
+            self.geometry, guard.shape, at
+        )
         op = simt.OverrideOp([value], guard.field, self.index_of(guard.shape), offset, mask)
         self.overridden[key] = self.emit.add(op).res[0]
         return self.overridden[key]
@@ -257,8 +271,9 @@ class PlaneReader:
         stream = self.geometry.kernel.stream_axis
         return 0 if stream is None else (self.turn - lag) * shape.strides[stream]
 
-    def in_plane(self, shape: FieldShape, at: Position) -> int:
-        """Cells between the thread's first own cell and a position, in a field."""
-        axes = self.geometry.axes
-        offset = at[1] * shape.strides[axes[-1].axis]
-        return offset + (at[0] * shape.strides[axes[0].axis] if len(axes) == 2 else 0)
+
+def cells_between(geometry: Geometry, shape: FieldShape, at: Position) -> int:
+    """Cells between the thread's first own cell and a position, in a field."""
+    axes = geometry.axes
+    offset = at[1] * shape.strides[axes[-1].axis]
+    return offset + (at[0] * shape.strides[axes[0].axis] if len(axes) == 2 else 0)

@@ -61,6 +61,9 @@ class Ring:
         """
         if step is None or self.slots == 1:
             return Address(None, 0)
+        if self.addressing == "shifting" and not self.shifted:
+            # Ahead of the loop.
+            return Address(None, (age - turn) % self.slots * self.plane_cells)
         if self.addressing == "fixed":
             return Address(None, (turn - age + base) % self.slots * self.plane_cells)
         if self.addressing == "shifting":
@@ -75,7 +78,7 @@ class Ring:
     def rotate(self) -> None:
         """One step has passed: the oldest slot becomes the newest."""
         if self.shifted:
-            self.shifted.insert(0, self.shifted.pop())
+            self.shifted = [self.shifted[-1], *self.shifted[:-1]]
 
 
 def carried_offsets(emit: Emitter, ring: Ring) -> list[SSAValue]:

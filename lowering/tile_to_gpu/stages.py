@@ -33,8 +33,10 @@ from timetile.lowering.tile_to_gpu.planes import (
     Position,
     Queue,
     SharedPlane,
+    cells_between,
 )
-from timetile.lowering.tile_to_gpu.rings import add_offsets, carried_offsets
+from timetile.lowering.tile_to_gpu.prefetch import PadCopy
+from timetile.lowering.tile_to_gpu.rings import Address, add_offsets, carried_offsets
 from timetile.lowering.tile_to_gpu.thread import Thread, as_index, index_width, plane_base
 from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry
 from timetile.passes.multi_queue_buffering import taps_of_step
@@ -101,6 +103,7 @@ class VariantEmitter:
                     case ExchangeOp():
                         queue.source = queues[stage.queue]
                         queue.delay, queue.hold = stage.delay.data, stage.hold
+                        queue.copied = stage.publishes_copies
                     case _:
                         pass
                 if isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, RegistersAttr):
@@ -202,6 +205,8 @@ class VariantEmitter:
 
     def emit(self) -> None:
         """Emit the whole variant."""
+        for ring in self.placement.shifting_rings:
+            ring.shifted.clear()
         for ring in self.placement.prefetches:
             self.start_prefetch(ring)
         if self.stream is None:
@@ -351,7 +356,7 @@ class VariantEmitter:
             case LoadOp():
                 if not isinstance(stage.home, MemoryAttr):
                     self.body.add(simt.PhaseOp(self.turn, number, 0))
-                    self.finish(self.queues[stage.result], self.load(stage), loaded=stage)
+                    self.finish(self.queues[stage.result], self.load(stage))
             case ApplyOp():
                 planes: list[Plane] = [{} for _ in stage.res]
                 for row in range(self.rows):
@@ -366,15 +371,21 @@ class VariantEmitter:
             case StoreOp():
                 self.store(number, stage)
 
-    def finish(self, queue: Queue, plane: Plane, loaded: LoadOp | None = None) -> None:
+    def finish(self, queue: Queue, plane: Plane) -> None:
         """A new plane is there: halos along the stream, its place in shared memory, its age 0."""
-        if self.stream_guarded and queue.guard is not None and self.stream is not None:
+        if self.stream_guarded and queue.guard is not None and not self.holds_halo(queue):
             plane = self.override_rows(queue, queue.guard, plane)
         if queue.shared is not None:
             self.write_plane(queue.shared, plane, queue.shared.base)
             queue.planes = [plane]
         else:
             queue.planes.insert(0, plane)
+
+    def holds_halo(self, queue: Queue) -> bool:
+        """Planes outside the bounds along the stream were copied from the halo already."""
+        if self.stream is None:
+            return True
+        return any(r.is_tiles and r.load.result is queue.value for r in self.placement.prefetches)
 
     # Stages.
 
@@ -460,7 +471,7 @@ class VariantEmitter:
             for start in range(0, self.cells, width):
                 group = [(row, start + k) for k in range(width)]
                 offset = self.reader.stream_offset(shape, queue.lag)
-                offset += self.reader.in_plane(shape, (row, start))
+                offset += self.in_plane(shape, (row, start))
                 op = simt.LoadOp(
                     guard.field,
                     index,
@@ -491,11 +502,15 @@ class VariantEmitter:
                     self.body, stage, shape, self.step, self.turn - stage.lag, (row, start)
                 )
                 offset = self.reader.stream_offset(shape, stage.lag)
-                offset += self.reader.in_plane(shape, (row, start))
+                offset += self.in_plane(shape, (row, start))
                 op = simt.LoadOp(field, self.index_of(shape), offset, [element] * width, mask)
                 for k, value in enumerate(self.body.add(op).cells):
                     plane[row, start + k] = value
         return plane
+
+    def in_plane(self, shape: FieldShape, at: Position) -> int:
+        """Cells between the thread's first own cell and a position, in a field."""
+        return cells_between(self.geometry, shape, at)
 
     def load_mask(
         self,
@@ -511,11 +526,17 @@ class VariantEmitter:
         that is certain.
         """
         parts: list[SSAValue | None] = [self.needed(load, at), self.in_field(shape, at)]
-        if step is not None and self.stream is not None and self.stream_guarded:
-            low, high = shape.lower[self.stream], shape.upper[self.stream]
-            distance = emit.add_int(step, shift - low)
-            parts.append(emit.compare("ult", distance, high - low))
+        parts.append(self.plane_mask(emit, shape, step, shift))
         return emit.all_of(parts)
+
+    def plane_mask(
+        self, emit: Emitter, shape: FieldShape, step: SSAValue | None, shift: int
+    ) -> SSAValue | None:
+        """Plane `step + shift` lies in the field; None where that is certain."""
+        if step is None or self.stream is None or not self.stream_guarded:
+            return None
+        low, high = shape.lower[self.stream], shape.upper[self.stream]
+        return emit.compare("ult", emit.add_int(step, shift - low), high - low)
 
     def needed(self, load: LoadOp, at: Position) -> SSAValue | None:
         """
@@ -542,7 +563,8 @@ class VariantEmitter:
         first = self.setup.add_int(self.thread.first, -self.geometry.fill)
         for k in range(ring.ahead):
             step = self.setup.add_int(first, k)
-            self.copy_plane(self.setup, ring, step, 0, self.setup_index(ring.shape, step))
+            slot = ring.ring.slot(self.setup, first, k, 0, 0)
+            self.copy_plane(self.setup, ring, slot, step, 0, self.setup_index(ring.shape, step))
             self.setup.add(nvvm.CpAsyncCommitGroupOp())
         ring.ring.computed.clear()
 
@@ -555,32 +577,77 @@ class VariantEmitter:
         return self.setup.add_int(moved, self.bases[shape])
 
     def copy_plane(
-        self, emit: Emitter, ring: PrefetchRing, step: SSAValue, turn: int, index: SSAValue
+        self,
+        emit: Emitter,
+        ring: PrefetchRing,
+        slot: Address,
+        step: SSAValue,
+        turn: int,
+        index: SSAValue,
     ) -> None:
-        """Start copying the thread's cells of plane `step + turn - lag`."""
+        """
+        Start copying the thread's share of plane `step + turn - lag`; where a plane outside the bounds
+        is read by neighbours, from the halo.
+        """
         assert self.stream is not None
-        slot = ring.ring.slot(emit, step, turn, 0, 0)
-        target = add_offsets(emit, ring.own, slot.index)
         shift = turn - ring.load.lag
-        plane_offset = shift * ring.shape.strides[self.stream]
-        for number, (row, start) in enumerate(ring.groups):
-            mask = self.load_mask(emit, ring.load, ring.shape, step, shift, (row, start))
-            axes = self.geometry.axes
-            offset = plane_offset + start * ring.shape.strides[axes[-1].axis]
-            if len(axes) == 2:
-                offset += row * ring.shape.strides[axes[0].axis]
-            emit.add(
-                simt.CopyAsyncOp(
-                    ring.ring.buffer,
-                    target,
-                    slot.offset + ring.group_offset(number),
-                    ring.field,
-                    index,
-                    offset,
-                    ring.width * CELL_BYTES[ring.element],
-                    mask,
-                )
-            )
+        if ring.halo is None or not self.stream_guarded:
+            self.copy_cells(emit, ring, ring.source, slot, step, shift, index)
+            return
+        low, high = self.geometry.lower[self.stream], self.geometry.upper[self.stream]
+        inside = emit.compare("ult", emit.add_int(step, shift - low), high - low)
+        blocks = [Block(), Block()]
+        for block, source in zip(blocks, (ring.source, ring.halo)):
+            self.copy_cells(emit.into(block), ring, source, slot, step, shift, index)
+            block.add_op(scf.YieldOp())
+        emit.add(scf.IfOp(inside, [], [blocks[0]], [blocks[1]]))
+
+    def copy_cells(
+        self,
+        emit: Emitter,
+        ring: PrefetchRing,
+        source: SSAValue,
+        slot: Address,
+        step: SSAValue,
+        shift: int,
+        index: SSAValue,
+    ) -> None:
+        """Start copying the thread's own cells of plane `step + shift`, and its share of the pads."""
+        assert self.stream is not None
+        buffer, size = ring.ring.buffer, ring.width * CELL_BYTES[ring.element]
+        plane = shift * ring.shape.strides[self.stream]
+        target = add_offsets(emit, ring.own, slot.index)
+        for at, place in ring.groups.items():
+            mask = self.load_mask(emit, ring.load, ring.shape, step, shift, at)
+            to, offset = slot.offset + place, plane + self.in_plane(ring.shape, at)
+            emit.add(simt.CopyAsyncOp(buffer, target, to, source, index, offset, size, mask))
+        for number, pad in enumerate(ring.pads):
+            # Who has nothing to copy must not fill what another thread copies.
+            part = emit if pad.valid is None else emit.into(Block())
+            target = add_offsets(part, pad.slot_offset, slot.index)
+            moved = part.add_int(index, pad.distance)
+            lies_in = self.pad_mask(ring, number, pad)
+            mask = part.all_of([lies_in, self.plane_mask(part, ring.shape, step, shift)])
+            to = slot.offset
+            part.add(simt.CopyAsyncOp(buffer, target, to, source, moved, plane, size, mask))
+            if pad.valid is not None:
+                part.add(scf.YieldOp())
+                emit.add(scf.IfOp(pad.valid, [], [part.block]))
+
+    def pad_mask(self, ring: PrefetchRing, number: int, pad: PadCopy) -> SSAValue | None:
+        """What a thread copies for the tile's surroundings lies in the field."""
+        if not self.guarded:
+            return None
+
+        def make() -> SSAValue | None:
+            parts: list[SSAValue | None] = []
+            for tiling, coordinate in zip(self.geometry.axes, pad.coordinates):
+                low, high = ring.shape.lower[tiling.axis], ring.shape.upper[tiling.axis]
+                distance = self.setup.add_int(coordinate, -low)
+                parts.append(self.setup.compare("ult", distance, high - low))
+            return self.setup.all_of(parts)
+
+        return self.mask(("pad", ring.load.result, number), make)
 
     def take_prefetched(self, ring: PrefetchRing) -> Plane:
         """Wait for this step's plane, read it, and start the copy of a later one."""
@@ -590,17 +657,14 @@ class VariantEmitter:
         slot = ring.ring.slot(self.body, self.step, self.turn, 0, 0)
         index = add_offsets(self.body, ring.own, slot.index)
         plane: Plane = {}
-        for number, (row, start) in enumerate(ring.groups):
-            op = simt.LoadOp(
-                ring.ring.buffer,
-                index,
-                slot.offset + ring.group_offset(number),
-                [ring.element] * ring.width,
-            )
+        for (row, start), place in ring.groups.items():
+            types = [ring.element] * ring.width
+            op = simt.LoadOp(ring.ring.buffer, index, slot.offset + place, types)
             for k, value in enumerate(self.body.add(op).cells):
                 plane[row, start + k] = value
-        later = self.turn + ring.ahead
-        self.copy_plane(self.body, ring, self.step, later, self.index_of(ring.shape))
+        later = ring.ring.slot(self.body, self.step, self.turn, -ring.ahead, 0)
+        turn, source = self.turn + ring.ahead, self.index_of(ring.shape)
+        self.copy_plane(self.body, ring, later, self.step, turn, source)
         if ring.commits:
             self.body.add(nvvm.CpAsyncCommitGroupOp())
         return plane
@@ -624,6 +688,8 @@ class VariantEmitter:
         """Write what neighbours will read."""
         queue = self.queues[stage.result]
         assert queue.source is not None
+        if queue.copied:
+            return
         plane = queue.source.planes[queue.hold]
         if queue.shared is not None:
             self.body.add(simt.PhaseOp(self.turn, number, 0))
@@ -696,7 +762,7 @@ class VariantEmitter:
                 if self.stream is not None:
                     masks.append(self.chunk_mask(queue.lag))
                 offset = self.reader.stream_offset(shape, queue.lag)
-                offset += self.reader.in_plane(shape, (row, start))
+                offset += self.in_plane(shape, (row, start))
                 cells = [plane[row, start + k] for k in range(width)]
                 mask = self.body.all_of(masks)
                 self.body.add(simt.StoreOp(cells, field, self.index_of(shape), offset, mask))

@@ -160,8 +160,8 @@ def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue |
     along an in-plane axis. None where that holds for no tile.
     """
     masks: list[SSAValue] = []
-    for tiling, axis in zip(geometry.axes, thread.axes):
-        low, high = geometry.lower[tiling.axis], geometry.upper[tiling.axis]
+    for tiling, axis, pad in zip(geometry.axes, thread.axes, geometry.pads):
+        low, high = geometry.lower[tiling.axis] + pad, geometry.upper[tiling.axis] - pad
         if high - low < tiling.layout.extent:
             return None
         start = emit.sub_int(axis.coordinate, axis.in_tile)

@@ -14,7 +14,15 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp, queue_lag
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    StoreOp,
+    queue_lag,
+    queue_type,
+)
 from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
 from timetile.passes.analysis.extents import Extent, extents
 
@@ -86,13 +94,41 @@ class Geometry:
         self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
         self.extents = extents(kernel) if known is None else known
         overlap = Extent.zero(kernel.rank)
-        for extent in self.extents.values():
-            overlap = overlap.union(extent)
+        for queue, extent in self.extents.items():
+            # What asynchronous copies bring lies around the tile, too.
+            if queue not in self.copied:
+                overlap = overlap.union(extent)
         self.overlap = overlap
         self.axes = tuple(
             self.tile_axis(axis, layout)
             for axis, layout in zip(kernel.plane_axes, kernel.layout.axis_layouts)
         )
+
+    @cached_property
+    def copies(self) -> list[ExchangeOp]:
+        """The exchanges that are served by a load's asynchronous copies."""
+        exchanges = [stage for stage in self.kernel.stages if isinstance(stage, ExchangeOp)]
+        return [exchange for exchange in exchanges if exchange.publishes_copies]
+
+    @cached_property
+    def copied(self) -> set[SSAValue]:
+        """The queues of those exchanges, before and after."""
+        return {queue for e in self.copies for queue in (e.queue, e.result)}
+
+    @cached_property
+    def pads(self) -> tuple[int, ...]:
+        """Cells around the tile that asynchronous copies bring, on both sides of each in-plane axis."""
+        widest = [0] * len(self.kernel.plane_axes)
+        for exchange in self.copies:
+            widest = [max(a, b) for a, b in zip(widest, exchange.edges)]
+            widest[-1] = max(widest[-1], self.padded(exchange.result, exchange.edges[-1]))
+        return tuple(widest)
+
+    @staticmethod
+    def padded(queue: SSAValue, reach: int) -> int:
+        """Cells beside a row that are read as far as `reach`, in whole vectors."""
+        vector = VECTOR_BYTES // CELL_BYTES[queue_type(queue).element]
+        return ceil_div(reach, vector) * vector
 
     @cached_property
     def stored_fields(self) -> list[SSAValue]:
@@ -145,11 +181,11 @@ class Geometry:
         """
         if moved == 0:
             return False
-        tiling = self.axes[number]
+        tiling, pad = self.axes[number], self.pads[number]
         low, high = self.lower[tiling.axis], self.upper[tiling.axis]
         for tile in range(tiling.count):
             origin = tiling.origin + tile * tiling.useful
-            if origin >= low and origin + tiling.layout.extent <= high:
+            if origin - pad >= low and origin + tiling.layout.extent + pad <= high:
                 continue
             for distance in range(1, abs(moved) + 1):
                 outside = low - distance if moved < 0 else high + distance - 1

@@ -70,14 +70,14 @@ def assign_lags(kernel: KernelOp) -> None:
 def oldest_age(queue: SSAValue, stream: int | None) -> int:
     """
     How many steps back the oldest plane lies that a reader of the queue asks for. Who reads an
-    exchange of edges reads the queue itself inside the warp, where nothing was published.
+    exchange of less than the whole plane reads its own cells from the queue itself.
     """
     oldest = 0
     for use in queue.uses:
         stage = use.operation
         if isinstance(stage, ExchangeOp):
             oldest = max(oldest, stage.hold)
-            if stage.what.data == "edges":
+            if stage.what.data != "plane":
                 behind = stage.lag - queue_type(queue).lag.data
                 oldest = max(oldest, behind + oldest_age(stage.result, stream))
         elif isinstance(stage, ApplyOp | StoreOp):

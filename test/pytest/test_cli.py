@@ -696,7 +696,7 @@ def test_doctor_says_why_not(monkeypatch: pytest.MonkeyPatch):
         ),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {single}",
-            "argument 0 has elements of float32, and its field of float64",
+            "argument 0 has elements of float32, and its field of float64; pass it as float64",
         ),
         ("run {heat} --steps 1 --random 0 --set k=1 --out {folder}", "cannot open {folder}: Is a directory"),
         (

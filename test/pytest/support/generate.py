@@ -203,6 +203,6 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
     buffering = MultiQueueBufferingPass(ahead=ahead)
     period = draw(st.sampled_from([None, 1, 2, 3]))
     delay = draw(st.sampled_from([None, 0, 1]))
-    what = draw(st.sampled_from(["edges", "plane"]))
+    what = draw(st.sampled_from([None, "edges", "plane"]))
     streaming = RegisterStreamingPass(delay=delay, period=period, what=what)
     return Schedule("registers", tiling, buffering, streaming, form, planes)

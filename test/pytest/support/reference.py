@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from support.description import DTYPES, Array, Box, Inputs, Program, Update
-from support.expressions import Call, Constant, Coordinate, Expression, Scalar, Select, Tap
+from support.expressions import Call, Constant, Coordinate, Expression, Power, Scalar, Select, Tap
 
 LARGEST: dict[type[np.floating[Any]], Fraction] = {
     kind: Fraction(float(np.finfo(kind).max)) for kind in (np.float32, np.float64)
@@ -69,6 +69,19 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     flat = zip(a.ravel(), b.ravel(), c.ravel(), strict=True)
     values = [exact_fma(kind, float(x), float(y), float(z)) for x, y, z in flat]
     return np.array(values, dtype=kind).reshape(a.shape)
+
+
+def power(base: Array, exponent: int) -> Array:
+    """
+    An integer power as documented: by squaring from the highest bit of the exponent down; a negative
+    one is the reciprocal of the positive one.
+    """
+    result = np.ones_like(base)
+    for bit in range(abs(exponent).bit_length() - 1, -1, -1):
+        result = result * result
+        if abs(exponent) >> bit & 1:
+            result = result * base
+    return np.divide(np.ones_like(base), result) if exponent < 0 else result
 
 
 OPERATIONS: dict[str, Callable[..., Array]] = {
@@ -136,6 +149,8 @@ class Evaluation:
                 return np.broadcast_to(line.reshape(shape), self.box.shape).astype(self.kind)
             case Call(name=name, arguments=arguments):
                 return OPERATIONS[name](*(self.value(a) for a in arguments))
+            case Power(base=base, exponent=exponent):
+                return power(self.value(base), exponent)
             case Select():
                 holds = COMPARISONS[node.predicate](self.value(node.left), self.value(node.right))
                 return np.where(holds, self.value(node.then), self.value(node.otherwise))
