@@ -18,7 +18,8 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 ```
 1. The steps are unrolled over buffers: an update makes a queue and renames its target.
 2. Outside its box a result is the previous version of the buffer that it writes. Where the box is all
-   that the kernel writes, that is the buffer's own halo, read from memory.
+   that the kernel writes, that is the buffer's own halo, read from memory. Data may be in another
+   buffer than its halo, except where all kernels advance single steps in the program's own buffers.
 3. A kernel of depth 2 or more stores what later steps read. One more kernel, `_step`, advances a
    single step and stores all that it writes: the last steps run through it, so that every buffer
    ends with what the unfused program leaves in it.
@@ -72,6 +73,8 @@ class KernelBuilder:
         self.bounds = written_bounds(loop)
         self.rank = len(self.bounds.lb)
         self.live = live_arguments(loop)
+        self.moves = Rotation(loop.rotation, self.live, written_arguments(loop))
+        self.single_steps = loop.depths is not None and loop.depth_list == (1,)
         self.block = Block()
         self.roles: list[RoleAttr] = []
         self.arguments: dict[RoleAttr, SSAValue] = {}
@@ -90,10 +93,9 @@ class KernelBuilder:
 
     def stored(self) -> list[int]:
         """The arguments of the loop, after the kernel's steps, whose buffers it stores."""
-        written = written_arguments(self.loop)
+        written = self.moves.written
         if not self.store_all:
-            moved = Rotation(self.loop.rotation, self.live, written)
-            return [k for k in range(len(self.live)) if moved.is_moved(k)]
+            return [k for k in range(len(self.live)) if self.moves.is_moved(k)]
         return [k for k, source in enumerate(self.loop.rotation) if written[source]]
 
     def add_argument(self, role: RoleAttr, like: SSAValue) -> None:
@@ -110,7 +112,14 @@ class KernelBuilder:
         """The queue of a version, loaded where no step of the kernel has made it."""
         if version.queue is None:
             source = self.arguments.get(RoleAttr("source", version.origin))
-            version.queue = self.load(source, self.arguments[RoleAttr("halo", version.origin)])
+            # Data that is in the program's own buffer has its halo around it.
+            at_home = self.single_steps and self.moves.stays_home(version.origin)
+            halo = (
+                None
+                if at_home and source is not None
+                else self.arguments[RoleAttr("halo", version.origin)]
+            )
+            version.queue = self.load(source, halo)
         return version.queue
 
     def apply(self, update: UpdateOp, versions: list[Version]) -> None:

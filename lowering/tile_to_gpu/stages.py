@@ -48,7 +48,8 @@ WORTH_SKIPPING = 6
 
 LONGEST_TRIPLE = 1000
 """Taps of a step beyond which one guarded loop serves head, steady part and tail: its guards weigh
-little beside so much arithmetic, and three copies would be slow to compile."""
+little beside so much arithmetic, and three copies would be slow to compile. So do guards where no halo
+is apart from its data: they only keep loads inside their fields."""
 
 
 class VariantEmitter:
@@ -217,7 +218,7 @@ class VariantEmitter:
             return
         state = self.initial_state()
         head, steady, tail, end = self.segments()
-        if taps_of_step(self.kernel) > LONGEST_TRIPLE:
+        if taps_of_step(self.kernel) > LONGEST_TRIPLE or not self.geometry.reads_halos:
             self.emit_loop(head, end, state)
             return
         for guarded, low, high in ((True, head, steady), (False, steady, tail), (True, tail, end)):

@@ -105,6 +105,11 @@ class Geometry:
         )
 
     @cached_property
+    def reads_halos(self) -> bool:
+        """Cells outside the bounds are read from other buffers than the data inside."""
+        return any(isinstance(s, LoadOp) and s.halo is not None for s in self.kernel.stages)
+
+    @cached_property
     def copies(self) -> list[ExchangeOp]:
         """The exchanges that are served by a load's asynchronous copies."""
         exchanges = [stage for stage in self.kernel.stages if isinstance(stage, ExchangeOp)]

@@ -53,6 +53,14 @@ class Rotation:
         cycle = next(c for c in self.cycles if role in c)
         return self.live[role] and any(self.written[k] for k in cycle)
 
+    def stays_home(self, role: int) -> bool:
+        """
+        With kernels of single steps only, every launch reads and writes the buffers of the role's cycle
+        that the unfused program does: no step writes one that is read.
+        """
+        cycle = next(c for c in self.cycles if role in c)
+        return not any(self.written[k] and self.live[k] for k in cycle)
+
     def own(self, role: int, step: int) -> int:
         """The program's buffer that a role names before a step of the unfused program."""
         for _ in range(step % self.order):
@@ -96,9 +104,16 @@ class CycleSearch:
     """Finds placements for one cycle of roles along a sequence of launches."""
 
     def __init__(
-        self, rotation: Rotation, cycle: Sequence[int], scratch: Sequence[int], total: int
+        self,
+        rotation: Rotation,
+        cycle: Sequence[int],
+        scratch: Sequence[int],
+        total: int,
+        *,
+        fused: bool,
     ):
         self.rotation, self.cycle, self.total = rotation, tuple(cycle), total
+        self.at_home = not fused and rotation.stays_home(cycle[0])
         self.roles = tuple(k for k in cycle if rotation.is_moved(k))
         self.pool = (*cycle, *scratch)
 
@@ -133,8 +148,9 @@ class CycleSearch:
             before = rotation.rotate[role]
             if rotation.written[before]:
                 own = rotation.own(before, time)
-                if self.last_write(own) == time or role not in self.roles:
-                    # The last version of a buffer, or one that nobody reads: into the buffer itself.
+                if self.at_home or self.last_write(own) == time or role not in self.roles:
+                    # Kernels that count on it, the last version of a buffer, or one that nobody reads:
+                    # into the buffer itself.
                     if own in state:
                         return
                     fixed[role] = own
@@ -290,7 +306,7 @@ def try_plan(
         live = sum(rotation.is_moved(k) for k in cycle)
         own = list(range(count + len(scratch_like), count + len(scratch_like) + min(scratch, live)))
         scratch_like += [cycle[0]] * len(own)
-        search = CycleSearch(rotation, cycle, own, total)
+        search = CycleSearch(rotation, cycle, own, total, fused=deepest > 1)
         if search.unwritten_finals(tail_start):
             return None
         start = search.initial()
@@ -306,7 +322,8 @@ def try_plan(
             return None
         if repeats:
             # The loop comes after the first launch, far from the end: no write there is the last.
-            far = CycleSearch(rotation, cycle, own, total + 2 * period * deepest + rotation.order)
+            end = total + 2 * period * deepest + rotation.order
+            far = CycleSearch(rotation, cycle, own, end, fused=deepest > 1)
             loop = far.path(repeated, path[0], segments[0][0], path[0])
             if loop is None:
                 return None
