@@ -14,7 +14,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,38 @@ def scheduled(text: str, depth: int | None, changes: dict[str, Any]) -> ModuleOp
     return module
 
 
+@dataclass
+class Bench:
+    """What rows share: the fields of the last shape, and what the unfused program leaves in them."""
+
+    gpu: Device
+    key: tuple[Any, ...] = ()
+    fields: Fields | None = None
+    expected: dict[int, list[np.ndarray[Any, Any]]] = field(
+        default_factory=dict[int, list[np.ndarray[Any, Any]]]
+    )
+
+    def prepare(self, name: str, element: str, domain: tuple[int, ...]) -> Fields:
+        """Random fields for a program, made once for all rows that follow each other with them."""
+        if self.fields is None or self.key != (name, element, domain):
+            if self.fields is not None:
+                self.fields.free()
+            _, halo, count = source(name, domain, element)
+            shape = tuple(n + 2 * halo for n in domain)
+            self.fields = Fields(self.gpu, shape, element, count)
+            self.key, self.expected = (name, element, domain), {}
+        return self.fields
+
+    def unfused(self, text: str, steps: int) -> list[np.ndarray[Any, Any]]:
+        """What the program with kernels of one step leaves in the fields."""
+        assert self.fields is not None
+        if steps not in self.expected:
+            single = timetile.compile(text, executor="gpu", depth=1)
+            self.expected = {steps: run_on(single, self.fields, steps)}
+            single.runner(0).close()
+        return self.expected[steps]
+
+
 def run_on(compiled: CompiledProgram, fields: Fields, steps: int) -> list[np.ndarray[Any, Any]]:
     """Run a program on the fields and return what it leaves in them."""
     fields.reset()
@@ -130,34 +162,36 @@ def run_on(compiled: CompiledProgram, fields: Fields, steps: int) -> list[np.nda
 
 
 def measure(
-    gpu: Device,
+    bench: Bench,
     name: str,
     element: str,
     domain: tuple[int, ...],
     depth: int | None,
     changes: dict[str, Any],
     repeats: int,
+    steps_of_run: int,
 ) -> dict[str, Any]:
-    """One row: a check against the unfused program, then the times of one launch."""
-    text, halo, count = source(name, domain, element)
-    shape = tuple(n + 2 * halo for n in domain)
+    """One row: a check against the unfused program, then the times of one launch and of a run."""
+    text, _, _ = source(name, domain, element)
+    gpu, fields = bench.gpu, bench.prepare(name, element, domain)
     fused = timetile.compile(scheduled(text, depth, changes), executor="gpu", depth=depth)
-    single = timetile.compile(text, executor="gpu", depth=1)
-    fields = Fields(gpu, shape, element, count)
     loop = next(iter(fused.kernels.facts_of(loop) for loop in loops_of(fused.kernels.source)))
     deepest = loop[0]
     steps = 2 * deepest.steps + 3
     same = all(
         np.array_equal(a, b)
-        for a, b in zip(run_on(fused, fields, steps), run_on(single, fields, steps))
+        for a, b in zip(run_on(fused, fields, steps), bench.unfused(text, steps))
     )
     kernel = fused.kernels.kernel(deepest.name)
     runner = fused.runner(0)
     cells = int(np.prod(domain))
     views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
     times = events(gpu, lambda: launch_once(fused, deepest, fields), repeats)
-    public = events(gpu, lambda: fused(*views, 1000, steps=1000), 2)
-    fields.free()
+    run = {}
+    if steps_of_run:
+        public = events(gpu, lambda: fused(*views, steps_of_run, steps=steps_of_run), 2)
+        rate = cells * steps_of_run / min(public) / 1e6
+        run = {f"gcells_per_s_{steps_of_run}_steps": round(rate, 1)}
     runner.close()
     return {
         "stencil": name,
@@ -167,7 +201,7 @@ def measure(
         "depth": deepest.steps,
         "gcells_per_s": round(cells * deepest.steps / np.median(times) / 1e6, 1),
         "gcells_per_s_peak": round(cells * deepest.steps / min(times) / 1e6, 1),
-        "gcells_per_s_1000_steps": round(cells * 1000 / min(public) / 1e6, 1),
+        **run,
         "bitwise_equal_to_unfused": same,
         "schedule": schedule_of(fused),
         "registers": kernel.registers,
@@ -238,15 +272,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--repeats", type=int, default=12)
     parser.add_argument("--commit", default=None)
+    parser.add_argument("--run", type=int, default=1000, help="steps of the whole run, 0 for none")
     options = parser.parse_args()
     gpu = device()
     console = Console(width=160)
     rows: list[dict[str, Any]] = []
+    bench = Bench(gpu)
     with gpu.current():
         bandwidth = copy_bandwidth(gpu)
         for text in options.rows:
             try:
-                rows.append(measure(gpu, *parse_row(text), options.repeats))
+                rows.append(measure(bench, *parse_row(text), options.repeats, options.run))
             except Exception as error:
                 # A row that fails is reported as such; the others are still worth their time.
                 rows.append({"row": text, "error": f"{type(error).__name__}: {error}"})
@@ -259,7 +295,7 @@ def main() -> None:
         "changes",
         "GCells/s",
         "peak",
-        "1000 steps",
+        "run",
         "equal",
         "registers",
         "spill",
@@ -270,7 +306,7 @@ def main() -> None:
                 row["stencil"], row["dtype"], "x".join(map(str, row["domain"])), str(row["depth"]),
                 str(row["changes"] or ""),
                 f"{row['gcells_per_s']:.0f}", f"{row['gcells_per_s_peak']:.0f}",
-                f"{row['gcells_per_s_1000_steps']:.0f}", str(row["bitwise_equal_to_unfused"]),
+                f"{row.get(f'gcells_per_s_{options.run}_steps', 0):.0f}", str(row["bitwise_equal_to_unfused"]),
                 str(row["registers"]), str(row["spill_bytes"]),
             )  # fmt: skip
     console.print(table)
