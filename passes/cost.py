@@ -23,7 +23,7 @@ from timetile.passes.analysis.extents import extents
 from timetile.passes.analysis.geometry import FieldShape, Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.arch import Arch
-from timetile.passes.multi_queue_buffering import chosen_period, kept_queues
+from timetile.passes.multi_queue_buffering import chosen_period, copies_slots, kept_queues
 from timetile.passes.peel_boundaries import choose_chunks, edge_weight, resident_tiles
 
 SCHEDULERS = 4
@@ -155,11 +155,19 @@ def shared_bytes(kernel: KernelOp, ahead: int) -> int:
     plane = kernel.layout.pack.data
     for axis in axes:
         plane *= axis.extent
+    published = {
+        stage.queue
+        for stage in kernel.stages
+        if isinstance(stage, ExchangeOp) and stage.publishes_copies
+    }
     total = 0
     for stage in kernel.stages:
         if isinstance(stage, LoadOp) and stage.data is not None and kernel.stream_axis is not None:
-            slots = 1 << ahead.bit_length() if ahead else 0
-            total += slots * plane * CELL_BYTES[element_type(stage.data)]
+            if stage.result not in published:
+                slots = 1 << ahead.bit_length() if ahead else 0
+                total += slots * plane * CELL_BYTES[element_type(stage.data)]
+        elif isinstance(stage, ExchangeOp) and stage.publishes_copies:
+            total += padded_plane_bytes(stage) * copies_slots(stage, kernel.stream_axis, ahead)
         elif isinstance(stage, ExchangeOp):
             slots = stage.delay.data + 1 + oldest_age(stage.result, kernel.stream_axis)
             for k, axis in enumerate(axes):
@@ -168,6 +176,18 @@ def shared_bytes(kernel: KernelOp, ahead: int) -> int:
                     size = CELL_BYTES[queue_type(stage.result).element]
                     total += max(slots, 2) * (axis.warps + 2) * 2 * stage.edges[k] * row * size
     return total
+
+
+def padded_plane_bytes(exchange: ExchangeOp) -> int:
+    """Bytes of a plane of the tile with the cells around it that its readers look at."""
+    kernel = exchange.parent_op()
+    assert isinstance(kernel, KernelOp)
+    assert kernel.layout is not None
+    *rows, last = kernel.layout.axis_layouts
+    cells = last.extent + 2 * Geometry.padded(exchange.result, exchange.edges[-1])
+    for axis, edge in zip(rows, exchange.edges):
+        cells *= axis.extent + 2 * edge
+    return cells * CELL_BYTES[queue_type(exchange.result).element]
 
 
 def step_cycles(kernel: KernelOp, module: ModuleOp, arch: Arch) -> float:

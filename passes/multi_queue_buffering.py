@@ -94,16 +94,30 @@ def power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
-def copies_home(exchange: ExchangeOp, stream: int | None, ahead: int) -> MailAttr:
+def copies_slots(exchange: ExchangeOp, stream: int | None, ahead: int) -> int:
     """
-    Slots from the oldest plane that is read to the newest that is on its way. Where the newest
-    arrived plane is read in the step of its arrival, the synchronisation stands behind the next
-    copies, and they need a slot more.
+    Slots from the oldest plane that is read to the newest that is on its way. Where a plane is read in
+    the step of its arrival, the synchronisation stands behind the next copies, and they need a slot
+    more.
     """
     behind = exchange.hold + exchange.delay.data
-    youngest = min(age for age in tapped_ages(exchange))
-    slots = ahead + 1 + behind + oldest_age(exchange.result, stream) + (behind + youngest == 0)
+    youngest = behind + min(tapped_ages(exchange)) + early_arrival(ahead)
+    return ahead + 1 + behind + oldest_age(exchange.result, stream) + (youngest == 0)
+
+
+def copies_home(exchange: ExchangeOp, stream: int | None, ahead: int) -> MailAttr:
+    """The home of an exchange that a load's copies serve."""
+    slots = copies_slots(exchange, stream, ahead)
     return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting")
+
+
+def early_arrival(ahead: int) -> int:
+    """
+    How many steps before its own a plane is waited for that all threads of the tile read: one where it
+    is fetched earlier than that. The step's synchronisation then lies behind the wait, and planes of
+    the past can be read before it.
+    """
+    return 1 if ahead > 1 else 0
 
 
 def tapped_ages(exchange: ExchangeOp) -> list[int]:

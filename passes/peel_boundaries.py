@@ -5,7 +5,8 @@ After: `variants [#tile.variant<axes [], planes 648>, #tile.variant<axes [1], pl
 Tiles that lie inside the bounds along the in-plane axes run without a test for them; the others run a
 guarded copy. (Along the stream every copy has a guarded head and tail around its steady loop.) Chunks
 of the guarded copy get fewer planes by `edge-weight`, what one of its steps costs more, so that they
-are not the launch's tail. Heights are the ones that finish first: whole waves of co-resident tiles,
+are not the launch's tail. Where no halo is apart from its data the guarded copy costs no more, and is
+the only one. Heights are the ones that finish first: whole waves of co-resident tiles,
 each paying the pipeline's fill once.
 """
 
@@ -29,10 +30,8 @@ def edge_weight(geometry: Geometry) -> float:
     What a step of the guarded copy costs more: measured, 2D and 3D stars of radius 1. Where no halo is
     apart from its data, guards are few.
     """
-    if geometry.kernel.stream_axis is None:
+    if geometry.kernel.stream_axis is None or not geometry.reads_halos:
         return 1.0
-    if not geometry.reads_halos:
-        return 1.1
     return 1.75 if len(geometry.axes) == 1 else 2.0
 
 
@@ -109,5 +108,7 @@ class PeelBoundariesPass(ModulePass):
                 weight = self.edge_weight or edge_weight(geometry)
                 chosen = choose_chunks(geometry, resident, weight)
                 edge, interior = chosen.edge, chosen.interior
-            variants = [VariantAttr((), interior), VariantAttr(kernel.plane_axes, edge)]
+            variants = [VariantAttr(kernel.plane_axes, edge)]
+            if geometry.reads_halos or kernel.stream_axis is None:
+                variants.insert(0, VariantAttr((), interior))
             kernel.variants = ArrayAttr(variants)

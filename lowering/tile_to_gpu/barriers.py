@@ -37,6 +37,9 @@ def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
     for order in sorted(orders, key=lambda o: o.after):
         if order.distance == 0 and not any(order.is_kept_by(b) for b in barriers):
             barriers.append(order.after)
-    if any(not any(order.is_kept_by(b) for b in barriers) for order in orders):
+    if any(not any(order.is_kept_by(b) for b in barriers) for order in orders) or (
+        # Orders across several steps are kept by any barrier, but there must be one.
+        orders and not barriers
+    ):
         barriers.append(0)
     return tuple(sorted(barriers))

@@ -181,8 +181,6 @@ class VariantEmitter:
                 if self.guarded:
                     bounds = self.geometry.lower[tiling.axis], self.geometry.upper[tiling.axis]
                     parts.append(self.within(k, shift, *bounds, True))
-                    if last and width > 1:
-                        parts.append(self.within(k, shift + width - 1, *bounds, True))
             return self.setup.all_of(parts)
 
         return self.mask(("owned", at, width), make)
@@ -210,6 +208,9 @@ class VariantEmitter:
             ring.shifted.clear()
         for ring in self.placement.prefetches:
             self.start_prefetch(ring)
+        if self.placement.arrive_early:
+            pending = self.placement.pending_groups + 1
+            self.setup.add(nvvm.CpAsyncWaitGroupOp(pending))
         if self.stream is None:
             self.body = self.setup
             self.step: SSAValue | None = None
@@ -755,7 +756,9 @@ class VariantEmitter:
         queue = self.queues[stage.queue]
         plane = queue.planes[0]
         shape, field = FieldShape.of(stage.field), self.arguments[stage.field]
-        width = 1 if self.guarded else self.geometry.access_width(stage.field)
+        width = self.geometry.access_width(stage.field)
+        if self.guarded and not self.geometry.bounds_cut_between(width):
+            width = 1
         for row in range(self.rows):
             self.body.add(simt.PhaseOp(self.turn, number, row))
             for start in range(0, self.cells, width):

@@ -178,6 +178,12 @@ class Geometry:
             width //= 2
         return width
 
+    def bounds_cut_between(self, width: int) -> bool:
+        """No group of `width` cells along the last axis lies across the bounds."""
+        last = self.axes[-1]
+        low, high = self.lower[last.axis], self.upper[last.axis]
+        return (low - last.origin) % width == 0 and (high - last.origin) % width == 0
+
     def may_cross(self, number: int, position: int, moved: int) -> bool:
         """
         For some thread, a cell inside the bounds that taps `moved` cells along an in-plane axis finds
@@ -277,7 +283,13 @@ class Geometry:
 
     @property
     def edge_columns(self) -> int:
-        """Columns of tiles on the rim of the plane: they may touch the bounds, and start first."""
+        """
+        Columns of tiles on the rim of the plane: they may touch the bounds, and start first. All are
+        where there is no copy for the others.
+        """
+        variants = self.kernel.variants
+        if variants is not None and not any(variant.is_interior for variant in variants):
+            return self.plane_tiles
         inner = 1
         for axis in self.axes:
             inner *= max(0, axis.count - 2)
