@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
-    UnitAttr,
     f32,
     f64,
     i1,
@@ -29,7 +28,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
-    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -171,16 +169,14 @@ class AccessOp(IRDLOperation):
 @irdl_op_definition
 class LoadOp(AccessOp):
     """
-    Read 1, 2 or 4 cells. Where the mask is off they are unset. What is `settled` was written by other
-    threads before they synchronised in the step before: the read may come first in its own step.
+    Read 1, 2 or 4 cells. Where the mask is off they are unset.
 
-    Example: `%a, %b = simt.load %buffer[%i + 2] mask %m settled : f64, f64`
+    Example: `%a, %b = simt.load %buffer[%i + 2] mask %m : f64, f64`
     """
 
     name = "simt.load"
 
     cells = var_result_def()
-    settled = opt_prop_def(UnitAttr)
     traits = traits_def(ReadEffects())
 
     def __init__(
@@ -190,15 +186,10 @@ class LoadOp(AccessOp):
         offset: int,
         types: Sequence[Attribute],
         mask: SSAValue | None = None,
-        *,
-        settled: bool = False,
     ):
         super().__init__(
             operands=[buffer, index, mask],
-            properties={
-                "offset": integer(offset),
-                "settled": UnitAttr() if settled else None,
-            },
+            properties={"offset": integer(offset)},
             result_types=[list(types)],
         )
 
@@ -209,18 +200,15 @@ class LoadOp(AccessOp):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         self.print_access(printer)
-        if self.settled is not None:
-            printer.print_string(" settled")
         printer.print_string(" : ")
         printer.print_list(self.cells.types, printer.print_attribute)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         buffer, index, mask, offset = cls.parse_access(parser)
-        settled = parser.parse_optional_keyword("settled") is not None
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls(buffer, index, offset, types, mask, settled=settled)
+        return cls(buffer, index, offset, types, mask)
 
 
 @irdl_op_definition

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from xdsl.context import Context
 from xdsl.dialects import gpu, scf
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -37,8 +37,6 @@ def is_anchored(op: Operation) -> bool:
             return True
         case nvvm.CpAsyncCommitGroupOp() | nvvm.CpAsyncWaitGroupOp():
             return True
-        case simt.LoadOp(settled=UnitAttr()):
-            return False
         case simt.LoadOp() | simt.OverrideOp():
             return address_space(op.buffer) != GLOBAL_SPACE
         case _:

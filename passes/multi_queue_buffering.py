@@ -101,7 +101,7 @@ def copies_slots(exchange: ExchangeOp, stream: int | None, ahead: int) -> int:
     more.
     """
     behind = exchange.hold + exchange.delay.data
-    youngest = behind + min(tapped_ages(exchange)) + early_arrival(ahead)
+    youngest = behind + min(tapped_ages(exchange))
     return ahead + 1 + behind + oldest_age(exchange.result, stream) + (youngest == 0)
 
 
@@ -109,15 +109,6 @@ def copies_home(exchange: ExchangeOp, stream: int | None, ahead: int) -> MailAtt
     """The home of an exchange that a load's copies serve."""
     slots = copies_slots(exchange, stream, ahead)
     return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting")
-
-
-def early_arrival(ahead: int) -> int:
-    """
-    How many steps before its own a plane is waited for that all threads of the tile read: one where it
-    is fetched earlier than that. The step's synchronisation then lies behind the wait, and planes of
-    the past can be read before it.
-    """
-    return 1 if ahead > 1 else 0
 
 
 def tapped_ages(exchange: ExchangeOp) -> list[int]:

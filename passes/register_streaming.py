@@ -27,8 +27,10 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag, queue_type
 from timetile.dialects.tile_attributes import QueueType, RegistersAttr, SharedAttr
+from timetile.passes.analysis.geometry import VECTOR_BYTES
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
 from timetile.passes.multi_queue_buffering import place_in_registers, schedule_of
@@ -88,23 +90,31 @@ def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
 
 
 def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
-    """Let the copies of a load serve all taps that leave a thread's own column of cells."""
+    """
+    Let the copies of a load serve the taps that cross warps, and those along the lanes where that is
+    better than shuffles: where whole vectors are read, or where no other queue asks for an overlap.
+    """
     load = exchange.queue.owner
     assert isinstance(load, LoadOp)
     queue, element = load.result, queue_type(load.result).element
     axes = [(axis, k) for k, axis in enumerate(kernel.plane_axes)]
-    reach = [
-        max(own, beside)
-        for own, beside in zip(exchange.edges, crossing_width(queue, axes, len(axes)))
+    reach = crossing_width(queue, axes, len(axes))
+    assert kernel.layout is not None
+    layouts = kernel.layout.axis_layouts
+    beside = [
+        axis
+        for axis, k in axes
+        if layouts[k].warps > 1
+        or kernel.steps.data == 1
+        or reach[k] * CELL_BYTES[element] >= VECTOR_BYTES
     ]
-    # Its readers so far cross warps; their reach along the other axes counts as well.
-    reach = [max(a, b) for a, b in zip(reach, crossing_width(exchange.result, axes, len(axes)))]
-    wider = QueueType(element, exchange.lag, reach)
     exchange.what = StringAttr("copies")
-    result = Rewriter.replace_value_with_new_type(exchange.result, wider)
     for reader in dict.fromkeys(use.operation for use in queue.uses):
         if isinstance(reader, ApplyOp):
-            redirect(reader, queue, result, kernel.plane_axes)
+            redirect(reader, queue, exchange.result, beside)
+    edges = crossing_width(exchange.result, axes, len(axes))
+    wider = QueueType(element, exchange.lag, edges)
+    Rewriter.replace_value_with_new_type(exchange.result, wider)
 
 
 def set_delay(exchange: ExchangeOp, delay: int) -> None:

@@ -17,7 +17,6 @@ from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry
 from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.multi_queue_buffering import early_arrival
 
 
 @dataclass
@@ -47,12 +46,7 @@ class Placement:
     @property
     def pending_groups(self) -> int:
         """Groups of copies that may be on their way when a step's planes must be there."""
-        return min(p.ahead for p in self.prefetches) - 1 - self.arrive_early
-
-    @property
-    def arrive_early(self) -> bool:
-        """Planes are waited for a step before their own."""
-        return any(p.is_tiles and early_arrival(p.ahead) for p in self.prefetches)
+        return min(p.ahead for p in self.prefetches) - 1
 
     def prefetch_of(self, load: LoadOp) -> PrefetchRing | None:
         return next((p for p in self.prefetches if p.load is load), None)
@@ -75,7 +69,6 @@ def place(
                     ring = lane_ring(emit, geometry, thread, memory, stage, arguments)
                 else:
                     plane = exchange_plane(emit, geometry, thread, memory, exchange)
-                    plane.early = early_arrival(stage.planes_ahead)
                     placement.shared[exchange.result] = plane
                     ring = tile_ring(emit, geometry, thread, plane, stage, arguments)
                 placement.prefetches.append(ring)
@@ -285,8 +278,7 @@ def copy_orders(
     assert isinstance(load, LoadOp)
     copier = position[load.result]
     until = exchange.home.slots.data - load.planes_ahead - distance
-    arrived = distance + early_arrival(load.planes_ahead)
-    return [Order(copier, reader, arrived), Order(reader, copier, until)]
+    return [Order(copier, reader, distance), Order(reader, copier, until)]
 
 
 def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:

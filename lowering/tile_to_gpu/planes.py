@@ -47,8 +47,6 @@ class SharedPlane:
     base: int = 0
     own: SSAValue | None = None
     """Offset of the thread's first own cell in a slot (elements)."""
-    early: int = 0
-    """Where asynchronous copies fill the ring: the steps that they are waited for before their own."""
 
 
 @dataclass
@@ -181,9 +179,7 @@ class PlaneReader:
             width = gcd(self.cells, VECTOR_BYTES // CELL_BYTES[shared.element])
             row, first = at[0], at[1] // width * width
             offset = slot.offset + row * shared.pitch + first
-            settled = queue.copied and age + shared.early > 1
-            types = [shared.element] * width
-            load = simt.LoadOp(shared.ring.buffer, index, offset, types, settled=settled)
+            load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element] * width)
             for k, value in enumerate(self.emit.add(load).cells):
                 self.fetched[queue.value, age, (row, first + k)] = value
         return self.fetched[key]

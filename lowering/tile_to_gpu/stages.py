@@ -208,9 +208,6 @@ class VariantEmitter:
             ring.shifted.clear()
         for ring in self.placement.prefetches:
             self.start_prefetch(ring)
-        if self.placement.arrive_early:
-            pending = self.placement.pending_groups + 1
-            self.setup.add(nvvm.CpAsyncWaitGroupOp(pending))
         if self.stream is None:
             self.body = self.setup
             self.step: SSAValue | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp
 
@@ -61,6 +61,25 @@ def extents(kernel: KernelOp) -> dict[SSAValue, Extent]:
             case _:
                 pass
     return needed
+
+
+def held_extent(queue: SSAValue, needed: dict[SSAValue, Extent]) -> Extent | None:
+    """What the readers of a queue need of it beside what they tap through an exchange."""
+    kernel = queue.owner.parent_op() if isinstance(queue.owner, Operation) else None
+    assert isinstance(kernel, KernelOp)
+    held: Extent | None = None
+    for stage in dict.fromkeys(use.operation for use in queue.uses):
+        if not isinstance(stage, ApplyOp):
+            continue
+        own = Extent.zero(kernel.rank)
+        for result in stage.res:
+            own = own.union(needed.get(result, own))
+        taps = [tap.offset for tap in stage.tap_list if stage.queues[tap.operand] is queue]
+        parts = [own.shifted(offset) for offset in taps]
+        parts += [own] * (queue in stage.otherwise)
+        for part in parts:
+            held = part if held is None else held.union(part)
+    return held
 
 
 def total_extent(kernel: KernelOp) -> Extent:

@@ -24,7 +24,7 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
-from timetile.passes.analysis.extents import Extent, extents
+from timetile.passes.analysis.extents import Extent, extents, held_extent
 
 VECTOR_BYTES = 16
 """The widest access of one thread."""
@@ -94,10 +94,12 @@ class Geometry:
         self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
         self.extents = extents(kernel) if known is None else known
         overlap = Extent.zero(kernel.rank)
-        for queue, extent in self.extents.items():
-            # What asynchronous copies bring lies around the tile, too.
-            if queue not in self.copied:
-                overlap = overlap.union(extent)
+        # What is read through asynchronous copies lies around the tile, too.
+        beside = {queue for e in self.copies for queue in (e.queue, e.result)}
+        held = [extent for queue, extent in self.extents.items() if queue not in beside]
+        held += [x for e in self.copies if (x := held_extent(e.queue, self.extents)) is not None]
+        for extent in held:
+            overlap = overlap.union(extent)
         self.overlap = overlap
         self.axes = tuple(
             self.tile_axis(axis, layout)
@@ -114,11 +116,6 @@ class Geometry:
         """The exchanges that are served by a load's asynchronous copies."""
         exchanges = [stage for stage in self.kernel.stages if isinstance(stage, ExchangeOp)]
         return [exchange for exchange in exchanges if exchange.publishes_copies]
-
-    @cached_property
-    def copied(self) -> set[SSAValue]:
-        """The queues of those exchanges, before and after."""
-        return {queue for e in self.copies for queue in (e.queue, e.result)}
 
     @cached_property
     def pads(self) -> tuple[int, ...]:
