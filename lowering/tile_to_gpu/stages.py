@@ -462,28 +462,18 @@ class VariantEmitter:
         outside = self.body.any_of([self.plane_between(queue.lag, a, b) for a, b in spans])
         width = self.geometry.access_width(queue_field(self.kernel, self.arguments, guard.field))
         index = self.index_of(shape)
-        # A branch, not predicated loads: few steps take it, and loads that need not be scheduled
-        # ahead of it keep no registers alive.
-        taken = self.body.into(Block())
-        loaded: Plane = {}
+        replaced: Plane = {}
         for row in range(self.rows):
             for start in range(0, self.cells, width):
                 group = [(row, start + k) for k in range(width)]
                 offset = self.reader.stream_offset(shape, queue.lag)
                 offset += self.in_plane(shape, (row, start))
-                op = simt.LoadOp(
-                    guard.field,
-                    index,
-                    offset,
-                    [queue.element] * width,
-                    self.in_field(shape, (row, start)),
-                )
-                loaded.update(zip(group, taken.add(op).cells))
-        positions = self.own_positions()
-        taken.add(scf.YieldOp(*(loaded[at] for at in positions)))
-        kept = Block([scf.YieldOp(*(plane[at] for at in positions))])
-        choice = scf.IfOp(outside, [queue.element] * len(positions), [taken.block], [kept])
-        return dict(zip(positions, self.body.add(choice).results))
+                mask = self.body.all_of([outside, self.in_field(shape, (row, start))])
+                assert mask is not None
+                own = [plane[at] for at in group]
+                op = simt.OverrideOp(own, guard.field, index, offset, mask)
+                replaced.update(zip(group, self.body.add(op).res))
+        return replaced
 
     def load(self, stage: LoadOp) -> Plane:
         """The thread's own cells of a field's plane, from its prefetch ring or from memory."""
