@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
@@ -18,6 +18,9 @@ from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry
 
 Position = tuple[int, int]
 """Row and cell, relative to the thread's first own cell; outside 0 to rows and cells for neighbours."""
+
+Sides = tuple[tuple[bool, bool], ...]
+"""Per in-plane axis, whether a position may be outside the bounds below, and above."""
 
 Plane = dict[Position, SSAValue]
 """The values of one plane that a thread has at hand, its own cells and neighbours'."""
@@ -99,7 +102,7 @@ class PlaneReader:
         thread: Thread,
         *,
         index_of: Callable[[FieldShape], SSAValue],
-        outside: Callable[[FieldShape, Position, tuple[int, ...]], SSAValue],
+        outside: Callable[[FieldShape, Position, Sides], SSAValue],
         plane_in_field: Callable[[FieldShape, int], SSAValue | None],
         guarded: bool,
         step: SSAValue | None,
@@ -130,14 +133,43 @@ class PlaneReader:
         only what a tap moves to can lie outside the bounds.
         """
         value = self.raw(queue, age, at)
-        if not self.guarded or self.guard_of(queue) is None:
+        if not self.guarded or self.guard_of(queue) is None or self.is_legal(queue, age, at):
             return value
+        reach = [(max(-d, 0), max(d, 0)) for d in moved]
+        return self.override(queue, age, at, self.sides(at, reach), value)
+
+    def is_legal(self, queue: Queue, age: int, at: Position) -> bool:
+        """The cell was taken from the halo, where it had to be, when its plane became old."""
+        if queue.source is not None:
+            row_is_own = 0 <= at[0] < self.rows
+            if queue.mail is None or not (queue.mail.along_rows and row_is_own):
+                return False
+            age += queue.delay + queue.hold
+            queue = queue.source
+        return age > 0 and queue.shared is None
+
+    def sides(self, at: Position, reach: Sequence[tuple[int, int]]) -> Sides:
+        """
+        Where a position may be outside the bounds, no further than readers reach (cells below and
+        above, by rows and cells).
+        """
         count = len(self.geometry.axes)
-        sides = tuple(
-            (d > 0) - (d < 0) if self.crosses(k, at[2 - count + k], d) else 0
-            for k, d in enumerate(moved[2 - count :])
+        places = zip(range(count), at[2 - count :], reach[2 - count :])
+        return tuple(
+            (self.crosses(k, position, -low), self.crosses(k, position, high))
+            for k, position, (low, high) in places
         )
-        return self.override(queue, age, at, sides, value) if any(sides) else value
+
+    def legalise(self, queue: Queue, reach: Sequence[tuple[int, int]]) -> None:
+        """
+        Take the newest plane's cells outside the bounds from the halo, at the end of the step: what
+        the next level computes from them in this step is outside, too, and nothing waits for memory.
+        """
+        plane = queue.planes[0]
+        queue.planes[0] = {
+            at: self.override(queue, 0, at, self.sides(at, reach), value)
+            for at, value in plane.items()
+        }
 
     def crosses(self, number: int, position: int, moved: int) -> bool:
         """A tap along an in-plane axis may leave the bounds at this position."""
@@ -241,15 +273,17 @@ class PlaneReader:
         return self.fetched[key]
 
     def override(
-        self, queue: Queue, age: int, at: Position, sides: tuple[int, ...], value: SSAValue
+        self, queue: Queue, age: int, at: Position, sides: Sides, value: SSAValue
     ) -> SSAValue:
         """
         The value, or the halo's where the position is outside the bounds: a predicated load over the
-        register, at the reader, so that nothing enters the chain from level to level.
+        register.
         """
         guard = self.guard_of(queue)
         assert guard is not None
-        key = (value, *at, *sides)
+        if not any(map(any, sides)):
+            return value
+        key = (value, *at, *(side for pair in sides for side in pair))
         if key in self.overridden:
             return self.overridden[key]
         mask = self.emit.all_of(

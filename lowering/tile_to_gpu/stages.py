@@ -33,6 +33,7 @@ from timetile.lowering.tile_to_gpu.planes import (
     Position,
     Queue,
     SharedPlane,
+    Sides,
     cells_between,
 )
 from timetile.lowering.tile_to_gpu.prefetch import PadCopy
@@ -84,6 +85,23 @@ class VariantEmitter:
         self.rows = geometry.axes[0].layout.cells if len(geometry.axes) == 2 else 1
         self.barriers = place_barriers(placement.orders)
         self.queues = self.make_queues()
+        self.reaches = {queue: self.reach_of(queue) for queue in self.queues}
+
+    def reach_of(self, queue: SSAValue) -> list[tuple[int, int]]:
+        """How far readers look from their own cell in older planes: below and above, rows and cells."""
+        reach = [(0, 0), (0, 0)]
+        for use in queue.uses:
+            stage = use.operation
+            if isinstance(stage, ExchangeOp) and stage.what.data == "edges":
+                taken = self.reach_of(stage.result)
+                reach = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(reach, taken)]
+            if not isinstance(stage, ApplyOp):
+                continue
+            for tap in stage.tap_list:
+                if stage.queues[tap.operand] is queue:
+                    moved = self.in_plane_offset(tap.offset)
+                    reach = [(max(a, -d), max(b, d)) for (a, b), d in zip(reach, moved)]
+        return reach
 
     # The queues, with the places that `placement` gave them.
 
@@ -122,25 +140,22 @@ class VariantEmitter:
             self.masks[key] = make()
         return self.masks[key]
 
-    def outside(self, shape: FieldShape, at: Position, sides: tuple[int, ...]) -> SSAValue:
-        """
-        A position is beyond the bounds on one of the sides (-1, 0 or 1 per in-plane axis), and in the
-        halo that the field has there.
-        """
+    def outside(self, shape: FieldShape, at: Position, sides: Sides) -> SSAValue:
+        """A position is beyond the bounds on one of the sides, and in the halo that the field has there."""
 
         def make() -> SSAValue | None:
             beyond: list[SSAValue] = []
             inside: list[SSAValue | None] = []
-            several = sum(side != 0 for side in sides) > 1
-            for k, side in enumerate(sides):
+            several = sum(map(any, sides)) > 1
+            for k, (below, above) in enumerate(sides):
                 axis = self.geometry.axes[k].axis
                 shift = at[1] if k == len(sides) - 1 else at[0]
                 low, high = self.geometry.lower[axis], self.geometry.upper[axis]
-                if side < 0:
+                if below:
                     beyond.append(self.within(k, shift, shape.lower[axis], low, True))
-                elif side > 0:
+                if above:
                     beyond.append(self.within(k, shift, high, shape.upper[axis], True))
-                if several or side == 0:
+                if several or not (below or above):
                     inside.append(self.within(k, shift, shape.lower[axis], shape.upper[axis], True))
             return self.setup.all_of([self.setup.any_of(beyond), *inside])
 
@@ -337,6 +352,8 @@ class VariantEmitter:
                 self.synchronise()
             self.run_stage(number, stage)
         for queue in self.queues.values():
+            if self.guarded and queue.guard is not None and queue.depth:
+                self.reader.legalise(queue, self.reaches[queue.value])
             keep = queue.depth if turn + 1 == self.geometry.period else queue.depth + 1
             queue.planes = queue.planes[:keep]
         for ring in self.placement.shifting_rings:
