@@ -309,6 +309,48 @@ class OverrideOp(AccessOp):
 
 
 @irdl_op_definition
+class PrefetchOp(AccessOp):
+    """
+    Ask for a cell's line to be in the first-level cache soon, where the mask is on.
+
+    Example: `simt.prefetch %buffer[%i + 2] mask %m : f64`
+    """
+
+    name = "simt.prefetch"
+
+    cell = prop_def(Attribute)
+    traits = traits_def(ReadEffects())
+
+    def __init__(
+        self,
+        buffer: SSAValue,
+        index: SSAValue | None,
+        offset: int,
+        cell: Attribute,
+        mask: SSAValue | None = None,
+    ):
+        super().__init__(
+            operands=[buffer, index, mask], properties={"offset": integer(offset), "cell": cell}
+        )
+
+    @property
+    def cell_types(self) -> tuple[Attribute, ...]:
+        return (self.cell,)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.print_access(printer)
+        printer.print_string(" : ")
+        printer.print_attribute(self.cell)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        buffer, index, mask, offset = cls.parse_access(parser)
+        parser.parse_punctuation(":")
+        return cls(buffer, index, offset, parser.parse_type(), mask)
+
+
+@irdl_op_definition
 class CopyAsyncOp(IRDLOperation):
     """
     Start copying `bytes` (4, 8 or 16) from global to shared memory; where the mask is off the
@@ -590,6 +632,7 @@ Simt = Dialect(
         LoadOp,
         StoreOp,
         OverrideOp,
+        PrefetchOp,
         CopyAsyncOp,
         ShuffleOp,
         UniformOp,

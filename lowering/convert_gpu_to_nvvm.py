@@ -128,6 +128,12 @@ class FunctionConverter:
             new = simt.OverrideOp(list(op.cells), pointer, None, op.offset.value.data, op.mask)
             Rewriter.replace_op(op, new)
 
+    def convert_prefetch(self, op: simt.PrefetchOp) -> None:
+        if op.index is not None:
+            pointer = self.pointer(op, op.buffer, op.index)
+            new = simt.PrefetchOp(pointer, None, op.offset.value.data, op.cell, op.mask)
+            Rewriter.replace_op(op, new)
+
     def convert_copy(self, op: simt.CopyAsyncOp) -> None:
         element = self.elements[op.target]
         target = self.pointer(op, op.target, op.target_index)
@@ -195,6 +201,7 @@ class FunctionConverter:
             simt.LoadOp: self.convert_load,
             simt.StoreOp: self.convert_store,
             simt.OverrideOp: self.convert_override,
+            simt.PrefetchOp: self.convert_prefetch,
             simt.CopyAsyncOp: self.convert_copy,
             simt.ShuffleOp: self.convert_shuffle,
             simt.UniformOp: self.convert_uniform,

@@ -432,6 +432,11 @@ class KernelPrinter:
             registers.append(register)
         self.access("ld", op, registers)
 
+    def print_prefetch(self, op: simt.PrefetchOp) -> None:
+        where = self.address(op.buffer, op.offset.value.data * CELL_BYTES[op.cell])
+        guard = "" if op.mask is None else f"@{self.use(op.mask)} "
+        self.line(f"{guard}prefetch.global.L1 {where}")
+
     def print_shared(self, op: simt.SharedOp) -> None:
         register = self.define(op.result)
         self.line(f"mov.u32 {register}, {SHARED_SYMBOL}")
@@ -505,6 +510,7 @@ class KernelPrinter:
         simt.LoadOp: print_load,
         simt.StoreOp: print_store,
         simt.OverrideOp: print_override,
+        simt.PrefetchOp: print_prefetch,
         simt.SharedOp: print_shared,
         simt.UnsetOp: print_unset,
         simt.SplitOp: print_split,

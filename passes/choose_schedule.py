@@ -48,7 +48,7 @@ from timetile.passes.temporal_fusion import complete_depths
 DEEPEST = 16
 """The deepest kernel that is considered."""
 
-RESERVED_REGISTERS = 20
+RESERVED_REGISTERS = 46
 """Kept free of planes: guarded copies need them, and what spills there slows all."""
 
 
@@ -84,12 +84,12 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
             yield Schedule(cells=(cells,), occupancy=occupancy, form=form)
     else:
         widths = (1, 2, 4) if size == 4 else (1, 2)
-        for rows, cells, ahead in product((2, 4, 5, 6, 8, 10), widths, (3, 1)):
-            if rows >= far[-2]:
-                yield Schedule(
-                    tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
-                    pack=1, occupancy=1, ahead=ahead,
-                )  # fmt: skip
+        choices = product((2, 3, 4, 5, 6, 8, 10), widths, (8, 12), (3, 2, 1))
+        for rows, cells, warps, ahead in choices:
+            yield Schedule(
+                tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
+                pack=1, occupancy=1, ahead=ahead,
+            )  # fmt: skip
 
 
 class Trials:
@@ -99,6 +99,7 @@ class Trials:
         self.loop, self.arch = loop, arch
         self.module = module
         self.rank = len(written_bounds(loop).lb)
+        self.far = reach(loop)
         self.costs: dict[tuple[int, str], KernelCost | None] = {}
 
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
@@ -132,6 +133,9 @@ class Trials:
         kernel = model.kernel
         kernel.layout = schedule.layout()
         kernel.occupancy = IntAttr(schedule.occupancy)
+        if len(schedule.cells) == 2 and depth > 1 and schedule.cells[0] < self.far[-2]:
+            # Neighbours further than the next warp would need whole planes.
+            return None
         if not self.fits(model, schedule) or not DeviceTilingPass.leaves_cells(kernel):
             return None
         try:

@@ -272,6 +272,29 @@ class PlaneReader:
         self.fetched[key] = self.emit.add(override).res[0]
         return self.fetched[key]
 
+    def fetch_halo(
+        self, guard: Guard, element: Attribute, lag: int, reach: Sequence[tuple[int, int]]
+    ) -> None:
+        """
+        Ask for the cells outside the bounds of the plane `lag` steps back: every level reads them, and
+        the first would wait for memory.
+        """
+        for at in [(row, cell) for row in range(self.rows) for cell in range(self.cells)]:
+            sides = self.sides(at, reach)
+            if any(map(any, sides)):
+                mask = self.halo_mask(guard.shape, at, sides, lag)
+                offset = self.stream_offset(guard.shape, lag)
+                offset += cells_between(self.geometry, guard.shape, at)
+                index = self.index_of(guard.shape)
+                self.emit.add(simt.PrefetchOp(guard.field, index, offset, element, mask))
+
+    def halo_mask(self, shape: FieldShape, at: Position, sides: Sides, lag: int) -> SSAValue:
+        """The position is outside the bounds on one of the sides, in a plane that the field has."""
+        outside = self.outside(shape, at, sides)
+        mask = self.emit.all_of([outside, self.plane_in_field(shape, lag)])
+        assert mask is not None
+        return mask
+
     def override(
         self, queue: Queue, age: int, at: Position, sides: Sides, value: SSAValue
     ) -> SSAValue:
@@ -286,13 +309,7 @@ class PlaneReader:
         key = (value, *at, *(side for pair in sides for side in pair))
         if key in self.overridden:
             return self.overridden[key]
-        mask = self.emit.all_of(
-            [
-                self.outside(guard.shape, at, sides),
-                self.plane_in_field(guard.shape, queue.lag + age),
-            ]
-        )
-        assert mask is not None
+        mask = self.halo_mask(guard.shape, at, sides, queue.lag + age)
         offset = self.stream_offset(guard.shape, queue.lag + age) + cells_between(
             self.geometry, guard.shape, at
         )

@@ -351,6 +351,8 @@ class VariantEmitter:
             if number in self.barriers:
                 self.synchronise()
             self.run_stage(number, stage)
+        if self.guarded:
+            self.fetch_halos()
         for queue in self.queues.values():
             if self.guarded and queue.guard is not None and queue.depth:
                 self.reader.legalise(queue, self.reaches[queue.value])
@@ -358,6 +360,20 @@ class VariantEmitter:
             queue.planes = queue.planes[:keep]
         for ring in self.placement.shifting_rings:
             ring.rotate()
+
+    def fetch_halos(self) -> None:
+        """Ask early for the cells outside the bounds that planes will be legalised with."""
+        first: dict[SSAValue, Queue] = {}
+        for queue in self.queues.values():
+            if queue.guard is not None and queue.depth:
+                known = first.setdefault(queue.guard.field, queue)
+                if queue.lag < known.lag:
+                    first[queue.guard.field] = queue
+        ahead = self.geometry.ahead
+        for queue in first.values() if ahead else ():
+            assert queue.guard is not None
+            reach = self.reaches[queue.value]
+            self.reader.fetch_halo(queue.guard, queue.element, queue.lag - ahead, reach)
 
     def synchronise(self) -> None:
         """The threads of the tile wait for each other."""

@@ -216,6 +216,13 @@ class Launch:
         for old, result, new in zip(op.cells, op.res, cells):
             self.define(result, *self.merge(taking, new, self.known(old)))
 
+    def run_prefetch(self, op: simt.PrefetchOp, active: Mask) -> None:
+        """Nothing changes, but the cell must be there."""
+        buffer: Buffer = self.values[op.buffer]
+        taking = self.selected(active, op.mask, op)
+        cell, _ = self.addresses(buffer, op.index, op.offset.value.data, False)
+        buffer.check_bounds(op, cell[taking])
+
     def run_store(self, op: simt.StoreOp, active: Mask) -> None:
         buffer: Buffer = self.values[op.buffer]
         shared = address_space(op.buffer) == SHARED_SPACE
@@ -365,6 +372,7 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
     scf.IfOp: Launch.run_if,
     simt.LoadOp: Launch.run_load,
     simt.OverrideOp: Launch.run_override,
+    simt.PrefetchOp: Launch.run_prefetch,
     simt.StoreOp: Launch.run_store,
     simt.CopyAsyncOp: Launch.run_copy,
     simt.SharedOp: Launch.run_shared,
