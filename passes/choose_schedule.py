@@ -10,7 +10,7 @@ wins. The choice is a pure function of the IR, the options and the target.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from xdsl.context import Context
@@ -21,20 +21,13 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, encode_integers
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile_attributes import LANES
+from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import written_bounds
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.contract_cells import cell_functions
-from timetile.passes.cost import (
-    FIXED_REGISTERS,
-    Cost,
-    KernelCost,
-    neighbour_registers,
-    shared_bytes,
-    thread_cells,
-)
+from timetile.passes.cost import Cost, KernelCost
 from timetile.passes.device_tiling import (
-    DeviceTilingPass,
     KernelBuilder,
     add_exchanges,
     default_stream,
@@ -50,6 +43,9 @@ DEEPEST = 16
 
 RESERVED_REGISTERS = 46
 """Kept free of planes: guarded copies need them, and what spills there slows all."""
+
+SHARED_OVERHEAD = 1024
+"""Bytes of shared memory that the driver takes of every block."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +80,10 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
             yield Schedule(cells=(cells,), occupancy=occupancy, form=form)
     else:
         widths = (1, 2, 4) if size == 4 else (1, 2)
-        choices = product((2, 3, 4, 5, 6, 8, 10), widths, (8, 12), (3, 2, 1))
-        for rows, cells, warps, ahead in choices:
+        for rows, cells, warps in product((2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
             yield Schedule(
                 tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
-                pack=1, occupancy=1, ahead=ahead,
+                pack=1, occupancy=1, ahead=2,
             )  # fmt: skip
 
 
@@ -111,7 +106,9 @@ class Trials:
 
     def build(self, depth: int, schedule: Schedule) -> KernelCost | None:
         stream = default_stream(self.rank)
-        kernel = KernelBuilder(self.loop, depth, store_all=depth == 1).build("trial", stream)
+        builder = KernelBuilder(self.loop, depth, store_all=depth == 1)
+        builder.single_steps = depth == 1
+        kernel = builder.build("trial", stream)
         if not kernel.stages:
             return None
         # A module of its own: splitting sums adds cell functions.
@@ -126,7 +123,7 @@ class Trials:
         return KernelCost(kernel, scratch, self.arch)
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | None:
-        """The candidate at a depth; None where it does not fit."""
+        """The candidate at a depth, fetching as early as fits; None where it does not fit at all."""
         model = self.cost_of(depth, schedule)
         if model is None:
             return None
@@ -136,28 +133,30 @@ class Trials:
         if len(schedule.cells) == 2 and depth > 1 and schedule.cells[0] < self.far[-2]:
             # Neighbours further than the next warp would need whole planes.
             return None
-        if not self.fits(model, schedule) or not DeviceTilingPass.leaves_cells(kernel):
+        ahead = self.fitting_ahead(model, schedule)
+        if ahead is None:
             return None
         try:
-            return Candidate(schedule, depth, model.predict(schedule.ahead))
+            geometry = Geometry(kernel, model.extents)
         except ValueError:
             # The overlap leaves no cell of the tile.
             return None
+        return Candidate(replace(schedule, ahead=ahead), depth, model.predict(geometry, ahead))
 
-    def fits(self, model: KernelCost, schedule: Schedule) -> bool:
-        """The planes fit the registers of a thread, and the rings and mail the shared memory."""
-        arch, kernel = self.arch, model.kernel
-        per_thread = arch.registers_per_multiprocessor // (
-            schedule.layout().threads * schedule.occupancy
-        )
-        limit = min(arch.registers_per_thread, per_thread) - RESERVED_REGISTERS
-        shared = arch.shared_per_multiprocessor // schedule.occupancy - 1024
-        if shared_bytes(kernel, schedule.ahead) > min(arch.shared_per_block, shared):
-            return False
-        needed = (
-            FIXED_REGISTERS + model.registers * thread_cells(kernel) + neighbour_registers(kernel)
-        )
-        return needed <= limit
+    def fitting_ahead(self, model: KernelCost, schedule: Schedule) -> int | None:
+        """
+        How early planes are fetched, at most as the schedule has it, so that rings and mail fit the
+        shared memory; None where they never do, or the planes do not fit the registers.
+        """
+        arch, threads = self.arch, schedule.layout().threads
+        per_thread = arch.registers_per_multiprocessor // (threads * schedule.occupancy)
+        if model.registers() > min(arch.registers_per_thread, per_thread) - RESERVED_REGISTERS:
+            return None
+        shared = arch.shared_per_multiprocessor // schedule.occupancy - SHARED_OVERHEAD
+        for ahead in range(schedule.ahead, min(schedule.ahead, 1) - 1, -1):
+            if model.shared_bytes(ahead) <= min(arch.shared_per_block, shared):
+                return ahead
+        return None
 
 
 def candidates(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> list[Candidate]:

@@ -1,14 +1,16 @@
 """What a kernel costs: the model that `choose-schedule` compares candidates with.
 
-Terms: the floating-point pipe and the issue slots of one stream step (per warp), the steps of the
-slowest slot (chunks, waves, guarded tiles: `analysis/makespan.py`), DRAM traffic with overlap, and a
-fixed latency per step where the warps of a tile wait for each other.
+Terms of one stream step: the floating-point pipe, the issue slots, and the shared-memory pipe (shuffles,
+exchanges, prefetched planes); a fixed latency where the warps of a tile wait for each other. Then the
+steps of the slowest slot (chunks, waves, guarded tiles: `analysis/makespan.py`), and DRAM traffic with
+overlap.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import hypot
+from functools import cached_property
+from math import gcd
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
@@ -19,18 +21,30 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, queue_type
+from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import extents
-from timetile.passes.analysis.geometry import FieldShape, Geometry
+from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.arch import Arch
-from timetile.passes.multi_queue_buffering import chosen_period, copies_slots, kept_queues
+from timetile.passes.multi_queue_buffering import (
+    copies_slots,
+    fitting_period,
+    kept_queues,
+    natural_period,
+)
 from timetile.passes.peel_boundaries import choose_chunks, edge_weight, resident_tiles
 
 SCHEDULERS = 4
 """Warp schedulers of a multiprocessor."""
 
-PIPE_EFFICIENCY = 0.75
-"""Share of the busier pipe that streaming kernels reach (measured: 0.71 to 0.8)."""
+PIPE_EFFICIENCY = 0.85
+"""Share of the busiest pipe that streaming kernels reach where memory does not limit them (fitted)."""
+
+OVERLAP_POWER = 4
+"""How well computing and memory traffic of a step overlap: its time is their norm of this order (fitted)."""
+
+WAVEFRONT_BYTES = 128
+"""What shared memory moves in a cycle; a shuffle of 32 lanes takes one, too."""
 
 LAUNCH_SECONDS = 4e-6
 """What a launch costs besides its work: on small domains it is what depth saves."""
@@ -47,8 +61,8 @@ LONG_LOOP, LONG_LOOP_FACTOR = 1000, 1.25
 FIXED_INSTRUCTIONS = 20
 """Addresses, slots, masks and the loop itself, per stream step."""
 
-EXCHANGE_SECONDS = 0.45e-6
-"""What a synchronisation of a block's warps adds to a stream step (measured: 0.4 to 0.5 us)."""
+EXCHANGE_SECONDS = 0.15e-6
+"""What waiting for the block's other warps adds to a stream step (fitted to stars in 3D)."""
 
 FIXED_REGISTERS = 30
 """Addresses, masks, counters and what is in flight, in a thread that streams."""
@@ -57,12 +71,14 @@ FIXED_REGISTERS = 30
 @dataclass(frozen=True)
 class Cost:
     """
-    The prediction for one launch: `registers` per thread, `shared_bytes` per block, the time to
-    compute and the time for DRAM traffic, and the cell updates that it makes.
+    The prediction for one launch: `registers` per thread, `shared_bytes` per block, the `steps` of the
+    slot that is done last, the seconds in which a step computes and moves its cells, and the cell
+    updates of the launch.
     """
 
     registers: int
     shared_bytes: int
+    steps: float
     compute_seconds: float
     memory_seconds: float
     updates: int
@@ -73,8 +89,43 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """One launch. Computing and memory overlap in part: less than their sum, more than the larger."""
-        return LAUNCH_SECONDS + hypot(self.compute_seconds, self.memory_seconds)
+        """One launch."""
+        power = OVERLAP_POWER
+        step = (self.compute_seconds**power + self.memory_seconds**power) ** (1 / power)
+        return LAUNCH_SECONDS + self.steps * step
+
+
+@dataclass(frozen=True)
+class TapFacts:
+    """A tap: the queue that it reads, the plane's age, and rows and cells from the own cell."""
+
+    queue: SSAValue
+    age: int
+    row: int
+    cell: int
+    shared: bool
+    """Beyond the own cells it is read from shared memory: the queue is an exchange's."""
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """An apply: arithmetic operations a cell, bytes of its cells, its taps."""
+
+    operations: int
+    cell_bytes: int
+    taps: tuple[TapFacts, ...]
+
+
+@dataclass(frozen=True)
+class ExchangeFacts:
+    """An exchange: how wide its edges are, and the slots of its mail."""
+
+    exchange: ExchangeOp
+    cell_bytes: int
+    edges: tuple[int, ...]
+    copies: bool
+    slots: int
+    """Of mail; those of copies depend on how early planes are fetched."""
 
 
 def operations(module: ModuleOp, apply: ApplyOp) -> int:
@@ -84,187 +135,244 @@ def operations(module: ModuleOp, apply: ApplyOp) -> int:
     return sum(not isinstance(op, ReturnOp | arith.ConstantOp) for op in function.body.block.ops)
 
 
-def shuffles(kernel: KernelOp, apply: ApplyOp, fetched: set[tuple[SSAValue, int, int, int]]) -> int:
-    """Values that a stage takes from other lanes, per thread; what an earlier stage took counts once."""
-    assert kernel.layout is not None
-    layouts = kernel.layout.axis_layouts
-    cells = layouts[-1].cells
-    rows = layouts[0].cells if len(layouts) == 2 else 1
-    axis = kernel.plane_axes[-1]
-    count = 0
-    for tap in apply.tap_list:
-        queue = apply.queues[tap.operand]
-        for cell in range(cells):
-            position = cell + tap.offset[axis]
-            if 0 <= position < cells:
-                continue
-            row = tap.offset[kernel.plane_axes[0]] if len(layouts) == 2 else 0
-            key = (queue, apply.age(tap), position, row)
-            if key not in fetched:
-                fetched.add(key)
-                count += rows
-    return count
+def cell_bytes(queue: SSAValue) -> int:
+    """The size of a queue's cells."""
+    return CELL_BYTES[queue_type(queue).element]
 
 
-def thread_cells(kernel: KernelOp) -> int:
-    """Cells of a plane that one thread holds."""
-    assert kernel.layout is not None
-    cells = 1
-    for axis in kernel.layout.axis_layouts:
-        cells *= axis.cells
-    return cells
-
-
-def thread_words(kernel: KernelOp) -> int:
-    """32-bit registers that the planes of all queues take, per cell of a thread."""
-    if kernel.stream_axis is None:
-        # A tile without a stream holds the plane that it reads and the one that it makes.
-        return 2 * largest_words(kernel)
-    words = largest_words(kernel)
-    for queue in kept_queues(kernel):
-        size = CELL_BYTES[queue_type(queue).element] // 4
-        words += size * oldest_age(queue, kernel.stream_axis)
-    return words
-
-
-def neighbour_registers(kernel: KernelOp) -> int:
-    """Registers for neighbours that are at hand at once, where a cell has many of them in one plane."""
-    assert kernel.layout is not None
-    most = 0
-    for stage in kernel.stages:
-        if not isinstance(stage, ApplyOp) or len(stage.tap_list) <= MANY_TAPS:
-            continue
-        around, own = largest_words(kernel), largest_words(kernel)
-        for axis, layout in zip(kernel.plane_axes, kernel.layout.axis_layouts):
-            offsets = [tap.offset[axis] for tap in stage.tap_list]
-            around *= layout.cells + max(offsets) - min(offsets)
-            own *= layout.cells
-        most = max(most, around - own)
-    return most
-
-
-def largest_words(kernel: KernelOp) -> int:
-    """32-bit registers of the widest cell."""
-    return max(CELL_BYTES[queue_type(q).element] // 4 for s in kernel.stages for q in s.results)
-
-
-def shared_bytes(kernel: KernelOp, ahead: int) -> int:
-    """Shared memory of a block: the rings of loads that are fetched early, and the mail."""
-    assert kernel.layout is not None
-    axes = kernel.layout.axis_layouts
-    plane = kernel.layout.pack.data
-    for axis in axes:
-        plane *= axis.extent
-    published = {
-        stage.queue
-        for stage in kernel.stages
-        if isinstance(stage, ExchangeOp) and stage.publishes_copies
-    }
-    total = 0
-    for stage in kernel.stages:
-        if isinstance(stage, LoadOp) and stage.data is not None and kernel.stream_axis is not None:
-            if stage.result not in published:
-                slots = 1 << ahead.bit_length() if ahead else 0
-                total += slots * plane * CELL_BYTES[element_type(stage.data)]
-        elif isinstance(stage, ExchangeOp) and stage.publishes_copies:
-            total += padded_plane_bytes(stage) * copies_slots(stage, kernel.stream_axis, ahead)
-        elif isinstance(stage, ExchangeOp):
-            slots = stage.delay.data + 1 + oldest_age(stage.result, kernel.stream_axis)
-            for k, axis in enumerate(axes):
-                if axis.warps > 1:
-                    row = axes[-1].extent if k != len(axes) - 1 else 1
-                    size = CELL_BYTES[queue_type(stage.result).element]
-                    total += max(slots, 2) * (axis.warps + 2) * 2 * stage.edges[k] * row * size
-    return total
-
-
-def padded_plane_bytes(exchange: ExchangeOp) -> int:
-    """Bytes of a plane of the tile with the cells around it that its readers look at."""
-    kernel = exchange.parent_op()
-    assert isinstance(kernel, KernelOp)
-    assert kernel.layout is not None
-    *rows, last = kernel.layout.axis_layouts
-    cells = last.extent + 2 * Geometry.padded(exchange.result, exchange.edges[-1])
-    for axis, edge in zip(rows, exchange.edges):
-        cells *= axis.extent + 2 * edge
-    return cells * CELL_BYTES[queue_type(exchange.result).element]
-
-
-def step_cycles(kernel: KernelOp, module: ModuleOp, arch: Arch) -> float:
-    """Cycles of one warp scheduler for one stream step of one warp."""
-    cells = thread_cells(kernel)
-    pipe, issued, work_total = 0.0, float(FIXED_INSTRUCTIONS), 0.0
-    fetched: set[tuple[SSAValue, int, int, int]] = set()
-    for stage in kernel.stages:
-        if isinstance(stage, ApplyOp):
-            size = CELL_BYTES[queue_type(stage.res[0]).element]
-            work = cells * operations(module, stage)
-            lanes = arch.fma_per_cycle[size] / SCHEDULERS
-            pipe += work * 32 / lanes
-            work_total += work
-            issued += work + shuffles(kernel, stage, fetched) * (size // 4)
-        elif isinstance(stage, LoadOp) and stage.data is not None:
-            issued += 2 * cells * CELL_BYTES[element_type(stage.data)] / 16
-        elif isinstance(stage, StoreOp):
-            issued += cells * CELL_BYTES[element_type(stage.field)] / 16
-    cycles = max(pipe, issued) + OVERHEAD_SHARE * (issued - work_total)
-    loop = issued * chosen_period(kernel)
-    return cycles * (LONG_LOOP_FACTOR if loop > LONG_LOOP else 1)
+def wavefronts(cells: int, cell_bytes: int) -> float:
+    """Cycles of the shared-memory pipe for `cells` consecutive cells of every lane."""
+    return cells * cell_bytes * LANES / WAVEFRONT_BYTES
 
 
 class KernelCost:
     """
-    The cost of one kernel under different layouts: what does not depend on the layout is computed
+    The cost of one kernel under different layouts: what does not depend on the layout is collected
     once. The kernel has exchanges where its layouts need them, and lags.
     """
 
     def __init__(self, kernel: KernelOp, module: ModuleOp, arch: Arch):
         self.kernel, self.module, self.arch = kernel, module, arch
         self.extents = extents(kernel)
-        self.exchanges = any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
-        self.registers = thread_words(kernel)
+        self.stages = [self.stage_facts(s) for s in kernel.stages if isinstance(s, ApplyOp)]
+        self.exchanges = [
+            self.exchange_facts(s) for s in kernel.stages if isinstance(s, ExchangeOp)
+        ]
+        self.loads = [s for s in kernel.stages if isinstance(s, LoadOp) and s.data is not None]
+        self.stored = [s.field for s in kernel.stages if isinstance(s, StoreOp)]
+        self.published = {e.exchange.queue for e in self.exchanges if e.copies}
+        self.natural_period = natural_period(kernel)
+        self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
+        self.words_per_cell = self.plane_words()
 
-    def predict(self, ahead: int) -> Cost:
-        """The cost of one launch with the kernel's present layout and occupancy."""
+    # What is collected once.
+
+    def stage_facts(self, stage: ApplyOp) -> StageFacts:
+        axes = self.kernel.plane_axes
+        taps: list[TapFacts] = []
+        for tap in stage.tap_list:
+            queue = stage.queues[tap.operand]
+            row = tap.offset[axes[0]] if len(axes) == 2 else 0
+            shared = isinstance(queue.owner, ExchangeOp)
+            taps.append(TapFacts(queue, stage.age(tap), row, tap.offset[axes[-1]], shared))
+        return StageFacts(operations(self.module, stage), cell_bytes(stage.res[0]), tuple(taps))
+
+    def exchange_facts(self, exchange: ExchangeOp) -> ExchangeFacts:
+        slots = exchange.delay.data + 1 + oldest_age(exchange.result, self.kernel.stream_axis)
+        return ExchangeFacts(
+            exchange,
+            cell_bytes(exchange.result),
+            exchange.edges,
+            exchange.publishes_copies,
+            max(slots, 2),
+        )
+
+    def plane_words(self) -> int:
+        """32-bit registers that the planes of all queues take, per cell of a thread."""
+        if self.kernel.stream_axis is None:
+            # A tile without a stream holds the plane that it reads and the one that it makes.
+            return 2 * self.words
+        return self.words + sum(
+            cell_bytes(queue) // 4 * oldest_age(queue, self.kernel.stream_axis)
+            for queue in kept_queues(self.kernel)
+        )
+
+    # What the layout decides.
+
+    @property
+    def layouts(self) -> tuple[AxisLayout, ...]:
+        assert self.kernel.layout is not None
+        return self.kernel.layout.axis_layouts
+
+    @property
+    def rows(self) -> int:
+        """Rows of a plane that one thread holds."""
+        return self.layouts[0].cells if len(self.layouts) == 2 else 1
+
+    @property
+    def row_cells(self) -> int:
+        """Cells of a row that one thread holds."""
+        return self.layouts[-1].cells
+
+    @property
+    def thread_cells(self) -> int:
+        """Cells of a plane that one thread holds."""
+        return self.rows * self.row_cells
+
+    def registers(self) -> int:
+        """Registers of a thread."""
+        return (
+            FIXED_REGISTERS + self.words_per_cell * self.thread_cells + self.neighbour_registers()
+        )
+
+    def neighbour_registers(self) -> int:
+        """Registers for neighbours that are at hand at once, where a cell shuffles many of one plane."""
+        most = 0
+        for stage in self.stages:
+            taps = [tap for tap in stage.taps if not (tap.shared and tap.queue in self.served)]
+            if len(taps) <= MANY_TAPS:
+                continue
+            rows, cells = [tap.row for tap in taps], [tap.cell for tap in taps]
+            around = (self.rows + max(rows) - min(rows)) * (
+                self.row_cells + max(cells) - min(cells)
+            )
+            most = max(most, self.words * (around - self.thread_cells))
+        return most
+
+    @cached_property
+    def served(self) -> set[SSAValue]:
+        """The exchanges that a load's copies serve: what is read there is read when it is needed."""
+        return {e.exchange.result for e in self.exchanges if e.copies}
+
+    def shared_bytes(self, ahead: int) -> int:
+        """Shared memory of a block: the rings of loads that are fetched early, and the mail."""
+        assert self.kernel.layout is not None
+        plane = self.kernel.layout.pack.data
+        for axis in self.layouts:
+            plane *= axis.extent
+        total = 0
+        if ahead and self.kernel.stream_axis is not None:
+            slots = 1 << ahead.bit_length()
+            own = [load for load in self.loads if load.result not in self.published]
+            total += sum(slots * plane * cell_bytes(load.result) for load in own)
+        for facts in self.exchanges:
+            if facts.copies:
+                slots = copies_slots(facts.exchange, self.kernel.stream_axis, ahead)
+                total += slots * self.padded_plane_bytes(facts)
+                continue
+            for k, axis in enumerate(self.layouts):
+                if axis.warps > 1:
+                    row = self.layouts[-1].extent if k != len(self.layouts) - 1 else 1
+                    edges = 2 * facts.edges[k] * (axis.warps + 2)
+                    total += facts.slots * edges * row * facts.cell_bytes
+        return total
+
+    def padded_plane_bytes(self, facts: ExchangeFacts) -> int:
+        """Bytes of a plane of the tile with the cells around it that its readers look at."""
+        *rows, last = self.layouts
+        cells = last.extent + 2 * Geometry.padded(facts.exchange.result, facts.edges[-1])
+        for axis, edge in zip(rows, facts.edges):
+            cells *= axis.extent + 2 * edge
+        return cells * facts.cell_bytes
+
+    def moving_seconds(self, geometry: Geometry) -> float:
+        """Loads and stores of one stream step, at a multiprocessor's share of the memory's speed."""
         kernel, arch = self.kernel, self.arch
         assert kernel.layout is not None
-        geometry = Geometry(kernel, self.extents)
+        tiles = kernel.layout.pack.data * (1 if kernel.occupancy is None else kernel.occupancy.data)
+        held, around, useful = 1, 1, 1
+        for axis, pad in zip(geometry.axes, geometry.pads):
+            held *= axis.layout.extent
+            around *= axis.layout.extent + 2 * pad
+            useful *= axis.useful
+        moved = sum(useful * CELL_BYTES[element_type(field)] for field in self.stored)
+        for load in self.loads:
+            cells = around if load.result in self.published else held
+            moved += cells * cell_bytes(load.result)
+        return moved * tiles * arch.multiprocessors / (arch.copy_tb_per_s * 1e12)
+
+    def computing_seconds(self) -> float:
+        """The arithmetic of one stream step, on a multiprocessor that is full of the kernel's warps."""
+        kernel, arch = self.kernel, self.arch
+        assert kernel.layout is not None
         occupancy = 1 if kernel.occupancy is None else kernel.occupancy.data
+        warps = kernel.layout.threads // LANES * occupancy
+        cells = self.thread_cells
+        pipe, work, moved, shared = 0.0, 0.0, float(FIXED_INSTRUCTIONS), 0.0
+        fetched: set[tuple[SSAValue, int, int, int]] = set()
+        for stage in self.stages:
+            work += cells * stage.operations
+            pipe += cells * stage.operations * LANES / arch.fma_per_cycle[stage.cell_bytes]
+            shuffled, vectors = self.neighbours(stage, fetched)
+            moved += shuffled * (stage.cell_bytes // 4) + vectors
+            group = gcd(self.row_cells, VECTOR_BYTES // stage.cell_bytes)
+            shared += shuffled * (stage.cell_bytes // 4)
+            shared += vectors * wavefronts(group, stage.cell_bytes)
+        for load in self.loads:
+            size = cell_bytes(load.result)
+            moved += 2 * cells * size / VECTOR_BYTES
+            shared += 2 * wavefronts(cells, size)
+        for facts in self.exchanges:
+            if not facts.copies and len(self.layouts) == 2:
+                published = 2 * facts.edges[0] * self.row_cells
+                moved += published * facts.cell_bytes / VECTOR_BYTES
+                shared += wavefronts(published, facts.cell_bytes)
+        moved += sum(cells * CELL_BYTES[element_type(f)] / VECTOR_BYTES for f in self.stored)
+        # Cycles of a multiprocessor for one warp: of its pipe, its four schedulers, its shared memory.
+        busiest = max(pipe, (work + moved) / SCHEDULERS, shared)
+        busiest += OVERHEAD_SHARE * moved / SCHEDULERS
+        loop = (work + moved) * fitting_period(self.natural_period, self.taps_of_step())
+        if loop > LONG_LOOP:
+            busiest *= LONG_LOOP_FACTOR
+        cycles = busiest * max(SCHEDULERS, warps) / PIPE_EFFICIENCY
+        seconds = cycles / (arch.clock_ghz * 1e9)
+        # Blocks that share a multiprocessor hide each other's waits.
+        return seconds + (EXCHANGE_SECONDS / occupancy if self.exchanges else 0.0)
+
+    def taps_of_step(self) -> int:
+        """Taps that a thread makes in one stream step."""
+        return self.thread_cells * sum(len(stage.taps) for stage in self.stages)
+
+    def neighbours(
+        self, stage: StageFacts, fetched: set[tuple[SSAValue, int, int, int]]
+    ) -> tuple[int, int]:
+        """
+        What a thread fetches for a stage: cells by shuffles, and aligned vectors from shared memory;
+        what an earlier stage fetched counts once.
+        """
+        group = gcd(self.row_cells, VECTOR_BYTES // stage.cell_bytes)
+        shuffled, vectors = 0, 0
+        for tap in stage.taps:
+            for row in range(tap.row, tap.row + self.rows):
+                own_row = 0 <= row < self.rows
+                if tap.shared and not (own_row and tap.cell == 0):
+                    first, last = tap.cell // group, (tap.cell + self.row_cells - 1) // group
+                    for number in range(first, last + 1):
+                        if own_row and 0 <= number * group < self.row_cells:
+                            continue
+                        if (key := (tap.queue, tap.age, row, number)) not in fetched:
+                            fetched.add(key)
+                            vectors += 1
+                    continue
+                for cell in range(tap.cell, tap.cell + self.row_cells):
+                    key = (tap.queue, tap.age, row, cell)
+                    if not 0 <= cell < self.row_cells and key not in fetched:
+                        fetched.add(key)
+                        shuffled += 1
+        return shuffled, vectors
+
+    def predict(self, geometry: Geometry, ahead: int) -> Cost:
+        """The cost of one launch with the kernel's present layout and occupancy."""
+        kernel, arch = self.kernel, self.arch
         chunks = choose_chunks(geometry, resident_tiles(kernel, arch), edge_weight(geometry))
-        warps = kernel.layout.threads // 32 * occupancy / SCHEDULERS
-        cycles = step_cycles(kernel, self.module, arch) * max(1.0, warps) / PIPE_EFFICIENCY
-        step = cycles / (arch.clock_ghz * 1e9)
-        if self.exchanges:
-            # Blocks that share a multiprocessor hide each other's waits.
-            step += EXCHANGE_SECONDS / occupancy
-        loaded = sum(axis_overlap(geometry) * field_bytes(f) for f in loaded_fields(kernel))
-        stored = sum(field_bytes(f) for f in geometry.stored_fields)
-        cells = thread_cells(kernel)
         updates = kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):
             updates *= high - low
         return Cost(
-            FIXED_REGISTERS + self.registers * cells,
-            shared_bytes(kernel, ahead),
-            chunks.time * step,
-            (loaded + stored) / (arch.copy_tb_per_s * 1e12),
+            self.registers(),
+            self.shared_bytes(ahead),
+            chunks.time,
+            self.computing_seconds(),
+            self.moving_seconds(geometry),
             updates,
         )
-
-
-def loaded_fields(kernel: KernelOp) -> list[SSAValue]:
-    """The fields that a kernel loads as data, each as often as it does."""
-    return [s.data for s in kernel.stages if isinstance(s, LoadOp) and s.data is not None]
-
-
-def field_bytes(field: SSAValue) -> int:
-    """The size of a field."""
-    return FieldShape.of(field).cells * CELL_BYTES[element_type(field)]
-
-
-def axis_overlap(geometry: Geometry) -> float:
-    """Cells that tiles load over cells that they store; L2 serves part of it, so half counts."""
-    ratio = 1.0
-    for axis in geometry.axes:
-        ratio *= axis.layout.extent / axis.useful
-    return 1 + (ratio - 1) / 2

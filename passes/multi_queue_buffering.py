@@ -83,8 +83,15 @@ def taps_of_step(kernel: KernelOp) -> int:
 
 
 def chosen_period(kernel: KernelOp) -> int:
-    """The natural unrolling, or the largest divisor of it that keeps the loop short enough."""
-    natural, size = natural_period(kernel), taps_of_step(kernel)
+    """The unrolling of a kernel's stream loop."""
+    return fitting_period(natural_period(kernel), taps_of_step(kernel))
+
+
+def fitting_period(natural: int, size: int) -> int:
+    """
+    The natural unrolling, or the largest divisor of it that keeps the loop short enough, where a step
+    makes `size` taps.
+    """
     fitting = [p for p in range(1, natural + 1) if natural % p == 0 and p * size <= LONGEST_LOOP]
     return max(fitting, default=1)
 
