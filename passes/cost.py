@@ -46,6 +46,9 @@ OVERLAP_POWER = 4
 WAVEFRONT_BYTES = 128
 """What shared memory moves in a cycle; a shuffle of 32 lanes takes one, too."""
 
+SHORT_ROW_BYTES, SHORT_ROW_SPEED = 512, 0.75
+"""Rows of a tile that are shorter than this are moved at this share of the memory's speed (measured)."""
+
 LAUNCH_SECONDS = 4e-6
 """What a launch costs besides its work: on small domains it is what depth saves."""
 
@@ -276,7 +279,10 @@ class KernelCost:
         return cells * facts.cell_bytes
 
     def moving_seconds(self, geometry: Geometry) -> float:
-        """Loads and stores of one stream step, at a multiprocessor's share of the memory's speed."""
+        """
+        Loads and stores of one stream step, at a multiprocessor's share of the memory's speed. Half of
+        the cells that tiles load in common are found in L2.
+        """
         kernel, arch = self.kernel, self.arch
         assert kernel.layout is not None
         tiles = kernel.layout.pack.data * (1 if kernel.occupancy is None else kernel.occupancy.data)
@@ -288,8 +294,10 @@ class KernelCost:
         moved = sum(useful * CELL_BYTES[element_type(field)] for field in self.stored)
         for load in self.loads:
             cells = around if load.result in self.published else held
-            moved += cells * cell_bytes(load.result)
-        return moved * tiles * arch.multiprocessors / (arch.copy_tb_per_s * 1e12)
+            moved += (cells + useful) / 2 * cell_bytes(load.result)
+        row = self.layouts[-1].extent * 4 * self.words
+        speed = SHORT_ROW_SPEED if row < SHORT_ROW_BYTES else 1.0
+        return moved * tiles * arch.multiprocessors / (speed * arch.copy_tb_per_s * 1e12)
 
     def computing_seconds(self) -> float:
         """The arithmetic of one stream step, on a multiprocessor that is full of the kernel's warps."""

@@ -32,7 +32,7 @@ def edge_weight(geometry: Geometry) -> float:
     """
     if geometry.kernel.stream_axis is None or not geometry.reads_halos:
         return 1.0
-    return 1.25 if len(geometry.axes) == 1 else 1.5
+    return 1.75 if len(geometry.axes) == 1 else 1.5
 
 
 def resident_tiles(kernel: KernelOp, arch: Arch) -> int:
