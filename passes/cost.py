@@ -348,23 +348,24 @@ class KernelCost:
         What a thread fetches for a stage: cells by shuffles, and aligned vectors from shared memory;
         what an earlier stage fetched counts once.
         """
-        group = gcd(self.row_cells, VECTOR_BYTES // stage.cell_bytes)
+        rows, cells = self.rows, self.row_cells
+        group = gcd(cells, VECTOR_BYTES // stage.cell_bytes)
         shuffled, vectors = 0, 0
         for tap in stage.taps:
-            for row in range(tap.row, tap.row + self.rows):
-                own_row = 0 <= row < self.rows
+            for row in range(tap.row, tap.row + rows):
+                own_row = 0 <= row < rows
                 if tap.shared and not (own_row and tap.cell == 0):
-                    first, last = tap.cell // group, (tap.cell + self.row_cells - 1) // group
+                    first, last = tap.cell // group, (tap.cell + cells - 1) // group
                     for number in range(first, last + 1):
-                        if own_row and 0 <= number * group < self.row_cells:
+                        if own_row and 0 <= number * group < cells:
                             continue
                         if (key := (tap.queue, tap.age, row, number)) not in fetched:
                             fetched.add(key)
                             vectors += 1
                     continue
-                for cell in range(tap.cell, tap.cell + self.row_cells):
-                    key = (tap.queue, tap.age, row, cell)
-                    if not 0 <= cell < self.row_cells and key not in fetched:
+                beyond = range(tap.cell, 0) if tap.cell < 0 else range(cells, cells + tap.cell)
+                for cell in beyond:
+                    if (key := (tap.queue, tap.age, row, cell)) not in fetched:
                         fetched.add(key)
                         shuffled += 1
         return shuffled, vectors

@@ -134,12 +134,21 @@ def lagging(stage: object) -> tuple[SSAValue, ...]:
 
 def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
     """Delay every exchange where it costs no lag, or always where that was asked for."""
-    if kernel.stream_axis is None:
+    exchanges = [s for s in kernel.stages if isinstance(s, ExchangeOp)]
+    if kernel.stream_axis is None or not exchanges:
         return
-    for exchange in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
+    before = total_lag(kernel)
+    for exchange in exchanges:
+        set_delay(exchange, delay)
+    if total_lag(kernel) == before or always:
+        return
+    # Together they cost lag: find those that do not.
+    for exchange in exchanges:
+        set_delay(exchange, 0)
+    for exchange in exchanges:
         before = total_lag(kernel)
         set_delay(exchange, delay)
-        if total_lag(kernel) > before and not always:
+        if total_lag(kernel) > before:
             set_delay(exchange, 0)
     assign_lags(kernel)
 
