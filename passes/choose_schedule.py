@@ -76,7 +76,9 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
     elif len(far) == 2:
         # Wider strips overlap less, but their loops outgrow the instruction cache.
         cells = 4 if far[-1] < LANES // 4 else 8
-        for form, occupancy in product(("none", "rows"), (2, 3, 4)):
+        # The first of equals is taken: of wide stencils, the form that holds fewer neighbours.
+        forms = ("none", "rows") if max(far) == 1 else ("rows", "none")
+        for form, occupancy in product(forms, (2, 3, 4)):
             yield Schedule(cells=(cells,), occupancy=occupancy, form=form)
     else:
         widths = (1, 2, 4) if size == 4 else (1, 2)

@@ -67,6 +67,9 @@ FIXED_INSTRUCTIONS = 20
 EXCHANGE_SECONDS = 0.15e-6
 """What waiting for the block's other warps adds to a stream step (fitted to stars in 3D)."""
 
+LOAD_REGISTERS = 4
+"""Addresses of a load beside the first."""
+
 FIXED_REGISTERS = 30
 """Addresses, masks, counters and what is in flight, in a thread that streams."""
 
@@ -141,6 +144,11 @@ def operations(module: ModuleOp, apply: ApplyOp) -> int:
 def cell_bytes(queue: SSAValue) -> int:
     """The size of a queue's cells."""
     return CELL_BYTES[queue_type(queue).element]
+
+
+def span(offsets: list[int]) -> int:
+    """From the smallest offset to the largest."""
+    return max(offsets) - min(offsets)
 
 
 def wavefronts(cells: int, cell_bytes: int) -> float:
@@ -224,22 +232,27 @@ class KernelCost:
 
     def registers(self) -> int:
         """Registers of a thread."""
-        return (
-            FIXED_REGISTERS + self.words_per_cell * self.thread_cells + self.neighbour_registers()
-        )
+        planes = self.words_per_cell * self.thread_cells
+        arriving = self.words * self.thread_cells + LOAD_REGISTERS
+        others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
+        return FIXED_REGISTERS + planes + others * arriving + self.neighbour_registers()
 
     def neighbour_registers(self) -> int:
-        """Registers for neighbours that are at hand at once, where a cell shuffles many of one plane."""
+        """
+        Registers for neighbours that are at hand at once, where a cell has many taps: all of a plane
+        that are shuffled, a row's where they are read from shared memory.
+        """
         most = 0
         for stage in self.stages:
-            taps = [tap for tap in stage.taps if not (tap.shared and tap.queue in self.served)]
-            if len(taps) <= MANY_TAPS:
-                continue
-            rows, cells = [tap.row for tap in taps], [tap.cell for tap in taps]
-            around = (self.rows + max(rows) - min(rows)) * (
-                self.row_cells + max(cells) - min(cells)
-            )
-            most = max(most, self.words * (around - self.thread_cells))
+            served = [tap for tap in stage.taps if tap.queue in self.served]
+            taps = [tap for tap in stage.taps if tap.queue not in self.served]
+            if len(served) > MANY_TAPS:
+                cells = self.row_cells + span([tap.cell for tap in served])
+                most = max(most, self.words * self.rows * cells * 3 // 2)
+            elif len(taps) > MANY_TAPS:
+                around = self.rows + span([tap.row for tap in taps])
+                around *= self.row_cells + span([tap.cell for tap in taps])
+                most = max(most, self.words * (around - self.thread_cells))
         return most
 
     @cached_property
