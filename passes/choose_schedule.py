@@ -135,17 +135,19 @@ class Trials:
         if len(schedule.cells) == 2 and depth > 1 and schedule.cells[0] < self.far[-2]:
             # Neighbours further than the next warp would need whole planes.
             return None
-        ahead = self.fitting_ahead(model, schedule)
-        if ahead is None:
-            return None
         try:
             geometry = Geometry(kernel, model.extents)
         except ValueError:
             # The overlap leaves no cell of the tile.
             return None
+        ahead = self.fitting_ahead(model, geometry, schedule)
+        if ahead is None:
+            return None
         return Candidate(replace(schedule, ahead=ahead), depth, model.predict(geometry, ahead))
 
-    def fitting_ahead(self, model: KernelCost, schedule: Schedule) -> int | None:
+    def fitting_ahead(
+        self, model: KernelCost, geometry: Geometry, schedule: Schedule
+    ) -> int | None:
         """
         How early planes are fetched, at most as the schedule has it, so that rings and mail fit the
         shared memory; None where they never do, or the planes do not fit the registers.
@@ -156,7 +158,7 @@ class Trials:
             return None
         shared = arch.shared_per_multiprocessor // schedule.occupancy - SHARED_OVERHEAD
         for ahead in range(schedule.ahead, min(schedule.ahead, 1) - 1, -1):
-            if model.shared_bytes(ahead) <= min(arch.shared_per_block, shared):
+            if model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared):
                 return ahead
         return None
 

@@ -260,13 +260,21 @@ class KernelCost:
         """The exchanges that a load's copies serve: what is read there is read when it is needed."""
         return {e.exchange.result for e in self.exchanges if e.copies}
 
-    def shared_bytes(self, ahead: int) -> int:
-        """Shared memory of a block: the rings of loads that are fetched early, and the mail."""
+    def shared_bytes(self, geometry: Geometry, ahead: int) -> int:
+        """
+        Shared memory of a block: the rings of loads that are fetched early, the mail, and rows that
+        change hands before they are stored.
+        """
         assert self.kernel.layout is not None
+        row = self.kernel.layout.threads * self.row_cells
+        total = sum(
+            row * CELL_BYTES[element_type(field)]
+            for field in self.stored
+            if geometry.is_dealt(field)
+        )
         plane = self.kernel.layout.pack.data
         for axis in self.layouts:
             plane *= axis.extent
-        total = 0
         if ahead and self.kernel.stream_axis is not None:
             slots = 1 << ahead.bit_length()
             own = [load for load in self.loads if load.result not in self.published]
@@ -392,7 +400,7 @@ class KernelCost:
             updates *= high - low
         return Cost(
             self.registers(),
-            self.shared_bytes(ahead),
+            self.shared_bytes(geometry, ahead),
             chunks.time,
             self.computing_seconds(),
             self.moving_seconds(geometry),

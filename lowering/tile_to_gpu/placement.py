@@ -7,12 +7,18 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, queue_type
 from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.barriers import Order
 from timetile.lowering.tile_to_gpu.planes import EdgeMail, SharedPlane
-from timetile.lowering.tile_to_gpu.prefetch import PrefetchRing, lane_ring, tile_ring
+from timetile.lowering.tile_to_gpu.prefetch import (
+    PrefetchRing,
+    Staging,
+    lane_ring,
+    row_staging,
+    tile_ring,
+)
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry
@@ -28,6 +34,7 @@ class Placement:
     shared: dict[SSAValue, SharedPlane] = field(default_factory=dict[SSAValue, SharedPlane])
     mails: dict[SSAValue, EdgeMail] = field(default_factory=dict[SSAValue, EdgeMail])
     prefetches: list[PrefetchRing] = field(default_factory=list[PrefetchRing])
+    staging: dict[SSAValue, Staging] = field(default_factory=dict[SSAValue, Staging])
     orders: list[Order] = field(default_factory=list[Order])
     shared_bytes: int = 0
 
@@ -83,6 +90,9 @@ def place(
                 )
             case ExchangeOp() if stage.what.data == "edges":
                 placement.mails[stage.result] = edge_mail(emit, geometry, thread, memory, stage)
+            case StoreOp() if geometry.is_dealt(stage.field):
+                staging = row_staging(emit, geometry, thread, memory, stage.field)
+                placement.staging[stage.field] = staging
             case _:
                 pass
         for result in stage.results:

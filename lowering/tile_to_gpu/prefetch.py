@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import gcd
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
+from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import LoadOp
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.planes import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
-from timetile.lowering.tile_to_gpu.thread import Thread, index_width, split
-from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
+from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width, split
+from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry, ceil_div
 
 
 @dataclass
@@ -31,11 +33,20 @@ class PadCopy:
     """Off for the threads that have nothing to copy; None where all have."""
 
 
+@dataclass(frozen=True)
+class Vector:
+    """Consecutive cells of a row: their first position, and where they lie in a slot (elements)."""
+
+    at: Position
+    place: int
+    width: int
+
+
 @dataclass
 class PrefetchRing:
     """
-    The ring of one load that is fetched early. A ring of lanes is read by the lane that copied; a
-    ring of the tile holds whole planes, with pads, for all threads to read.
+    The ring of one load that is fetched early. A ring of lanes is read by the lane that copied, or by
+    its warp; a ring of the tile holds whole planes, with pads, for all threads to read.
     """
 
     load: LoadOp
@@ -43,13 +54,15 @@ class PrefetchRing:
     shape: FieldShape
     element: Attribute
     ring: Ring
-    own: SSAValue
-    """Offset of the thread's first own cells in a slot (elements)."""
     ahead: int
-    width: int
-    """Cells of one copy."""
-    groups: dict[Position, int]
-    """The thread's own copies: their first cells, and their distance from `own` in a slot."""
+    view: Thread
+    """Whose cells the thread copies: its own, or those that it is dealt."""
+    copied_from: SSAValue
+    """Offset of the first copied cell in a slot (elements)."""
+    copies: list[Vector]
+    read_from: SSAValue
+    """Offset of the thread's first own cell in a slot (elements)."""
+    reads: list[Vector]
     pads: list[PadCopy] = field(default_factory=list[PadCopy])
     halo: SSAValue | None = None
     """For a ring of the tile: where planes outside the bounds are copied from."""
@@ -61,13 +74,23 @@ class PrefetchRing:
         """All threads of the tile read the ring."""
         return bool(self.pads)
 
+    @property
+    def is_dealt(self) -> bool:
+        """Lanes read what other lanes of the warp copied."""
+        return self.copied_from is not self.read_from
 
-def own_groups(geometry: Geometry, width: int) -> list[Position]:
-    """The first cells of a thread's own copies."""
+
+def row_vectors(geometry: Geometry, width: int, pitch: int, stride: int) -> list[Vector]:
+    """
+    One vector after the other of every row of a thread: `pitch` elements between rows, `stride`
+    cells between the vectors of a row.
+    """
     axes = geometry.axes
     rows = axes[0].layout.cells if len(axes) == 2 else 1
-    cells = axes[-1].layout.cells
-    return [(row, start) for row in range(rows) for start in range(0, cells, width)]
+    starts = [n * stride for n in range(axes[-1].layout.cells // width)]
+    return [
+        Vector((row, start), row * pitch + start, width) for row in range(rows) for start in starts
+    ]
 
 
 def lane_ring(
@@ -78,24 +101,33 @@ def lane_ring(
     load: LoadOp,
     arguments: dict[SSAValue, SSAValue],
 ) -> PrefetchRing:
-    """A ring of a power of two of planes, per warp; groups of all lanes lie together."""
+    """A ring of a power of two of planes, per warp."""
     assert load.data is not None
     element = element_type(load.data)
-    width = geometry.access_width(load.data)
-    groups = own_groups(geometry, width)
-    plane_cells = len(groups) * LANES * width
+    width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
+    rows = geometry.axes[0].layout.cells if len(geometry.axes) == 2 else 1
+    plane_cells = rows * cells * LANES
     slots = 1 << load.planes_ahead.bit_length()
     assert geometry.kernel.layout is not None
     warps = geometry.kernel.layout.threads // LANES
     buffer = memory.allocate(element, warps * slots * plane_cells)
-    own = emit.add_int(
-        emit.mul_int(thread.warp_in_block, slots * plane_cells), emit.mul_int(thread.lane, width)
-    )
     ring = Ring(buffer, slots, "computed", plane_cells)
-    places = {at: number * LANES * width for number, at in enumerate(groups)}
+    warp = emit.mul_int(thread.warp_in_block, slots * plane_cells)
+    copied_from = read_from = emit.add_int(warp, emit.mul_int(thread.lane, width))
+    view = thread
+    if geometry.is_dealt(load.data):
+        view = dealt(emit, thread, width)
+        read_from = emit.add_int(warp, emit.mul_int(thread.lane, cells))
+        copies = row_vectors(geometry, width, cells * LANES, width * LANES)
+        whole = gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
+        reads = row_vectors(geometry, whole, cells * LANES, whole)
+    else:
+        # Each lane reads what it copied: the same vectors of all lanes lie together.
+        own = row_vectors(geometry, width, cells, width)
+        reads = copies = [Vector(v.at, n * LANES * width, width) for n, v in enumerate(own)]
     return PrefetchRing(
-        load, arguments[load.data], FieldShape.of(load.data), element, ring, own,
-        load.planes_ahead, width, places,
+        load, arguments[load.data], FieldShape.of(load.data), element, ring, load.planes_ahead,
+        view, copied_from, copies, read_from, reads,
     )  # fmt: skip
 
 
@@ -107,17 +139,23 @@ def tile_ring(
     load: LoadOp,
     arguments: dict[SSAValue, SSAValue],
 ) -> PrefetchRing:
-    """A ring of whole planes. Each thread copies its own cells and its share of the pads."""
+    """A ring of whole planes. Each thread copies cells of its warp and its share of the pads."""
     assert load.data is not None
     assert plane.own is not None
-    width = geometry.access_width(load.data)
-    places = {(row, start): row * plane.pitch + start for row, start in own_groups(geometry, width)}
+    width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
     shape = FieldShape.of(load.data)
+    view, copied_from, stride = thread, plane.own, width
+    if geometry.is_dealt(load.data):
+        view, stride = dealt(emit, thread, width), width * LANES
+        copied_from = emit.add_int(plane.own, emit.mul_int(thread.lane, width - cells))
+    copies = row_vectors(geometry, width, plane.pitch, stride)
+    whole = gcd(cells, VECTOR_BYTES // CELL_BYTES[plane.element])
+    reads = row_vectors(geometry, whole, plane.pitch, whole)
     pads = pad_copies(emit, geometry, thread, plane, shape, width)
     halo = None if load.halo is None else arguments[load.halo]
     return PrefetchRing(
-        load, arguments[load.data], shape, plane.element, plane.ring, plane.own,
-        load.planes_ahead, width, places, pads, halo,
+        load, arguments[load.data], shape, plane.element, plane.ring, load.planes_ahead,
+        view, copied_from, copies, plane.own, reads, pads, halo,
     )  # fmt: skip
 
 
@@ -202,3 +240,38 @@ def pad_copy(
         distance = term if distance is None else emit.add_int(distance, term)
     assert distance is not None
     return PadCopy(slot_offset, distance, tuple(coordinates), valid)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Where a row of a warp changes hands before it is written to a field with narrow accesses."""
+
+    buffer: SSAValue
+    element: Attribute
+    view: Thread
+    written_from: SSAValue
+    writes: list[Vector]
+    read_from: SSAValue
+    reads: list[Vector]
+
+
+def row_staging(
+    emit: Emitter, geometry: Geometry, thread: Thread, memory: SharedMemory, stored: SSAValue
+) -> Staging:
+    """A row of shared memory for every warp of the block."""
+    assert geometry.kernel.layout is not None
+    element, width = element_type(stored), geometry.access_width(stored)
+    cells = geometry.axes[-1].layout.cells
+    warps = geometry.kernel.layout.threads // LANES
+    buffer = memory.allocate(element, warps * cells * LANES)
+    warp = emit.mul_int(thread.warp_in_block, cells * LANES)
+    whole = gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
+    return Staging(
+        buffer,
+        element,
+        dealt(emit, thread, width),
+        emit.add_int(warp, emit.mul_int(thread.lane, cells)),
+        [v for v in row_vectors(geometry, whole, 0, whole) if v.at[0] == 0],
+        emit.add_int(warp, emit.mul_int(thread.lane, width)),
+        [v for v in row_vectors(geometry, width, 0, width * LANES) if v.at[0] == 0],
+    )

@@ -36,7 +36,7 @@ from timetile.lowering.tile_to_gpu.planes import (
     Sides,
     cells_between,
 )
-from timetile.lowering.tile_to_gpu.prefetch import PadCopy
+from timetile.lowering.tile_to_gpu.prefetch import PadCopy, Staging
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets, carried_offsets
 from timetile.lowering.tile_to_gpu.thread import Thread, as_index, index_width, plane_base
 from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry
@@ -78,7 +78,7 @@ class VariantEmitter:
         self.arguments, self.functions, self.placement = arguments, functions, placement
         self.stream = self.kernel.stream_axis
         self.width = index_width(geometry)
-        self.bases: dict[FieldShape, SSAValue] = {}
+        self.bases: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
         self.crossings: dict[tuple[int, int, int], bool] = {}
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
         self.cells = geometry.axes[-1].layout.cells
@@ -150,13 +150,14 @@ class VariantEmitter:
             for k, (below, above) in enumerate(sides):
                 axis = self.geometry.axes[k].axis
                 shift = at[1] if k == len(sides) - 1 else at[0]
+                place = self.thread.axes[k].coordinate
                 low, high = self.geometry.lower[axis], self.geometry.upper[axis]
                 if below:
-                    beyond.append(self.within(k, shift, shape.lower[axis], low, True))
+                    beyond.append(self.within(place, shift, shape.lower[axis], low))
                 if above:
-                    beyond.append(self.within(k, shift, high, shape.upper[axis], True))
+                    beyond.append(self.within(place, shift, high, shape.upper[axis]))
                 if several or not (below or above):
-                    inside.append(self.within(k, shift, shape.lower[axis], shape.upper[axis], True))
+                    inside.append(self.within(place, shift, shape.lower[axis], shape.upper[axis]))
             return self.setup.all_of([self.setup.any_of(beyond), *inside])
 
         mask = self.mask(("outside", shape, at, sides), make)
@@ -169,51 +170,50 @@ class VariantEmitter:
             return None
         return self.plane_between(lag, shape.lower[self.stream], shape.upper[self.stream])
 
-    def within(self, k: int, shift: int, low: int, high: int, coordinate: bool) -> SSAValue:
-        """`low <= position + shift < high`, where the position is in the program or in the tile."""
-        axis = self.thread.axes[k]
-        value = axis.coordinate if coordinate else axis.in_tile
+    def within(self, value: SSAValue, shift: int, low: int, high: int) -> SSAValue:
+        """`low <= value + shift < high`."""
 
         def make() -> SSAValue:
             distance = self.setup.add_int(value, shift - low)
             return self.setup.compare("ult", distance, high - low)
 
-        mask = self.mask(("within", k, shift, low, high, coordinate), make)
+        mask = self.mask(("within", value, shift, low, high), make)
         assert mask is not None
         return mask
 
-    def owned(self, at: Position, width: int) -> SSAValue | None:
-        """The tile stores the `width` cells from a position on: they are its own, and in bounds."""
+    def shifts(self, at: Position) -> tuple[int, ...]:
+        """A position, per in-plane axis."""
+        return at[2 - len(self.geometry.axes) :]
+
+    def owned(self, at: Position, view: Thread) -> SSAValue | None:
+        """The tile stores the cells at a position: they are its own, and in bounds."""
 
         def make() -> SSAValue | None:
             parts: list[SSAValue | None] = []
-            for k, tiling in enumerate(self.geometry.axes):
-                last = k == len(self.geometry.axes) - 1
-                shift = at[1] if last else at[0]
+            for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
                 low, high = tiling.overlap_low, tiling.overlap_low + tiling.useful
                 if (low, high) != (0, tiling.layout.extent):
-                    parts.append(self.within(k, shift, low, high, False))
+                    parts.append(self.within(axis.in_tile, shift, low, high))
                 if self.guarded:
                     bounds = self.geometry.lower[tiling.axis], self.geometry.upper[tiling.axis]
-                    parts.append(self.within(k, shift, *bounds, True))
+                    parts.append(self.within(axis.coordinate, shift, *bounds))
             return self.setup.all_of(parts)
 
-        return self.mask(("owned", at, width), make)
+        return self.mask(("owned", at, view.axes[-1].coordinate), make)
 
-    def in_field(self, shape: FieldShape, at: Position) -> SSAValue | None:
+    def in_field(self, shape: FieldShape, at: Position, view: Thread) -> SSAValue | None:
         """A position lies in a field, halo included, as far as its in-plane axes go."""
         if not self.guarded:
             return None
 
         def make() -> SSAValue | None:
             parts: list[SSAValue | None] = []
-            for k, tiling in enumerate(self.geometry.axes):
-                shift = at[1] if k == len(self.geometry.axes) - 1 else at[0]
+            for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
                 bounds = shape.lower[tiling.axis], shape.upper[tiling.axis]
-                parts.append(self.within(k, shift, *bounds, True))
+                parts.append(self.within(axis.coordinate, shift, *bounds))
             return self.setup.all_of(parts)
 
-        return self.mask(("in field", shape, at), make)
+        return self.mask(("in field", shape, at, view.axes[-1].coordinate), make)
 
     # The loop.
 
@@ -226,7 +226,7 @@ class VariantEmitter:
         if self.stream is None:
             self.body = self.setup
             self.step: SSAValue | None = None
-            self.index_cache: dict[FieldShape, SSAValue] = {}
+            self.index_cache: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
             self.run_step(0)
             return
         state = self.initial_state()
@@ -316,18 +316,31 @@ class VariantEmitter:
     def own_positions(self) -> list[Position]:
         return [(row, cell) for row in range(self.rows) for cell in range(self.cells)]
 
-    def index_of(self, shape: FieldShape) -> SSAValue:
+    def base_of(self, shape: FieldShape, view: Thread) -> SSAValue:
+        """The first cell of a thread's view in plane 0 of the program's coordinates, in a field."""
+        key = (shape, view.axes[-1].coordinate)
+        if key not in self.bases:
+            self.bases[key] = plane_base(self.setup, self.geometry, view, shape)
+        return self.bases[key]
+
+    def index_of(self, shape: FieldShape, view: Thread | None = None) -> SSAValue:
         """The thread's first own cell in the plane of this turn of the loop (turn 0), in a field."""
-        if shape not in self.index_cache:
-            if shape not in self.bases:
-                self.bases[shape] = plane_base(self.setup, self.geometry, self.thread, shape)
-            base = self.bases[shape]
-            if self.step is not None and self.stream is not None:
-                step = self.body.extend(self.step, self.width)
-                moved = self.body.mul_int(step, shape.strides[self.stream])
-                base = self.body.add_int(moved, base)
-            self.index_cache[shape] = base
-        return self.index_cache[shape]
+        view = self.thread if view is None else view
+        key = (shape, view.axes[-1].coordinate)
+        if key not in self.index_cache:
+            base = self.base_of(shape, view)
+            if self.step is not None:
+                base = self.moved_to(self.body, base, shape, self.step)
+            self.index_cache[key] = base
+        return self.index_cache[key]
+
+    def moved_to(
+        self, emit: Emitter, base: SSAValue, shape: FieldShape, step: SSAValue
+    ) -> SSAValue:
+        """A cell of plane 0 of the program's coordinates, in plane `step`."""
+        assert self.stream is not None
+        moved = emit.mul_int(emit.extend(step, self.width), shape.strides[self.stream])
+        return emit.add_int(moved, base)
 
     def run_step(self, turn: int) -> None:
         """All stages, once."""
@@ -379,9 +392,13 @@ class VariantEmitter:
         """The threads of the tile wait for each other."""
         self.body.add(simt.PhaseOp(self.turn, -1, 0))
         if self.placement.one_warp:
-            self.body.add(nvvm.WarpSyncOp(self.body.int(FULL_WARP)))
+            self.synchronise_warp()
         else:
             self.body.add(gpu.BarrierOp())
+
+    def synchronise_warp(self) -> None:
+        """The lanes of the warp wait for each other."""
+        self.body.add(nvvm.WarpSyncOp(self.body.int(FULL_WARP)))
 
     def run_stage(self, number: int, stage: StageOp) -> None:
         match stage:
@@ -453,9 +470,8 @@ class VariantEmitter:
         assert stage.box is not None
         low, high = tuple(stage.box.lb), tuple(stage.box.ub)
         parts: list[SSAValue | None] = []
-        for k, tiling in enumerate(self.geometry.axes):
-            shift = at[1] if k == len(self.geometry.axes) - 1 else at[0]
-            parts.append(self.within(k, shift, low[tiling.axis], high[tiling.axis], True))
+        for tiling, axis, shift in zip(self.geometry.axes, self.thread.axes, self.shifts(at)):
+            parts.append(self.within(axis.coordinate, shift, low[tiling.axis], high[tiling.axis]))
         if self.stream is not None:
             parts.append(self.plane_between(stage.lag, low[self.stream], high[self.stream]))
         mask = self.body.all_of(parts)
@@ -501,7 +517,7 @@ class VariantEmitter:
                 group = [(row, start + k) for k in range(width)]
                 offset = self.reader.stream_offset(shape, queue.lag)
                 offset += self.in_plane(shape, (row, start))
-                mask = self.body.all_of([outside, self.in_field(shape, (row, start))])
+                mask = self.body.all_of([outside, self.in_field(shape, (row, start), self.thread)])
                 assert mask is not None
                 own = [plane[at] for at in group]
                 op = simt.OverrideOp(own, guard.field, index, offset, mask)
@@ -520,8 +536,9 @@ class VariantEmitter:
         plane: Plane = {}
         for row in range(self.rows):
             for start in range(0, self.cells, width):
+                shift = self.turn - stage.lag
                 mask = self.load_mask(
-                    self.body, stage, shape, self.step, self.turn - stage.lag, (row, start)
+                    self.body, stage, shape, self.step, shift, (row, start), self.thread
                 )
                 offset = self.reader.stream_offset(shape, stage.lag)
                 offset += self.in_plane(shape, (row, start))
@@ -542,12 +559,14 @@ class VariantEmitter:
         step: SSAValue | None,
         shift: int,
         at: Position,
+        view: Thread,
     ) -> SSAValue | None:
         """
         Plane `step + shift` and the position lie in the field, and somebody needs them; None where
         that is certain.
         """
-        parts: list[SSAValue | None] = [self.needed(load, at), self.in_field(shape, at)]
+        parts: list[SSAValue | None] = [self.needed(load, at, view)]
+        parts.append(self.in_field(shape, at, view))
         parts.append(self.plane_mask(emit, shape, step, shift))
         return emit.all_of(parts)
 
@@ -560,23 +579,23 @@ class VariantEmitter:
         low, high = shape.lower[self.stream], shape.upper[self.stream]
         return emit.compare("ult", emit.add_int(step, shift - low), high - low)
 
-    def needed(self, load: LoadOp, at: Position) -> SSAValue | None:
+    def needed(self, load: LoadOp, at: Position, view: Thread) -> SSAValue | None:
         """
         The position is one that the stores depend on: what is read at its own cell only need not be
         loaded where tiles overlap. None where nearly all of the tile is needed.
         """
         extent = self.geometry.extents[load.result]
         parts: list[SSAValue | None] = []
-        for k, tiling in enumerate(self.geometry.axes):
+        for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
             low = tiling.overlap_low - extent.low[tiling.axis]
             high = tiling.overlap_low + tiling.useful + extent.high[tiling.axis]
             # Groups of a vector are loaded whole.
             low -= self.geometry.vector - 1
             high += self.geometry.vector - 1
             if low + tiling.layout.extent - high >= WORTH_SKIPPING:
-                shift = at[1] if k == len(self.geometry.axes) - 1 else at[0]
-                parts.append(self.within(k, shift, low, high, False))
-        return self.mask(("needed", load, at), lambda: self.setup.all_of(parts))
+                parts.append(self.within(axis.in_tile, shift, low, high))
+        key = ("needed", load, at, view.axes[-1].coordinate)
+        return self.mask(key, lambda: self.setup.all_of(parts))
 
     # Prefetching with asynchronous copies into a ring that each lane reads alone.
 
@@ -586,17 +605,14 @@ class VariantEmitter:
         for k in range(ring.ahead):
             step = self.setup.add_int(first, k)
             slot = ring.ring.slot(self.setup, first, k, 0, 0)
-            self.copy_plane(self.setup, ring, slot, step, 0, self.setup_index(ring.shape, step))
+
+            def index_of(view: Thread, step: SSAValue = step) -> SSAValue:
+                base = self.base_of(ring.shape, view)
+                return self.moved_to(self.setup, base, ring.shape, step)
+
+            self.copy_plane(self.setup, ring, slot, step, 0, index_of)
             self.setup.add(nvvm.CpAsyncCommitGroupOp())
         ring.ring.computed.clear()
-
-    def setup_index(self, shape: FieldShape, step: SSAValue) -> SSAValue:
-        if shape not in self.bases:
-            self.bases[shape] = plane_base(self.setup, self.geometry, self.thread, shape)
-        assert self.stream is not None
-        extended = self.setup.extend(step, self.width)
-        moved = self.setup.mul_int(extended, shape.strides[self.stream])
-        return self.setup.add_int(moved, self.bases[shape])
 
     def copy_plane(
         self,
@@ -605,7 +621,7 @@ class VariantEmitter:
         slot: Address,
         step: SSAValue,
         turn: int,
-        index: SSAValue,
+        index_of: Callable[[Thread], SSAValue],
     ) -> None:
         """
         Start copying the thread's share of plane `step + turn - lag`; where a plane outside the bounds
@@ -614,13 +630,16 @@ class VariantEmitter:
         assert self.stream is not None
         shift = turn - ring.load.lag
         if ring.halo is None or not self.stream_guarded:
-            self.copy_cells(emit, ring, ring.source, slot, step, shift, index)
+            self.copy_cells(emit, ring, ring.source, slot, step, shift, index_of)
             return
         low, high = self.geometry.lower[self.stream], self.geometry.upper[self.stream]
         inside = emit.compare("ult", emit.add_int(step, shift - low), high - low)
+        # Both branches count from the same cells.
+        for view in (ring.view, self.thread):
+            index_of(view)
         blocks = [Block(), Block()]
         for block, source in zip(blocks, (ring.source, ring.halo)):
-            self.copy_cells(emit.into(block), ring, source, slot, step, shift, index)
+            self.copy_cells(emit.into(block), ring, source, slot, step, shift, index_of)
             block.add_op(scf.YieldOp())
         emit.add(scf.IfOp(inside, [], [blocks[0]], [blocks[1]]))
 
@@ -632,17 +651,19 @@ class VariantEmitter:
         slot: Address,
         step: SSAValue,
         shift: int,
-        index: SSAValue,
+        index_of: Callable[[Thread], SSAValue],
     ) -> None:
-        """Start copying the thread's own cells of plane `step + shift`, and its share of the pads."""
+        """Start copying the thread's share of plane `step + shift`, and of the pads around it."""
         assert self.stream is not None
-        buffer, size = ring.ring.buffer, ring.width * CELL_BYTES[ring.element]
-        plane = shift * ring.shape.strides[self.stream]
-        target = add_offsets(emit, ring.own, slot.index)
-        for at, place in ring.groups.items():
-            mask = self.load_mask(emit, ring.load, ring.shape, step, shift, at)
-            to, offset = slot.offset + place, plane + self.in_plane(ring.shape, at)
+        buffer, plane = ring.ring.buffer, shift * ring.shape.strides[self.stream]
+        size = ring.copies[0].width * CELL_BYTES[ring.element]
+        target, index = add_offsets(emit, ring.copied_from, slot.index), index_of(ring.view)
+        for vector in ring.copies:
+            mask = self.load_mask(emit, ring.load, ring.shape, step, shift, vector.at, ring.view)
+            to, offset = slot.offset + vector.place, plane + self.in_plane(ring.shape, vector.at)
             emit.add(simt.CopyAsyncOp(buffer, target, to, source, index, offset, size, mask))
+        if ring.pads:
+            index = index_of(self.thread)
         for number, pad in enumerate(ring.pads):
             # Who has nothing to copy must not fill what another thread copies.
             part = emit if pad.valid is None else emit.into(Block())
@@ -676,17 +697,25 @@ class VariantEmitter:
         assert self.step is not None
         if ring.waits:
             self.body.add(nvvm.CpAsyncWaitGroupOp(self.placement.pending_groups))
+            if any(other.is_dealt for other in self.placement.prefetches):
+                # Lanes read what other lanes copied, and overwrite what others have read.
+                self.synchronise_warp()
         slot = ring.ring.slot(self.body, self.step, self.turn, 0, 0)
-        index = add_offsets(self.body, ring.own, slot.index)
+        index = add_offsets(self.body, ring.read_from, slot.index)
         plane: Plane = {}
-        for (row, start), place in ring.groups.items():
-            types = [ring.element] * ring.width
-            op = simt.LoadOp(ring.ring.buffer, index, slot.offset + place, types)
+        for vector in ring.reads:
+            types = [ring.element] * vector.width
+            op = simt.LoadOp(ring.ring.buffer, index, slot.offset + vector.place, types)
+            row, start = vector.at
             for k, value in enumerate(self.body.add(op).cells):
                 plane[row, start + k] = value
         later = ring.ring.slot(self.body, self.step, self.turn, -ring.ahead, 0)
-        turn, source = self.turn + ring.ahead, self.index_of(ring.shape)
-        self.copy_plane(self.body, ring, later, self.step, turn, source)
+        turn = self.turn + ring.ahead
+
+        def index_of(view: Thread) -> SSAValue:
+            return self.index_of(ring.shape, view)
+
+        self.copy_plane(self.body, ring, later, self.step, turn, index_of)
         if ring.commits:
             self.body.add(nvvm.CpAsyncCommitGroupOp())
         return plane
@@ -773,23 +802,51 @@ class VariantEmitter:
 
     def store(self, number: int, stage: StoreOp) -> None:
         """Write the tile's own cells of the newest plane."""
-        queue = self.queues[stage.queue]
-        plane = queue.planes[0]
-        shape, field = FieldShape.of(stage.field), self.arguments[stage.field]
-        width = self.geometry.access_width(stage.field)
+        queue, width = self.queues[stage.queue], self.geometry.access_width(stage.field)
         if self.guarded and not self.geometry.bounds_cut_between(width):
             width = 1
+        staging = self.placement.staging.get(stage.field)
+        plane = queue.planes[0]
         for row in range(self.rows):
             self.body.add(simt.PhaseOp(self.turn, number, row))
-            for start in range(0, self.cells, width):
-                masks: list[SSAValue | None] = [self.owned((row, start), width)]
-                if self.stream is not None:
-                    masks.append(self.chunk_mask(queue.lag))
-                offset = self.reader.stream_offset(shape, queue.lag)
-                offset += self.in_plane(shape, (row, start))
-                cells = [plane[row, start + k] for k in range(width)]
-                mask = self.body.all_of(masks)
-                self.body.add(simt.StoreOp(cells, field, self.index_of(shape), offset, mask))
+            if staging is None:
+                cells = {
+                    start: [plane[row, start + k] for k in range(width)]
+                    for start in range(0, self.cells, width)
+                }
+                self.store_row(stage, row, cells, self.thread)
+            else:
+                cells = self.deal_row(staging, [plane[row, k] for k in range(self.cells)])
+                self.store_row(stage, row, cells, staging.view)
+
+    def store_row(
+        self, stage: StoreOp, row: int, cells: dict[int, list[SSAValue]], view: Thread
+    ) -> None:
+        """Write vectors of a row, by their first cells in the thread's view."""
+        queue, shape = self.queues[stage.queue], FieldShape.of(stage.field)
+        field = self.arguments[stage.field]
+        for start, vector in cells.items():
+            masks: list[SSAValue | None] = [self.owned((row, start), view)]
+            if self.stream is not None:
+                masks.append(self.chunk_mask(queue.lag))
+            offset = self.reader.stream_offset(shape, queue.lag)
+            offset += self.in_plane(shape, (row, start))
+            mask, index = self.body.all_of(masks), self.index_of(shape, view)
+            self.body.add(simt.StoreOp(vector, field, index, offset, mask))
+
+    def deal_row(self, staging: Staging, row: list[SSAValue]) -> dict[int, list[SSAValue]]:
+        """Hand a row over to the lanes that write it, through shared memory."""
+        self.synchronise_warp()
+        for vector in staging.writes:
+            cells = row[vector.at[1] : vector.at[1] + vector.width]
+            self.body.add(simt.StoreOp(cells, staging.buffer, staging.written_from, vector.place))
+        self.synchronise_warp()
+        dealt: dict[int, list[SSAValue]] = {}
+        for vector in staging.reads:
+            types = [staging.element] * vector.width
+            op = simt.LoadOp(staging.buffer, staging.read_from, vector.place, types)
+            dealt[vector.at[1]] = list(self.body.add(op).cells)
+        return dealt
 
     def chunk_mask(self, lag: int) -> SSAValue:
         """The plane `lag` steps back is one that this chunk stores."""

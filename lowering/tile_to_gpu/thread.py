@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
@@ -80,6 +80,21 @@ def place_thread(
         coordinate = emit.add_int(start, position)
         axes.insert(0, ThreadAxis(tiling.axis, tiling.layout.cells, position, coordinate, along))
     return Thread(tuple(axes), lane, warp, first, last, valid)
+
+
+def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
+    """
+    The thread where vectors of `width` cells of its warp's row are dealt to the lanes one after the
+    other: what a warp accesses at once then lies together, however narrow an access must be.
+    """
+    *others, last = thread.axes
+    moved = emit.mul_int(thread.lane, width - last.cells)
+    first = replace(
+        last,
+        in_tile=emit.add_int(last.in_tile, moved),
+        coordinate=emit.add_int(last.coordinate, moved),
+    )
+    return replace(thread, axes=(*others, first))
 
 
 def split(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:

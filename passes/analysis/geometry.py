@@ -175,6 +175,15 @@ class Geometry:
             width //= 2
         return width
 
+    def is_dealt(self, field: SSAValue) -> bool:
+        """
+        Accesses to the field are so narrow that a thread's consecutive cells are accessed by several
+        lanes: rows of any length are then read and written by whole warps at once.
+        """
+        width, cells = self.access_width(field), self.axes[-1].layout.cells
+        size = CELL_BYTES[element_type(field)]
+        return width < cells and width * size < VECTOR_BYTES and self.kernel.stream_axis is not None
+
     def bounds_cut_between(self, width: int) -> bool:
         """No group of `width` cells along the last axis lies across the bounds."""
         last = self.axes[-1]

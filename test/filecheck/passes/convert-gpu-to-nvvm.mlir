@@ -35,6 +35,11 @@
     simt.store %v, %w to %a[%t + -4] mask %m
     // CHECK-NEXT: %o = simt.override %v from %[[p]][1] mask %m
     %o = simt.override %v from %a[%t + 1] mask %m
+    // CHECK-NEXT: simt.prefetch %[[p]][-2] mask %m : f64
+    simt.prefetch %a[%t + -2] mask %m : f64
+    // Without an index the buffer's own pointer does.
+    // CHECK-NEXT: simt.prefetch %a[4] : f64
+    simt.prefetch %a[4] : f64
 
     // Eight bytes are shuffled as two halves, four bytes as they are.
     // CHECK-NEXT: %[[lo:.*]], %[[hi:.*]] = simt.split %o : f64

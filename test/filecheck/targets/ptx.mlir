@@ -194,6 +194,11 @@ llvm.func @memory(%a: !llvm.ptr<1>, %i: i32, %w: i64) attributes {nvvm.kernel, n
   // CHECK-NEXT: mov.f64 [[o:%fd[0-9]+]], [[x]];
   // CHECK-NEXT: @[[m]] ld.global.f64 [[o]], {{\[}}[[p]]+24];
   %o = simt.override %x from %p[3] mask %m
+  // A cell's line is asked for by its address, which nothing is read into; its size scales the offset.
+  // CHECK-NEXT: @[[m]] prefetch.global.L1 {{\[}}[[p]]+32];
+  simt.prefetch %p[4] mask %m : f64
+  // CHECK-NEXT: prefetch.global.L1 {{\[}}[[p]]+-8];
+  simt.prefetch %p[-2] : f32
   // A constant is stored from a register.
   %one = arith.constant 1.0 : f64
   // CHECK-NEXT: mov.f64 [[c:%fd[0-9]+]], 0d3FF0000000000000;

@@ -51,6 +51,22 @@ func.func @buffer_type(%a: memref<8xf64, 1>, %v: f32) {
 
 // -----
 
+func.func @prefetched_type(%a: memref<8xf64, 1>) {
+  // CHECK: cells of f32 in a buffer of f64
+  simt.prefetch %a[0] : f32
+  func.return
+}
+
+// -----
+
+func.func @prefetched_half_floats(%p: !llvm.ptr<1>) {
+  // CHECK: an access is of one or more cells of one type
+  simt.prefetch %p[0] : f16
+  func.return
+}
+
+// -----
+
 func.func @no_mask(%p: !llvm.ptr<1>, %v: f64) {
   // CHECK: an override has a mask
   %o = "simt.override"(%v, %p) <{offset = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0>}> : (f64, !llvm.ptr<1>) -> f64

@@ -24,6 +24,12 @@ func.func @accesses(%a: memref<64xf64, 1>, %s: memref<64xf32, 3>, %p: !llvm.ptr<
   %o = simt.override %u from %a[%i + 1] mask %m
   // CHECK-NEXT: %o0, %o1 = simt.override %u, %v from %p[0] mask %m
   %o0, %o1 = simt.override %u, %v from %p[0] mask %m
+  // CHECK-NEXT: simt.prefetch %a[%i + 2] mask %m : f64
+  // GENERIC:      "simt.prefetch"(%a, %i, %m) <{offset = 2 : i64, cell = f64, operandSegmentSizes = array<i32: 1, 1, 1>}> : (memref<64xf64, 1 : i64>, i32, i1) -> ()
+  simt.prefetch %a[%i + 2] mask %m : f64
+  // CHECK-NEXT: simt.prefetch %p[-1] : f32
+  // GENERIC-NEXT: "simt.prefetch"(%p) <{offset = -1 : i64, cell = f32, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!llvm.ptr<1>) -> ()
+  simt.prefetch %p[-1] : f32
   func.return
 }
 
