@@ -817,6 +817,9 @@ class VariantEmitter:
                 self.store_row(stage, row, cells, self.thread)
             else:
                 cells = self.deal_row(staging, [plane[row, k] for k in range(self.cells)])
+                if width == 1:
+                    singles = [(at + k, c) for at, v in cells.items() for k, c in enumerate(v)]
+                    cells = {at: [cell] for at, cell in singles}
                 self.store_row(stage, row, cells, staging.view)
 
     def store_row(
@@ -835,7 +838,7 @@ class VariantEmitter:
             self.body.add(simt.StoreOp(vector, field, index, offset, mask))
 
     def deal_row(self, staging: Staging, row: list[SSAValue]) -> dict[int, list[SSAValue]]:
-        """Hand a row over to the lanes that write it, through shared memory."""
+        """Hand a row over to the lanes that write it, through shared memory: vectors by first cell."""
         self.synchronise_warp()
         for vector in staging.writes:
             cells = row[vector.at[1] : vector.at[1] + vector.width]

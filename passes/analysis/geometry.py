@@ -177,12 +177,11 @@ class Geometry:
 
     def is_dealt(self, field: SSAValue) -> bool:
         """
-        Accesses to the field are so narrow that a thread's consecutive cells are accessed by several
-        lanes: rows of any length are then read and written by whole warps at once.
+        One access is narrower than a thread's row: vectors are dealt to the lanes one after the other,
+        so that a warp reads and writes what lies together, in rows of any length.
         """
-        width, cells = self.access_width(field), self.axes[-1].layout.cells
-        size = CELL_BYTES[element_type(field)]
-        return width < cells and width * size < VECTOR_BYTES and self.kernel.stream_axis is not None
+        narrow = self.access_width(field) < self.axes[-1].layout.cells
+        return narrow and self.kernel.stream_axis is not None
 
     def bounds_cut_between(self, width: int) -> bool:
         """No group of `width` cells along the last axis lies across the bounds."""

@@ -1,29 +1,50 @@
 // RUN: xdsl-opt %s -p register-streaming | filecheck %s
+// RUN: xdsl-opt %s -p 'register-streaming{what=copies}' | filecheck %s
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared},register-streaming' | filecheck %s
-// RUN: xdsl-opt %s -p 'register-streaming{delay=1 period=3}' | filecheck %s --check-prefix=LAZY
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=2},register-streaming' | filecheck %s --check-prefix=AHEAD
+// RUN: xdsl-opt %s -p 'register-streaming{what=edges}' | filecheck %s --check-prefix=EDGES
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=0},register-streaming' | filecheck %s --check-prefix=EDGES
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=0},register-streaming{what=copies}' | filecheck %s --check-prefix=EDGES
 // RUN: xdsl-opt %s -p 'register-streaming{what=plane}' | filecheck %s --check-prefix=PLANE
+// RUN: xdsl-opt %s -p 'register-streaming{delay=1 period=3}' | filecheck %s --check-prefix=LAZY
 
-// Own cells live in registers, neighbours read edges by mail, and the wait for the mail comes a step
-// later wherever that makes no queue later: then one synchronisation a step serves all levels.
+// Own cells live in registers. What is fetched ahead is read by neighbours where its copies land, the
+// rest they read as edges, by mail; the wait for it comes a step later wherever that makes no queue
+// later: then one synchronisation a step serves all levels.
 
 !field = !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
 
 // The neighbours' plane is older than the newest own one by a step anyway. It does not matter whether
-// the queues came in shared memory.
+// the queues came in shared memory. Copies have slots for the planes that are on their way, the one
+// that arrives, and the one that is read; a result of this kernel has no copies.
 // CHECK-LABEL: tile.kernel @star
 // CHECK-NOT:     #tile.shared
-// CHECK:         %[[u0:.*]] = tile.load %src {{.*}}home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-// CHECK-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+// CHECK:         %[[u0:.*]] = tile.load %src ahead 3 home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
 // CHECK-NEXT:    %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0]) home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 1>
-// CHECK-NEXT:    %[[e1:.*]] = tile.exchange %[[u1]] what edges delay 1 {{.*}} : !tile.queue<f64, lag 2, edges [1, 0]>
+// CHECK-NEXT:    %[[e1:.*]] = tile.exchange %[[u1]] what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1, 0]>
 // CHECK-NEXT:    tile.apply @cell(%[[u1]][-1, 0, 0], %[[e1]][0, -1, 0], %[[u1]][1, 0, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 2>
+
+// A power of two of slots is computed.
+// AHEAD-LABEL: tile.kernel @star
+// AHEAD:         %[[u0:.*]] = tile.load %src ahead 2 home #tile.registers
+// AHEAD-NEXT:    tile.exchange %[[u0]] what copies delay 1 home #tile.mail<slots 4, computed, every 1, space shared, sync barrier>
+
+// Edges instead where that is asked for, or nothing is fetched ahead.
+// EDGES-LABEL: tile.kernel @star
+// EDGES:         %[[u0:.*]] = tile.load %src ahead {{[03]}} home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+// EDGES-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+// EDGES-NEXT:    %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0])
+// EDGES-NEXT:    tile.exchange %[[u1]] what edges delay 1 home #tile.mail<slots 2, fixed
+
+// PLANE-LABEL: tile.kernel @star
+// PLANE-NOT:     what {{edges|copies}}
+// PLANE:         tile.exchange {{.*}} what plane delay 1 home #tile.mail<slots 2, fixed
+// PLANE-NOT:     what {{edges|copies}}
+// PLANE:         tile.exchange {{.*}} what plane delay 1 home #tile.mail<slots 2, fixed
 
 // LAZY-LABEL:  tile.kernel @star
 // LAZY:          tile.load %src {{.*}} home #tile.registers<depth 2, period 3>
-
-// PLANE-LABEL: tile.kernel @star
-// PLANE-NOT:     what edges
-// PLANE-COUNT-2: tile.exchange {{.*}} what plane delay 1
 tile.kernel @star(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
@@ -34,13 +55,90 @@ tile.kernel @star(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile
   tile.store %u2 to %dst : !tile.queue<f64, lag 2>, !field
 }
 
+// Where nothing but the copies makes tiles overlap, in a kernel of a single step, they serve the taps
+// along the lanes, too, and are as wide as those look. Own cells stay in registers.
+// CHECK-LABEL: tile.kernel @lanes_of_one_step
+// CHECK:         %[[u0:.*]] = tile.load %src
+// CHECK-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what copies delay 1 {{.*}} : !tile.queue<f64, lag 1, edges [1, 1]>
+// CHECK-NEXT:    tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[e0]][0, 0, 1], %[[u0]][0, 0, 0], %[[u0]][1, 0, 0])
+// Edges and whole planes serve the taps that cross warps only: shuffles are cheaper.
+// EDGES-LABEL: tile.kernel @lanes_of_one_step
+// EDGES:         %[[e0:.*]] = tile.exchange {{.*}} what edges delay 1 {{.*}} edges [1, 0]>
+// EDGES-NEXT:    tile.apply @cell(%[[u0:.*]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][0, 0, 1], %[[u0]][0, 0, 0], %[[u0]][1, 0, 0])
+// PLANE-LABEL: tile.kernel @lanes_of_one_step
+// PLANE:         %[[e0:.*]] = tile.exchange {{.*}} what plane delay 1 {{.*}} edges [1, 0]>
+// PLANE-NEXT:    tile.apply @cell(%[[u0:.*]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][0, 0, 1], %[[u0]][0, 0, 0], %[[u0]][1, 0, 0])
+tile.kernel @lanes_of_one_step(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>
+  %u1 = tile.apply @cell(%u0[-1, 0, 0], %e0[0, -1, 0], %u0[0, 0, 1], %u0[0, 0, 0], %u0[1, 0, 0]) : !tile.queue<f64, lag 1>
+  tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
+}
+
+// Of several steps the later ones overlap anyway: a tap along the lanes stays a shuffle...
+// CHECK-LABEL: tile.kernel @lanes_of_two_steps
+// CHECK:         %[[u0:.*]] = tile.load %src
+// CHECK-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what copies delay 1 {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
+// CHECK-NEXT:    %[[u1:.*]] = tile.apply @cell(%[[u0]][0, 0, 1], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0])
+// CHECK-NEXT:    tile.apply @cell(%[[u1]][0, 0, 1])
+tile.kernel @lanes_of_two_steps(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>
+  %u1 = tile.apply @cell(%u0[0, 0, 1], %e0[0, -1, 0], %u0[1, 0, 0]) : !tile.queue<f64, lag 1>
+  %u2 = tile.apply @cell(%u1[0, 0, 1]) : !tile.queue<f64, lag 1>
+  tile.store %u2 to %dst : !tile.queue<f64, lag 1>, !field
+}
+
+// ... unless it looks as far as a whole vector, of two cells of eight bytes or of four of four.
+// CHECK-LABEL: tile.kernel @vectors_of_doubles
+// CHECK:         %[[e0:.*]] = tile.exchange %[[u0:.*]] what copies delay 1 {{.*}} : !tile.queue<f64, lag 1, edges [1, 2]>
+// CHECK-NEXT:    tile.apply @cell(%[[e0]][0, 0, -2], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0])
+tile.kernel @vectors_of_doubles(%src: !stencil.field<[-2,66]x[-2,66]x[-2,66]xf64>, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>
+  %u1 = tile.apply @cell(%u0[0, 0, -2], %e0[0, -1, 0], %u0[1, 0, 0]) : !tile.queue<f64, lag 1>
+  %u2 = tile.apply @cell(%u1[0, 0, 1]) : !tile.queue<f64, lag 1>
+  tile.store %u2 to %dst : !tile.queue<f64, lag 1>, !field
+}
+
+// CHECK-LABEL: tile.kernel @less_than_a_vector
+// CHECK:         %[[e0:.*]] = tile.exchange %[[u0:.*]] what copies delay 1 {{.*}} : !tile.queue<f32, lag 1, edges [1, 0]>
+// CHECK-NEXT:    tile.apply @cell(%[[u0]][0, 0, -2], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0])
+tile.kernel @less_than_a_vector(%src: !stencil.field<[-2,66]x[-2,66]x[-2,66]xf32>, %dst: !stencil.field<[-2,66]x[-2,66]x[-2,66]xf32>)
+    roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f32, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f32, lag 1, edges [1, 0]>
+  %u1 = tile.apply @cell(%u0[0, 0, -2], %e0[0, -1, 0], %u0[1, 0, 0]) : !tile.queue<f32, lag 1>
+  %u2 = tile.apply @cell(%u1[0, 0, 1]) : !tile.queue<f32, lag 1>
+  tile.store %u2 to %dst : !tile.queue<f32, lag 1>, !stencil.field<[-2,66]x[-2,66]x[-2,66]xf32>
+}
+
+// An older plane that neighbours read stays in its slot for a step more.
+// CHECK-LABEL: tile.kernel @older
+// CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 6, shifting
+tile.kernel @older(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>
+  %u1 = tile.apply @cell(%u0[1, 0, 0], %e0[-1, -1, 0]) : !tile.queue<f64, lag 1>
+  tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
+}
+
 // A neighbour's cell of the newest plane: waiting would cost a plane of lag, so it is read in the step
-// in which it is published. Who asks for a delay pays for it.
+// in which it is published, and copies have a slot more. Who asks for a delay pays for it.
 // CHECK-LABEL: tile.kernel @box
-// CHECK:         tile.exchange {{.*}} what edges delay 0 {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
+// CHECK:         tile.exchange {{.*}} what copies delay 0 home #tile.mail<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
 // CHECK-NEXT:    tile.apply {{.*}} : !tile.queue<f64, lag 1>
+// EDGES-LABEL: tile.kernel @box
+// EDGES:         tile.exchange {{.*}} what edges delay 0 {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
+// EDGES-NEXT:    tile.apply {{.*}} : !tile.queue<f64, lag 1>
 // LAZY-LABEL:  tile.kernel @box
-// LAZY:          tile.exchange {{.*}} what edges delay 1 {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
+// LAZY:          tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
 // LAZY-NEXT:     tile.apply {{.*}} : !tile.queue<f64, lag 2>
 tile.kernel @box(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
@@ -53,10 +151,13 @@ tile.kernel @box(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.
 // Where every tap crosses warps, the queue is as late as its exchange allows.
 // CHECK-LABEL: tile.kernel @across
 // CHECK:         tile.load %src {{.*}} : !tile.queue<f64, lag 0>
-// CHECK-NEXT:    tile.exchange {{.*}} what edges delay 0 {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
+// CHECK-NEXT:    tile.exchange {{.*}} what copies delay 0 {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
+// EDGES-LABEL: tile.kernel @across
+// EDGES:         tile.load %src {{.*}} : !tile.queue<f64, lag 0>
+// EDGES-NEXT:    tile.exchange {{.*}} what edges delay 0 {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
 // LAZY-LABEL:  tile.kernel @across
 // LAZY:          tile.load %src {{.*}} : !tile.queue<f64, lag 0>
-// LAZY-NEXT:     tile.exchange {{.*}} what edges delay 1 {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
+// LAZY-NEXT:     tile.exchange {{.*}} what copies delay 1 {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
 tile.kernel @across(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
@@ -66,9 +167,11 @@ tile.kernel @across(%src: !field, %dst: !field) roles [#tile.role<source 0>, #ti
 }
 
 // Edges are whole rows of one axis, of one warp: where warps lie along two axes, or a neighbour looks
-// beyond the next warp, the whole plane is published.
+// beyond the next warp, the whole plane is published. Copies are the whole plane.
 // CHECK-LABEL: tile.kernel @both_axes
-// CHECK:         tile.exchange {{.*}} what plane delay 1
+// CHECK:         tile.exchange {{.*}} what copies delay 1 {{.*}} edges [1, 1]>
+// EDGES-LABEL: tile.kernel @both_axes
+// EDGES:         tile.exchange {{.*}} what plane delay 1 {{.*}} edges [1, 1]>
 tile.kernel @both_axes(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes x 2 warps]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
@@ -78,12 +181,14 @@ tile.kernel @both_axes(%src: !field, %dst: !field) roles [#tile.role<source 0>, 
 }
 
 // CHECK-LABEL: tile.kernel @far
-// CHECK:         tile.exchange {{.*}} what plane delay 1 {{.*}} edges [5, 0]
+// CHECK:         tile.exchange {{.*}} what copies delay 1 {{.*}} edges [5, 0]>
+// EDGES-LABEL: tile.kernel @far
+// EDGES:         tile.exchange {{.*}} what plane delay 1 {{.*}} edges [5, 0]>
 tile.kernel @far(%src: !stencil.field<[-5,65]x[-5,65]x[0,64]xf64>, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
   %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [5, 0]>
-  %u1 = tile.apply @cell(%e0[0, -5, 0], %u0[1, 0, 0]) : !tile.queue<f64, lag 1>
+  %u1 = tile.apply @cell(%u0[1, 0, 0], %e0[0, -5, 0]) : !tile.queue<f64, lag 1>
   tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
 }
 
