@@ -41,7 +41,7 @@ from timetile.passes.temporal_fusion import complete_depths
 DEEPEST = 16
 """The deepest kernel that is considered."""
 
-RESERVED_REGISTERS = 46
+RESERVED_REGISTERS = 48
 """Kept free of planes: guarded copies need them, and what spills there slows all."""
 
 SHARED_OVERHEAD = 1024

@@ -231,11 +231,12 @@ class KernelCost:
         return self.rows * self.row_cells
 
     def registers(self) -> int:
-        """Registers of a thread."""
+        """Registers of a thread: planes, what arrives, neighbours, and the guards of every level."""
         planes = self.words_per_cell * self.thread_cells
         arriving = self.words * self.thread_cells + LOAD_REGISTERS
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
-        return FIXED_REGISTERS + planes + others * arriving + self.neighbour_registers()
+        levels = self.words * self.kernel.steps.data // 2
+        return FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
 
     def neighbour_registers(self) -> int:
         """

@@ -16,6 +16,7 @@ from timetile.passes.arch import ARCHS
 from timetile.runtime import commands
 from timetile.runtime.assembler import AssemblerError
 from timetile.runtime.commands import Options
+from timetile.runtime.homes import PlaneError
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.terminal import Log, logging_to_stderr
 from timetile.runtime.usage import UsageError
@@ -87,7 +88,9 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--random", type=natural, metavar="SEED", help="fill the fields without values"
     )
-    sub.add_argument("--executor", choices=("gpu", "cpu", "simt"), help="gpu where there is one")
+    sub.add_argument(
+        "--executor", choices=("gpu", "cpu", "planes", "simt"), help="gpu where there is one"
+    )
     sub.add_argument("--check", action="store_true", help="compare with the CPU, bit for bit")
     sub.add_argument(
         "--plot", type=Path, metavar="OUT.png", help="a picture of the last time level"
@@ -127,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = 2
         except (UsageError, PassFailedException, MemoryError) as error:
             message, code = str(error), 2
-        except (SimtError, AssemblerError) as error:
+        except (PlaneError, SimtError, AssemblerError) as error:
             # Not the user's fault: the kernel is wrong.
             message, code = f"a kernel is wrong, please report it: {error}", 1
         except KeyboardInterrupt:

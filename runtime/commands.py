@@ -224,7 +224,9 @@ def run(options: Options, log: Log) -> int:
     """`timetile run`."""
     program = compiled(options, options.executor)
     if options.check and program.executor == "cpu":
-        raise UsageError("--check compares with the CPU executor; run with --executor gpu or simt")
+        raise UsageError(
+            "--check compares with the CPU executor; run with --executor gpu, planes or simt"
+        )
     values = gathered(program, options)
     copies = [np.copy(value) if np.ndim(value) else value for value in values]
     result = execute(program, values, options.steps)

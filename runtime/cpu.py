@@ -14,6 +14,7 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array, call
 
@@ -31,8 +32,8 @@ def box_slices(
     )
 
 
-def cell_function(update: UpdateOp) -> FuncOp:
-    """The cell function of an update."""
+def cell_function(update: UpdateOp | ApplyOp) -> FuncOp:
+    """The cell function of an update, or of a stage."""
     function = SymbolTable.lookup_symbol(update, update.cell)
     if not isinstance(function, FuncOp):
         refuse(update, f"its cell function {update.cell} is not in the module")

@@ -10,10 +10,12 @@ from xdsl.dialects import gpu
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.runtime.cpu import Progress, run_loop
+from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values
 from timetile.runtime.kernels import ProgramKernels, launch_fact
+from timetile.runtime.planes import PlanesLaunch
 from timetile.runtime.planning import planned_function
 from timetile.runtime.simt.interpreter import Launch
 from timetile.runtime.simt.memory import Buffer
@@ -63,6 +65,31 @@ class PlannedRunner:
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         raise NotImplementedError
+
+
+class PlanesRunner(PlannedRunner):
+    """Runs planned launches at the tile level, plane by plane, on cells that know what was set."""
+
+    def __init__(self, kernels: ProgramKernels):
+        super().__init__(kernels)
+        self.tiled: dict[str, KernelOp] = {}
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        name = op.kernel.string_value()
+        if name not in self.tiled:
+            module = self.kernels.kernel_module(name)
+            self.tiled[name] = next(k for k in module.ops if isinstance(k, KernelOp))
+        PlanesLaunch(self.tiled[name], operands).run()
+        return []
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        return [Cells.of(np.zeros_like(operands[0].data), known=False)]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        source, target = operands
+        target.data[:] = source.data
+        target.known[:] = source.known
+        return []
 
 
 class SimtRunner(PlannedRunner):

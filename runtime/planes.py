@@ -1,6 +1,6 @@
 """The planes executor: a kernel of the tile level, a stream step at a time over whole planes with NumPy.
 
-There are no threads and no tiles: one chunk holds all planes, and every plane the whole domain. In
+There are no threads and no tiles: one chunk holds all planes, and a plane is the whole domain's. In
 each step every stage runs once, in the order of the kernel's body. A queue keeps as many planes as its
 home does, so that a lag, a depth or a number of slots that is wrong shows when a plane is read that is
 not there. Cells that nothing has set are marked, and may not be stored.
@@ -9,15 +9,11 @@ not there. Cells that nothing has set are marked, and may not be stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.stencil import FieldType, IndexAttr, StencilBoundsAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.tile import (
@@ -30,136 +26,31 @@ from timetile.dialects.tile import (
     queue_lag,
     queue_type,
 )
-from timetile.dialects.tile_attributes import MailAttr, MemoryAttr, RegistersAttr, SharedAttr
-from timetile.passes.analysis.extents import Extent
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.diagnostics import refuse
-from timetile.passes.multi_queue_buffering import ring_windows
 from timetile.runtime.arithmetic import Array, call, dtype_of
 from timetile.runtime.cpu import box_slices, cell_function, coordinates
-from timetile.runtime.simt.errors import describe
-
-Mask = NDArray[np.bool_]
-
-
-class PlaneError(Exception):
-    """A kernel reads a plane that is not there or stores what was never set: names the stage."""
-
-    def __init__(self, op: Operation, text: str):
-        super().__init__(f"{describe(op)}: {text}")
-        self.op = op
-
-
-@dataclass
-class Cells:
-    """The cells of a field or of a plane (one cell thick along the stream), and which were set."""
-
-    data: Array
-    known: Mask
-
-    @staticmethod
-    def of(data: Array, *, known: bool) -> Cells:
-        return Cells(data, np.full(data.shape, known))
-
-    def copy(self) -> Cells:
-        return Cells(self.data.copy(), self.known.copy())
-
-
-@dataclass
-class Home:
-    """
-    The planes that a queue keeps: a ring of slots, one a step, each with the queue and the step that
-    made its plane. The queues of the circular multi-queue share one, each with its head at `base`.
-    """
-
-    queue: SSAValue
-    slots: list[tuple[SSAValue, int, Cells] | None]
-    base: int = 0
-
-    def slot(self, step: int) -> int:
-        """Where the plane made in a step lies."""
-        return (step + self.base) % len(self.slots)
-
-    def keep(self, step: int, plane: Cells) -> None:
-        self.slots[self.slot(step)] = (self.queue, step, plane)
-
-    def plane(self, reader: StageOp, age: int, step: int, first: int) -> Cells:
-        """The plane made `age` steps before this one; PlaneError where it is not there."""
-        kept = self.slots[self.slot(step - age)]
-        if kept is not None and kept[0] is self.queue and kept[1] == step - age:
-            return kept[2]
-        if age >= len(self.slots):
-            why = f"of which {len(self.slots)} planes are kept"
-        elif step - age < first:
-            why = f"of which no plane was made before step {first}"
-        else:
-            why = "which another queue of the ring has overwritten"
-        assert isinstance(self.queue.owner, Operation)
-        queue = describe(self.queue.owner)
-        raise PlaneError(reader, f"reads in step {step} the plane of age {age} of {queue}, {why}")
-
-
-def section(box: StencilBoundsAttr, axis: int | None, plane: int) -> StencilBoundsAttr:
-    """The part of a box that lies in one plane; all of it where nothing is streamed."""
-    spans = list(zip(box.lb, box.ub))
-    if axis is not None:
-        spans[axis] = (plane, plane + 1)
-    return StencilBoundsAttr.from_bounds(spans)
-
-
-def has_plane(box: StencilBoundsAttr, axis: int | None, plane: int) -> bool:
-    """Some cells of a box lie in the plane."""
-    return axis is None or tuple(box.lb)[axis] <= plane < tuple(box.ub)[axis]
+from timetile.runtime.homes import Cells, PlaneError, make_homes
 
 
 def frame_of(kernel: KernelOp) -> StencilBoundsAttr:
-    """A box that holds all fields of a kernel, and all cells that its stages tap."""
-    fields = [arg for arg in kernel.body.block.args if isinstance(arg.type, FieldType)]
-    boxes = [kernel.bounds, *(field_bounds(field) for field in fields)]
+    """A box around all fields of a kernel and all cells that its stages tap."""
+    frame = kernel.bounds
+    for argument in kernel.body.block.args:
+        if isinstance(argument.type, FieldType):
+            frame |= field_bounds(argument)
     for stage in kernel.stages:
         if isinstance(stage, ApplyOp):
             box = kernel.bounds if stage.box is None else stage.box
-            boxes += [box, *(box + IndexAttr.get(*tap.offset) for tap in stage.tap_list)]
-    return reduce(or_, boxes)
+            frame |= box
+            for tap in stage.tap_list:
+                frame |= box + IndexAttr.from_indices(*tap.offset)
+    return frame
 
 
-def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
-    """Empty homes for the queues of a placed kernel; queues in memory have none."""
-    homes: dict[SSAValue, Home] = {}
-    rings: dict[Attribute, list[tuple[SSAValue, int, Cells] | None]] = {}
-    for stage in kernel.stages:
-        if isinstance(stage, StoreOp):
-            continue
-        for number, queue in enumerate(stage.results):
-            match stage.home:
-                case RegistersAttr(depth=depth):
-                    homes[queue] = Home(queue, [None] * (depth.data + 1))
-                case SharedAttr(addressing=addressing) if addressing.data == "computed":
-                    size, kind = stage.home.slots.data, queue_type(queue).element
-                    if len(ring := rings.setdefault(kind, [None] * size)) != size:
-                        refuse(stage, f"it has {size} slots of a ring of {len(ring)}; give one size")
-                    # One result's window after the other.
-                    before = ring_windows(stage.results[:number], kernel.stream_axis)
-                    homes[queue] = Home(queue, ring, stage.home.base.data - sum(before))
-                case SharedAttr(slots=slots):
-                    homes[queue] = Home(queue, [None] * slots.data)
-                case MailAttr(slots=slots):
-                    kept = slots.data - planes_on_their_way(stage)
-                    if kept < 1:
-                        raise PlaneError(stage, "all its slots hold planes that are on their way")
-                    homes[queue] = Home(queue, [None] * kept)
-                case MemoryAttr():
-                    pass
-                case None:
-                    refuse(stage, "its queue has no home; run multi-queue-buffering before")
-    return homes
-
-
-def planes_on_their_way(stage: LoadOp | ApplyOp | ExchangeOp) -> int:
-    """The planes in the mail of a load's copies that have not arrived."""
-    is_copied = isinstance(stage, ExchangeOp) and stage.publishes_copies
-    load = stage.queue.owner if is_copied else None
-    return load.planes_ahead if isinstance(load, LoadOp) else 0
+def published_age(stage: ExchangeOp) -> int:
+    """The age of the plane that an exchange publishes in a step: copies do when they arrive."""
+    return 0 if stage.publishes_copies else stage.hold
 
 
 class PlanesLaunch:
@@ -167,82 +58,169 @@ class PlanesLaunch:
 
     def __init__(self, kernel: KernelOp, arguments: Sequence[Any]):
         if kernel.layout is None:
-            refuse(kernel, "it has no layout; run device-tiling before it is executed")
-        self.kernel, self.stages, self.stream = kernel, kernel.stages, kernel.stream_axis
-        self.bounds, self.frame = kernel.bounds, frame_of(kernel)
+            refuse(kernel, "it has no layout; run device-tiling before")
+        self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
         self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
-        self.homes, self.geometry = make_homes(kernel), Geometry(kernel)
-        self.origin = (0,) * kernel.rank
+        self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}
+        self.homes, self.extents = make_homes(kernel), (geometry := Geometry(kernel)).extents
         low, high = (0, 1) if self.stream is None else self.span(self.bounds)
-        self.steps = range(low - self.geometry.fill, high + self.geometry.drain)
+        self.steps = range(low - geometry.fill, high + geometry.drain)
+        self.frame = self.section(frame_of(kernel), 0)
+        self.placed: dict[tuple[StencilBoundsAttr, tuple[int, ...]], tuple[slice, ...]] = {}
 
     def run(self) -> None:
         """Run all steps; PlaneError where the kernel is wrong."""
         self.check_fields()
-        with np.errstate(all="ignore"):  # Nothing is known of the operands that are unset.
+        # What is computed from unset cells may overflow, or divide by zero.
+        with np.errstate(all="ignore"):
             for step in self.steps:
                 for stage in self.stages:
                     self.run_stage(stage, step)
 
     def check_fields(self) -> None:
-        """No field is stored that is loaded as data, or stored twice, under whatever names."""
-        taken = {id(self.values[s.data]) for s in self.stages if isinstance(s, LoadOp) and s.data}
+        """No buffer is stored that is loaded as data, and none twice, by whatever name."""
+        loads = [stage for stage in self.stages if isinstance(stage, LoadOp)]
+        taken = {id(self.values[load.data]) for load in loads if load.data is not None}
         for stage in self.stages:
             if isinstance(stage, StoreOp):
                 if id(self.values[stage.field]) in taken:
-                    raise PlaneError(stage, "another stage of the launch loads or stores its field")
+                    raise PlaneError(stage, "its buffer is loaded or stored by another stage, too")
                 taken.add(id(self.values[stage.field]))
 
+    # Planes of boxes.
+
     def span(self, box: StencilBoundsAttr) -> tuple[int, int]:
-        """The planes of a box, from the first to the one after the last."""
+        """The planes of a box: the first, and the one after the last."""
         assert self.stream is not None
         return tuple(box.lb)[self.stream], tuple(box.ub)[self.stream]
 
     def holds(self, box: StencilBoundsAttr, plane: int) -> bool:
-        """Some cells of a box lie in the plane."""
+        """Some cells of a box lie in a plane."""
         return self.stream is None or plane in range(*self.span(box))
 
     def section(self, box: StencilBoundsAttr, plane: int) -> StencilBoundsAttr:
-        """The part of a box that lies in one plane; all of it where nothing is streamed."""
+        """A box that is one plane thick; as it is where nothing is streamed."""
         spans = list(zip(box.lb, box.ub))
         if self.stream is not None:
             spans[self.stream] = (plane, plane + 1)
         return StencilBoundsAttr.from_bounds(spans)
 
     def places(self, box: StencilBoundsAttr, offset: Sequence[int] = ()) -> tuple[slice, ...]:
-        """Where the cells of a box, moved by an offset inside the plane, lie in any plane."""
-        moved = [0 if axis == self.stream else d for axis, d in enumerate(offset or self.origin)]
-        return box_slices(self.section(self.frame, 0), self.section(box, 0), moved)
+        """Where the cells of a box lie in the array of a plane, moved by an offset's in-plane part."""
+        if (box, tuple(offset)) not in self.placed:
+            moved = list(offset) or [0] * len(box.lb)
+            if self.stream is not None:
+                moved[self.stream] = 0
+            slices = box_slices(self.frame, self.section(box, 0), moved)
+            self.placed[box, tuple(offset)] = slices
+        return self.placed[box, tuple(offset)]
+
+    def in_field(self, field: SSAValue, box: StencilBoundsAttr, plane: int) -> tuple[slice, ...]:
+        """Where the cells of a box that lie in a plane lie in the array of a field."""
+        section = self.section(box, plane)
+        return box_slices(field_bounds(field), section, (0,) * len(section.lb))
 
     def unset(self, queue: SSAValue) -> Cells:
         """A plane of which nothing is set."""
-        frame = self.section(self.frame, 0)
-        shape = tuple(high - low for low, high in zip(frame.lb, frame.ub))
+        shape = [high - low for low, high in zip(self.frame.lb, self.frame.ub)]
         return Cells.of(np.zeros(shape, dtype_of(queue_type(queue).element)), known=False)
 
     def is_needed(self, stage: StageOp, plane: int) -> bool:
         """Some stored cell depends on a plane of the stage's results."""
         if self.stream is None:
             return True
-        extents = [self.geometry.extents.get(queue) for queue in stage.results]
-        low = max((extent.low[self.stream] for extent in extents if extent), default=0)
-        high = max((extent.high[self.stream] for extent in extents if extent), default=0)
         first, last = self.span(self.bounds)
+        extents = [self.extents[queue] for queue in stage.results if queue in self.extents]
+        low = max((extent.low[self.stream] for extent in extents), default=0)
+        high = max((extent.high[self.stream] for extent in extents), default=0)
         return first - low <= plane < last + high
 
     # Stages.
 
     def run_stage(self, stage: StageOp, step: int) -> None:
-        """Make, keep or store the stage's plane of a step; what nothing depends on stays unset."""
+        """Run a stage in a step: what no stored cell depends on it leaves unset."""
         match stage:
             case StoreOp():
                 self.store(stage, step)
                 return
-            case LoadOp():
-                plane = step - stage.lag
-                made = lambda: [self.load(stage, plane)]
-            case ApplyOp():
+            case LoadOp() | ApplyOp():
                 plane = step - stage.lag
             case ExchangeOp():
-                age = 0 if stage.publishes_copies else stage.hold
-                plane = step - queue_lag(stage.queue) - age
+                plane = step - queue_lag(stage.queue) - published_age(stage)
+        if not self.is_needed(stage, plane):
+            made = [self.unset(queue) for queue in stage.results]
+        elif isinstance(stage, LoadOp):
+            made = [self.load(stage, plane)]
+        elif isinstance(stage, ApplyOp):
+            made = self.apply(stage, plane, step)
+        else:
+            made = [self.read(stage, stage.queue, published_age(stage), step)]
+        for queue, cells in zip(stage.results, made):
+            if queue in self.homes:
+                self.homes[queue].keep(step, cells)
+
+    def read(self, reader: StageOp, queue: SSAValue, age: int, step: int) -> Cells:
+        """The plane of some age of a queue: kept by its home or, in memory, read again."""
+        owner = queue.owner
+        if age < 0:
+            raise PlaneError(reader, f"the plane of age {age} that it reads has not arrived yet")
+        if isinstance(owner, LoadOp) and queue not in self.homes:
+            return self.load(owner, step - owner.lag - age)
+        if isinstance(owner, ExchangeOp):
+            behind = owner.hold + owner.delay.data + age
+            if owner.what.data != "plane":
+                # Cells of the reader's own warp come from the source.
+                self.read(reader, owner.queue, behind, step)
+            age = behind - published_age(owner)
+        return self.homes[queue].plane(reader, age, step, self.steps.start)
+
+    def load(self, stage: LoadOp, plane: int) -> Cells:
+        """A plane of a load's fields: inside the bounds the data, outside the halo where it has one."""
+        cells = self.unset(stage.result)
+        inside = np.full(cells.data.shape, stage.halo is None)
+        if self.holds(self.bounds, plane):
+            inside[self.places(self.bounds)] = True
+        for field, where in ((stage.data, inside), (stage.halo, ~inside)):
+            if field is not None and self.holds(box := field_bounds(field), plane):
+                source: Cells = self.values[field]
+                at, to = self.in_field(field, box, plane), self.places(box)
+                np.copyto(cells.data[to], source.data[at], where=where[to])
+                np.copyto(cells.known[to], source.known[at], where=where[to])
+        return cells
+
+    def apply(self, stage: ApplyOp, plane: int, step: int) -> list[Cells]:
+        """A plane of each result: computed inside the box; outside the plane of `else`, or unset."""
+        made = [self.unset(queue) for queue in stage.res]
+        for number, queue in enumerate(stage.otherwise):
+            made[number] = self.read(stage, queue, stage.lag - queue_lag(queue), step).copy()
+        box = self.bounds if stage.box is None else stage.box
+        if not self.holds(box, plane):
+            return made
+        to = self.places(box)
+        known, arguments = np.full(made[0].known[to].shape, True), list[Array]()
+        for tap in stage.tap_list:
+            cells = self.read(stage, stage.queues[tap.operand], stage.age(tap), step)
+            at = self.places(box, tap.offset)
+            arguments.append(cells.data[at])
+            known &= cells.known[at]
+        for scalar in stage.scalars:
+            value = np.asarray(self.values[scalar], dtype_of(scalar.type))
+            arguments.append(np.broadcast_to(value, known.shape))
+        arguments += [coordinates(self.section(box, plane), axis) for axis in stage.index_axes]
+        for cells, result in zip(made, call(self.functions[stage], arguments)):
+            cells.data[to], cells.known[to] = result, known
+        return made
+
+    def store(self, stage: StoreOp, step: int) -> None:
+        """Write the newest plane to the field, inside the bounds."""
+        plane = step - stage.lag
+        if not self.holds(self.bounds, plane):
+            return
+        cells, taken = self.read(stage, stage.queue, 0, step), self.places(self.bounds)
+        unset = np.argwhere(~cells.known[taken])
+        if unset.size:
+            first = zip(self.section(self.bounds, plane).lb, unset[0])
+            at = [low + int(distance) for low, distance in first]
+            raise PlaneError(stage, f"stores a value that was never set to cell {at}")
+        target, to = self.values[stage.field], self.in_field(stage.field, self.bounds, plane)
+        target.data[to], target.known[to] = cells.data[taken], True

@@ -28,13 +28,20 @@ from timetile.runtime.arrays import (
     is_on_device,
 )
 from timetile.runtime.cpu import Progress, host_function
-from timetile.runtime.executors import CpuRunner, LoopRunner, SimtRunner, loop_handler
+from timetile.runtime.executors import (
+    CpuRunner,
+    LoopRunner,
+    PlanesRunner,
+    SimtRunner,
+    loop_handler,
+)
 from timetile.runtime.gpu import DeviceBuffer, GpuRunner, device
+from timetile.runtime.homes import Cells
 from timetile.runtime.host import Host
 from timetile.runtime.kernels import ProgramKernels
 from timetile.runtime.simt.memory import Buffer
 
-Executor = Literal["gpu", "cpu", "simt"]
+Executor = Literal["gpu", "cpu", "planes", "simt"]
 
 
 @dataclass(frozen=True)
@@ -131,6 +138,8 @@ class CompiledProgram:
         match self.executor:
             case "cpu":
                 return self.run_host(CpuRunner(progress), values, steps)
+            case "planes":
+                return self.run_planes(values, steps)
             case "simt":
                 return self.run_simt(values, steps)
             case "gpu":
@@ -205,6 +214,18 @@ class CompiledProgram:
             box = written_bounds(loop)
             cells += count * int(np.prod([high - low for low, high in zip(box.lb, box.ub)]))
         return RunResult(tuple(latest), tuple(count for _, count, _ in collected), cells, seconds)
+
+    def run_planes(self, values: Sequence[Any], steps: int | None) -> RunResult:
+        """Run kernels plane by plane: slow, and it finds lags and homes that are wrong."""
+        buffers: list[Any] = [
+            Cells.of(value.copy(), known=True) if is_numpy_array(value) else value
+            for value in values
+        ]
+        result = self.run_host(PlanesRunner(self.kernels), buffers, steps)
+        for buffer, value in zip(buffers, values):
+            if isinstance(buffer, Cells):
+                value[...] = buffer.data
+        return result
 
     def run_simt(self, values: Sequence[Any], steps: int | None) -> RunResult:
         """Run with the SIMT interpreter: slow, and it finds races and wild accesses."""

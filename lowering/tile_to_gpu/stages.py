@@ -230,18 +230,44 @@ class VariantEmitter:
             self.run_step(0)
             return
         state = self.initial_state()
-        head, steady, tail, end = self.segments()
+        head, steady, tail = self.segments()
         if taps_of_step(self.kernel) > LONGEST_TRIPLE or not self.geometry.reads_halos:
-            self.emit_loop(head, end, state)
+            self.emit_loop(head, self.end(), state)
             return
-        for guarded, low, high in ((True, head, steady), (False, steady, tail), (True, tail, end)):
-            self.stream_guarded = guarded
-            state = self.emit_loop(low, high, state)
+        state = self.emit_loop(head, steady, state)
+        self.stream_guarded = False
+        state = self.emit_loop(steady, tail, state)
+        self.stream_guarded = True
+        self.emit_loop(tail, self.end(), state)
 
-    def segments(self) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
+    def end(self) -> SSAValue:
         """
-        The first step, the first of the steady loop, the first of the tail, and the end. In the steady
-        loop no plane that a step touches lies outside the bounds.
+        The step after the last one that stores. It is computed where it is needed, from what the stores'
+        masks need anyway: registers are scarce.
+        """
+        last = self.setup.sub_int(self.height(), self.negative_first())
+        return self.setup.add_int(last, self.geometry.drain)
+
+    def height(self) -> SSAValue:
+        """The planes of the chunk."""
+        mask = self.mask(
+            ("height",), lambda: self.setup.sub_int(self.thread.last, self.thread.first)
+        )
+        assert mask is not None
+        return mask
+
+    def negative_first(self) -> SSAValue:
+        """The chunk's first plane, negated."""
+        mask = self.mask(
+            ("negative first",), lambda: self.setup.sub_int(self.setup.int(0), self.thread.first)
+        )
+        assert mask is not None
+        return mask
+
+    def segments(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """
+        The first step, the first of the steady loop, and the first of the tail. In the steady loop no
+        plane that a step touches lies outside the bounds.
         """
         assert self.stream is not None
         emit, geometry, period = self.setup, self.geometry, self.geometry.period
@@ -264,8 +290,7 @@ class VariantEmitter:
         tail = turns(emit.add_int(negative, high - ahead))
         head = emit.binary(arith.MinSIOp, head, length)
         tail = emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
-        steady, last, end = (emit.add_int(start, steps) for steps in (head, tail, length))
-        return start, steady, last, end
+        return start, emit.add_int(start, head), emit.add_int(start, tail)
 
     def carried(self) -> list[Queue]:
         """The queues whose planes pass from step to step in registers."""
@@ -803,9 +828,10 @@ class VariantEmitter:
     def store(self, number: int, stage: StoreOp) -> None:
         """Write the tile's own cells of the newest plane."""
         queue, width = self.queues[stage.queue], self.geometry.access_width(stage.field)
-        if self.guarded and not self.geometry.bounds_cut_between(width):
-            width = 1
         staging = self.placement.staging.get(stage.field)
+        if self.guarded and not self.geometry.bounds_cut_between(width):
+            # Few tiles; cells that the bounds cut from their vector are stored alone.
+            width, staging = 1, None
         plane = queue.planes[0]
         for row in range(self.rows):
             self.body.add(simt.PhaseOp(self.turn, number, row))
@@ -817,9 +843,6 @@ class VariantEmitter:
                 self.store_row(stage, row, cells, self.thread)
             else:
                 cells = self.deal_row(staging, [plane[row, k] for k in range(self.cells)])
-                if width == 1:
-                    singles = [(at + k, c) for at, v in cells.items() for k, c in enumerate(v)]
-                    cells = {at: [cell] for at, cell in singles}
                 self.store_row(stage, row, cells, staging.view)
 
     def store_row(
@@ -856,18 +879,9 @@ class VariantEmitter:
         key = (lag, 0, -1)
         if key not in self.row_masks:
             assert self.step is not None
-            emit = self.setup
-            height = self.mask(
-                ("height",), lambda: emit.sub_int(self.thread.last, self.thread.first)
-            )
-            offset = self.mask(
-                ("negative first",), lambda: emit.sub_int(emit.int(0), self.thread.first)
-            )
-            assert height is not None
-            assert offset is not None
             plane = self.body.add_int(self.step, self.turn - lag)
-            distance = self.body.add_int(plane, offset)
-            self.row_masks[key] = self.body.compare("ult", distance, height)
+            distance = self.body.add_int(plane, self.negative_first())
+            self.row_masks[key] = self.body.compare("ult", distance, self.height())
         return self.row_masks[key]
 
 

@@ -225,7 +225,7 @@ def test_arguments_that_do_not_fit(case: Case, executor: Executor):
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("executor", ["cpu", "simt"])
+@pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
 def test_device_arrays_need_the_gpu_executor(executor: Executor):
     with pytest.raises(TypeError) as caught:
         compiled(executor)(DeviceArray(), DeviceArray(1 << 21), 3)

@@ -16,6 +16,7 @@ from matplotlib.image import imread
 from numpy.typing import NDArray
 
 import timetile
+from support.executors import kernel_executors
 from timetile.dialects.tile import LaunchOp
 from timetile.passes.arch import ARCHS
 from timetile.runtime import commands, doctor
@@ -288,7 +289,7 @@ def test_run_says_where_the_last_time_level_is(
     assert second == f"the last time level is in {holder}"
 
 
-@pytest.mark.parametrize("executor", ["simt", "gpu"] if gpu_is_available() else ["simt"])
+@pytest.mark.parametrize("executor", kernel_executors())
 def test_check_compares_with_the_cpu(
     executor: str, heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -705,7 +706,7 @@ def test_doctor_says_why_not(monkeypatch: pytest.MonkeyPatch):
         ),
         (
             "run {heat} --steps 1 --executor cpu --check",
-            "--check compares with the CPU executor; run with --executor gpu or simt",
+            "--check compares with the CPU executor; run with --executor gpu, planes or simt",
         ),
         ("compile {heat} -o {folder}/none/x.ptx", "cannot open {folder}/none/x.ptx: No such file or directory"),
         (

@@ -23,6 +23,8 @@ UNREACHABLE = {
     # The definitions of the operations refuse it first.
     re.escape("expected a field, got ") + ".+",
     re.escape("expected an integer, got ") + ".+",
+    # There is a layout for every number of axes.
+    re.escape("no layout is known for it"),
 }
 """Sentences that no IR makes the compiler say."""
 

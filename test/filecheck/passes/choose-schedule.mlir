@@ -16,10 +16,26 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
   func.return %s : f64
 }
 
+func.func private @sum_of_floats(%l: f32, %r: f32) -> f32 {
+  %s = arith.addf %l, %r : f32
+  func.return %s : f32
+}
+
+func.func private @sum_of_five(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f64 {
+  %5 = arith.addf %0, %1 : f64
+  %6 = arith.addf %5, %2 : f64
+  %7 = arith.addf %6, %3 : f64
+  %8 = arith.addf %7, %4 : f64
+  func.return %8 : f64
+}
+
+// A line is held whole, 64 bytes a lane; there is no stream to fetch planes of.
 // CHECK-LABEL: func.func @line(
-// CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [{{([0-9]+, )*}}1]
-// CHECK-SAME:      tile = "warp", cells = array<i64: {{[0-9]+}}>, lanes = array<i64: 32>, warps = array<i64: 1>
+// CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [{{([0-9]+, )+}}2, 1]
+// CHECK-SAME:      tile = "warp", cells = array<i64: 8>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = 4 : i64
 // CHECK-SAME:      storage = "registers"
+// CHECK-SAME:      ahead = 0 : i64
+// CHECK-SAME:      occupancy = 4 : i64
 // CHECK-NOT:     kernels
 // CHECK-NEXT:    temporal.update
 // DEPTH-LABEL: func.func @line(
@@ -31,9 +47,22 @@ func.func @line(%n: index, %A: !stencil.field<[-1,4097]xf64>, %B: !stencil.field
   func.return
 }
 
+// CHECK-LABEL: func.func @floats(
+// CHECK:         cells = array<i64: 16>
+func.func @floats(%n: index, %A: !stencil.field<[-1,4097]xf32>, %B: !stencil.field<[-1,4097]xf32>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @sum_of_floats(%a[-1], %a[1]) in <[0], [4096]>
+  } : !stencil.field<[-1,4097]xf32>, !stencil.field<[-1,4097]xf32>
+  func.return
+}
+
+// A narrow stencil streams through strips of four cells a lane, its sum in one piece.
 // CHECK-LABEL: func.func @plane(
 // CHECK:         depths [{{([0-9]+, )+}}2, 1]
-// CHECK-SAME:      tile = "warp", cells = array<i64: {{[0-9]+}}>, lanes = array<i64: 32>, warps = array<i64: 1>
+// CHECK-SAME:      tile = "warp", cells = array<i64: 4>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = 4 : i64
+// CHECK-SAME:      form = "none", storage = "registers"
+// CHECK-SAME:      ahead = {{[1-3]}} : i64
+// CHECK-SAME:      occupancy = {{[2-4]}} : i64
 // DEPTH-LABEL: func.func @plane(
 // DEPTH:         depths [3, 2, 1]
 func.func @plane(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
@@ -43,8 +72,47 @@ func.func @plane(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !st
   func.return
 }
 
+// A stencil that looks far along the lanes gets wider strips, one that looks far along the stream holds
+// fewer planes of partial sums than of cells.
+// CHECK-LABEL: func.func @wide(
+// CHECK:         tile = "warp", cells = array<i64: 8>
+// DEPTH-LABEL: func.func @wide(
+// DEPTH:         depths [3, 2, 1] schedule {tile = "warp", cells = array<i64: 8>
+func.func @wide(%n: index, %A: !stencil.field<[-8,4104]x[-8,4104]xf64>, %B: !stencil.field<[-8,4104]x[-8,4104]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @sum(%a[0, -8], %a[0, 8]) in <[0, 0], [4096, 4096]>
+  } : !stencil.field<[-8,4104]x[-8,4104]xf64>, !stencil.field<[-8,4104]x[-8,4104]xf64>
+  func.return
+}
+
+// CHECK-LABEL: func.func @tall(
+// CHECK:         cells = array<i64: 4>
+// CHECK-SAME:    form = "rows"
+func.func @tall(%n: index, %A: !stencil.field<[-2,4098]x[-2,4098]xf64>, %B: !stencil.field<[-2,4098]x[-2,4098]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @sum_of_five(%a[-2, 0], %a[-1, 0], %a[0, 0], %a[1, 0], %a[2, 0]) in <[0, 0], [4096, 4096]>
+  } : !stencil.field<[-2,4098]x[-2,4098]xf64>, !stencil.field<[-2,4098]x[-2,4098]xf64>
+  func.return
+}
+
+// Where no later step reads what one computes, depth has nothing to give.
+// CHECK-LABEL: func.func @overwritten(
+// CHECK:         depths [1] schedule {tile = "warp"
+// DEPTH-LABEL: func.func @overwritten(
+// DEPTH:         depths [3, 2, 1] schedule {tile = "warp"
+func.func @overwritten(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %K: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    temporal.update %a = @sum(%K[0, -1], %K[0, 1]) in <[0, 0], [4096, 4096]>
+  } : !stencil.field<[-1,4097]x[-1,4097]xf64>
+  func.return
+}
+
+// Warps lie along the rows of a block, which has its multiprocessor for itself.
 // CHECK-LABEL: func.func @space(
-// CHECK:         tile = "block", cells = array<i64: {{[0-9]+, [0-9]+}}>, lanes = array<i64: 1, 32>, warps = array<i64: {{[0-9]+}}, 1>, pack = 1 : i64
+// CHECK:         depths [{{([0-9]+, )+}}2, 1]
+// CHECK-SAME:    tile = "block", cells = array<i64: {{[2-9]|10}}, {{[12]}}>, lanes = array<i64: 1, 32>, warps = array<i64: {{8|12}}, 1>, pack = 1 : i64
+// CHECK-SAME:    ahead = {{[12]}} : i64
+// CHECK-SAME:    occupancy = 1 : i64
 // DEPTH-LABEL: func.func @space(
 // DEPTH:         depths [3, 2, 1]
 func.func @space(%n: index, %A: !stencil.field<[-1,257]x[-1,257]x[-1,257]xf64>, %B: !stencil.field<[-1,257]x[-1,257]x[-1,257]xf64>) {
@@ -75,12 +143,39 @@ func.func @decided(%n: index, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.fiel
 
 // -----
 
-// Eleven rows to a neighbour: no layout of three axes has as many in a thread.
-// CHECK: temporal.loop in @far: no schedule fits the registers and shared memory of one step; give device-tiling a layout with fewer cells
-// DEPTH: temporal.loop in @far: no layout is known for it
+// Eleven rows to a neighbour, and no layout of three axes has as many in a thread. Of a single step all
+// that is read is loaded, and copies serve neighbours however far; a second one would have to publish
+// what it makes as whole planes.
+
+func.func private @same(%u: f64) -> f64 {
+  func.return %u : f64
+}
+
+// CHECK-LABEL: func.func @far(
+// CHECK:         depths [1] schedule {tile = "block"
+// CHECK-SAME:    ahead = {{[12]}} : i64
 func.func @far(%n: index, %A: !stencil.field<[-11,19]x[-11,19]x[-11,19]xf64>, %B: !stencil.field<[-11,19]x[-11,19]x[-11,19]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
-    temporal.update %b = @cell(%a[0, 11, 0]) in <[0, 0, 0], [8, 8, 8]>
+    temporal.update %b = @same(%a[0, 11, 0]) in <[0, 0, 0], [8, 8, 8]>
   } : !stencil.field<[-11,19]x[-11,19]x[-11,19]xf64>, !stencil.field<[-11,19]x[-11,19]x[-11,19]xf64>
+  func.return
+}
+
+// -----
+
+// Copies that reach so far do not fit the shared memory. Who asks for a depth gets the first layout: the
+// model's limits are estimates.
+
+func.func private @same(%u: f64) -> f64 {
+  func.return %u : f64
+}
+
+// CHECK: temporal.loop in @farther: no schedule fits the registers and shared memory of one step; give device-tiling a layout with fewer cells
+// DEPTH-LABEL: func.func @farther(
+// DEPTH:         depths [3, 2, 1] schedule {tile = "block", cells = array<i64: 2, 1>, lanes = array<i64: 1, 32>, warps = array<i64: 8, 1>
+func.func @farther(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @same(%a[0, 200, 0]) in <[0, 0, 0], [8, 8, 8]>
+  } : !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>
   func.return
 }

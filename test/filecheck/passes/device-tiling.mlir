@@ -204,6 +204,90 @@ func.func @deep(%n: index, %A: !field, %B: !field) {
 
 // -----
 
+// With single steps only, every launch reads and writes the buffers that the unfused program does: data
+// are loaded with the halos that lie around them. (The halo's arguments are passed all the same.)
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+// CHECK-LABEL: tile.kernel @single_step
+// CHECK-SAME:    roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>]
+// CHECK-NEXT:    %[[u:.*]] = tile.load %src : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    %[[v:.*]] = tile.apply @cell(%[[u]][-1, 0], %[[u]][1, 1]) : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    tile.store %[[v]] to %dst
+// CHECK-NEXT:  }
+// CHECK-LABEL: func.func @single
+// CHECK:         kernels [@single_step]
+func.func @single(%n: index, %A: !field, %B: !field) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [1] {
+    temporal.update %b = @cell(%a[-1, 0], %a[1, 1]) in <[0, 0], [64, 64]>
+  } : !field, !field
+  func.return
+}
+
+// -----
+
+// What a step makes is in no buffer yet: outside its box it still is the halo of the one it goes to.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+// CHECK-LABEL: tile.kernel @single_coupled_step
+// CHECK:         %[[v0:.*]] = tile.load %src : !tile.queue
+// CHECK-NEXT:    %[[s0:.*]] = tile.load %src_1 : !tile.queue
+// CHECK-NEXT:    %[[h1:.*]] = tile.load halo %v1 : !tile.queue
+// CHECK-NEXT:    %[[v1:.*]] = tile.apply @velocity(%[[v0]][0, 0], %[[s0]][-1, 0], %[[s0]][0, 0]) else %[[h1]] :
+// CHECK-NEXT:    %[[s1:.*]] = tile.apply @stress(%[[s0]][0, 0], %[[v1]][1, 0]) :
+func.func @single_coupled(%n: index, %V0: !field, %V1: !field, %S0: !field, %S1: !field) {
+  temporal.loop %n (%v0 = %V0, %v1 = %V1, %s0 = %S0, %s1 = %S1) rotate [1, 0, 3, 2] depths [1] {
+    temporal.update %v1 = @velocity(%v0[0, 0], %s0[-1, 0], %s0[0, 0]) in <[0, 0], [64, 64]>
+    temporal.update %s1 = @stress(%s0[0, 0], %v1[1, 0]) in <[0, 0], [64, 64]>
+  } : !field, !field, !field, !field
+  func.return
+}
+
+// -----
+
+// A buffer that is updated in place goes by way of a scratch buffer, and its halo stays behind. That of
+// one that no step writes does not.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+// CHECK-LABEL: tile.kernel @single_in_place_step
+// CHECK:         %[[u:.*]] = tile.load %src halo %a : !tile.queue
+// CHECK-NEXT:    %[[k:.*]] = tile.load %src_1 : !tile.queue
+// CHECK-NEXT:    tile.apply @cell(%[[u]][0, 0], %[[k]][0, 1])
+func.func @single_in_place(%n: index, %A: !field, %K: !field) {
+  temporal.loop %n (%a = %A, %k = %K) rotate [0, 1] depths [1] {
+    temporal.update %a = @cell(%a[0, 0], %k[0, 1]) in <[0, 0], [64, 64]>
+  } : !field, !field
+  func.return
+}
+
+// -----
+
+// A kernel of several steps stores what later steps read. Where they read nothing of it, there is no
+// such kernel, and the last step alone is run.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+// CHECK:       temporal.loop in @overwritten: depth 4 is left out: no later step reads what it computes
+// CHECK-NEXT:  temporal.loop in @overwritten: depth 2 is left out: no later step reads what it computes
+// CHECK-NOT:   {{depth 1 is left out|tile.kernel @overwritten_d}}
+// CHECK-LABEL: tile.kernel @overwritten_step(%dst: {{.*}}, %a: {{.*}}, %K: {{.*}})
+// CHECK-NEXT:    %[[k:.*]] = tile.load %K : !tile.queue
+// CHECK-NEXT:    %[[v:.*]] = tile.apply @cell(%[[k]][0, 1]) : !tile.queue
+// CHECK-NEXT:    tile.store %[[v]] to %dst
+// CHECK-NEXT:  }
+// CHECK-NOT:   tile.kernel
+// CHECK:       depths [4, 2, 1] kernels [@overwritten_step]
+func.func @overwritten(%n: index, %A: !field, %K: !field) {
+  temporal.loop %n (%a = %A) rotate [0] depths [4, 2, 1] {
+    temporal.update %a = @cell(%K[0, 1]) in <[0, 0], [64, 64]>
+  } : !field
+  func.return
+}
+
+// -----
+
 !field = !stencil.field<[-16,80]x[-16,80]xf64>
 
 // CHECK:       temporal.loop in @far: its taps reach further than the tile is wide; give it more cells

@@ -1,6 +1,6 @@
-// RUN: xdsl-opt %s -p register-streaming | filecheck %s
-// RUN: xdsl-opt %s -p 'register-streaming{what=copies}' | filecheck %s
-// RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared},register-streaming' | filecheck %s
+// RUN: xdsl-opt %s -p register-streaming | filecheck %s --check-prefixes=CHECK,KEPT
+// RUN: xdsl-opt %s -p 'register-streaming{what=copies}' | filecheck %s --check-prefixes=CHECK,MOVED
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared},register-streaming' | filecheck %s --check-prefixes=CHECK,KEPT
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=2},register-streaming' | filecheck %s --check-prefix=AHEAD
 // RUN: xdsl-opt %s -p 'register-streaming{what=edges}' | filecheck %s --check-prefix=EDGES
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=0},register-streaming' | filecheck %s --check-prefix=EDGES
@@ -192,10 +192,12 @@ tile.kernel @far(%src: !stencil.field<[-5,65]x[-5,65]x[0,64]xf64>, %dst: !field)
   tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
 }
 
-// Shared storage that the schedule asks for stays.
+// Shared storage that the schedule asks for stays, unless this pass is asked for something.
 // CHECK-LABEL: tile.kernel @asked
-// CHECK:         tile.load %src {{.*}} home #tile.shared<slots 2, fixed, base 0, reader tile>
-// CHECK-NOT:     tile.exchange
+// KEPT:          tile.load %src {{.*}} home #tile.shared<slots 2, fixed, base 0, reader tile>
+// KEPT-NOT:      tile.exchange
+// MOVED:         tile.load %src ahead 3 home #tile.registers
+// MOVED-NEXT:    tile.exchange {{.*}} what copies
 // CHECK:       func.func @program
 tile.kernel @asked(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {

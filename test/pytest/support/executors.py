@@ -7,8 +7,9 @@ from timetile.runtime.program import Executor
 
 
 def executors() -> tuple[Executor, ...]:
-    """The CPU executor, the SIMT interpreter, and the GPU where a driver answers."""
-    return ("cpu", "simt", "gpu") if gpu_is_available() else ("cpu", "simt")
+    """The CPU executor, the two that interpret kernels, and the GPU where a driver answers."""
+    interpreters: tuple[Executor, ...] = ("cpu", "planes", "simt")
+    return (*interpreters, "gpu") if gpu_is_available() else interpreters
 
 
 def kernel_executors() -> tuple[Executor, ...]:

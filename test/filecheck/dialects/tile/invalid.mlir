@@ -171,8 +171,25 @@ tile.kernel @beyond_the_edges(%src: !stencil.field<[0,8]x[0,8]xf64>) roles [#til
 
 tile.kernel @published_what(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
-  // CHECK: an exchange publishes edges or the plane, got corners
+  // CHECK: an exchange publishes edges, the plane or copies, got corners
   %e = tile.exchange %u what corners delay 0 : !tile.queue<f64, lag 0, edges [1]>
+}
+
+// -----
+
+tile.kernel @copies_of_a_result(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0]) : !tile.queue<f64, lag 0>
+  // CHECK: only a load's asynchronous copies can be published
+  %e = tile.exchange %v what copies delay 0 : !tile.queue<f64, lag 0, edges [1]>
+}
+
+// -----
+
+tile.kernel @copies_of_a_halo(%A: !stencil.field<[0,8]xf64>) roles [#tile.role<halo 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %h = tile.load halo %A : !tile.queue<f64, lag 0>
+  // CHECK: only a load's asynchronous copies can be published
+  %e = tile.exchange %h what copies delay 0 : !tile.queue<f64, lag 0, edges [1]>
 }
 
 // -----

@@ -1,0 +1,112 @@
+"""Where the planes executor keeps the planes of a kernel's queues: as many as their homes do, no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp, queue_type
+from timetile.dialects.tile_attributes import MailAttr, MemoryAttr, RegistersAttr, SharedAttr
+from timetile.passes.diagnostics import refuse
+from timetile.passes.multi_queue_buffering import ring_windows
+from timetile.runtime.arithmetic import Array
+from timetile.runtime.simt.errors import describe
+
+
+class PlaneError(Exception):
+    """A kernel reads a plane that is not there, or stores what was never set; names the stage."""
+
+    def __init__(self, op: Operation, text: str):
+        super().__init__(f"{describe(op)}: {text}")
+        self.op = op
+
+
+@dataclass
+class Cells:
+    """The cells of a field, or of a plane (one cell thick along the stream), and which were set."""
+
+    data: Array
+    known: NDArray[np.bool_]
+
+    @staticmethod
+    def of(data: Array, *, known: bool) -> Cells:
+        return Cells(data, np.full(data.shape, known))
+
+    def copy(self) -> Cells:
+        return Cells(self.data.copy(), self.known.copy())
+
+
+Slots = list[tuple[SSAValue, int, Cells] | None]
+"""A ring of planes, each with the queue and the step that it was made in."""
+
+
+@dataclass
+class Home:
+    """The planes that a queue keeps, one slot a step; the circular multi-queue is one ring for all."""
+
+    queue: SSAValue
+    slots: Slots
+    base: int = 0
+
+    def keep(self, step: int, plane: Cells) -> None:
+        self.slots[(step + self.base) % len(self.slots)] = self.queue, step, plane
+
+    def plane(self, reader: StageOp, age: int, step: int, first: int) -> Cells:
+        """The plane made `age` steps before a step; PlaneError where it is not there."""
+        kept = self.slots[(step - age + self.base) % len(self.slots)]
+        if kept is not None and kept[0] is self.queue and kept[1] == step - age:
+            return kept[2]
+        if age >= len(self.slots):
+            why = f"is not kept: its home has place for {len(self.slots)}"
+        elif step - age < first:
+            why = f"was never made: step {step - age} is before the first, {first}"
+        else:
+            why = "is not kept: another queue of the ring has overwritten it"
+        made_by = self.queue.owner
+        assert isinstance(made_by, Operation)
+        text = f"the plane of age {age} that it reads {why}; the plane is of {describe(made_by)}"
+        raise PlaneError(reader, text)
+
+
+def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
+    """Empty homes for the queues of a kernel, all but those that are read from memory again."""
+    homes: dict[SSAValue, Home] = {}
+    rings: dict[Attribute, Slots] = {}
+    for stage in kernel.stages:
+        for number, queue in enumerate(stage.results):
+            match stage.home:
+                case RegistersAttr() as home:
+                    homes[queue] = Home(queue, [None] * (home.depth.data + 1))
+                case SharedAttr() as home if home.addressing.data == "computed":
+                    count, element = home.slots.data, queue_type(queue).element
+                    ring = rings.setdefault(element, [None] * count)
+                    if len(ring) != count:
+                        refuse(
+                            stage, f"its ring has {count} and {len(ring)} slots; give it one size"
+                        )
+                    # One result's window after the other.
+                    before = ring_windows(stage.results[:number], kernel.stream_axis)
+                    homes[queue] = Home(queue, ring, home.base.data - sum(before))
+                case SharedAttr() as home:
+                    homes[queue] = Home(queue, [None] * home.slots.data)
+                case MailAttr() as home:
+                    count = home.slots.data - planes_on_their_way(stage)
+                    if count < 1:
+                        raise PlaneError(stage, "its slots hold no plane that has arrived")
+                    homes[queue] = Home(queue, [None] * count)
+                case MemoryAttr():
+                    pass
+                case None:
+                    refuse(stage, "its queue has no home; run multi-queue-buffering before")
+    return homes
+
+
+def planes_on_their_way(stage: StageOp) -> int:
+    """The planes in the mail of a load's copies that have not arrived."""
+    if isinstance(stage, ExchangeOp) and stage.publishes_copies:
+        load = stage.queue.owner
+        return load.planes_ahead if isinstance(load, LoadOp) else 0
+    return 0

@@ -1,0 +1,273 @@
+"""
+What the planes executor finds: lags, depths and slots under which a plane is read that is not there,
+and cells that nothing has set. Each kernel is made by the passes, runs as it is, and is then spoiled.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from xdsl.parser import Parser
+
+import timetile
+from support import reference
+from support.catalogue import entry
+from support.compare import assert_same_bits
+from support.description import Program, random_inputs
+from support.programs import program_text
+from support.schedules import Schedule, block_plane, block_row, warp_row
+from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.diagnostics import CompileError
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.temporal_fusion import TemporalFusionPass
+from timetile.runtime.homes import Cells, PlaneError
+from timetile.runtime.loading import make_context
+from timetile.runtime.planes import PlanesLaunch
+from timetile.runtime.program import CompiledProgram
+
+
+def shared(addressing: str) -> Schedule:
+    return Schedule(
+        f"shared-{addressing}",
+        block_row(),
+        Buffering(storage="shared", addressing=addressing),
+        streaming=None,
+    )
+
+
+REGISTERS = Schedule("registers", warp_row())
+EDGES = Schedule("edges", block_plane((3, 2), (4, 1)), streaming=Streaming(delay=1))
+DOMAINS = {1: (29, 67), 2: (7, 13, 37)}
+
+
+def program_of(schedule: Schedule) -> Program:
+    domain = DOMAINS[len(schedule.tiling.cells or ())]
+    return entry(f"heat-{len(domain)}d").make(domain)
+
+
+def compiled(schedule: Schedule, before: str = "", after: str = "") -> CompiledProgram:
+    """The program under a schedule, two steps a launch, with a text in its placed kernels replaced."""
+    compiled = timetile.compile(
+        program_text(program_of(schedule)),
+        executor="planes",
+        passes=schedule.passes(2),
+        fp_contract="off",
+        cache=False,
+    )
+    text = str(compiled.kernels.tiled)
+    assert re.search(before, text), f"{before} is not in {text}"
+    # The first kernel is the deep one.
+    spoiled = re.sub(before, after, text, count=1)
+    compiled.kernels.tiled = Parser(make_context(), spoiled).parse_module()
+    return compiled
+
+
+def run(schedule: Schedule, before: str = "", after: str = "") -> None:
+    program = program_of(schedule)
+    expected = random_inputs(program, seed=5)
+    found = expected.copy()
+    reference.run(program, expected, 5)
+    compiled(schedule, before, after)(*found.arguments(program, 5))
+    assert_same_bits(program, expected, found, schedule.name)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is replaced in a kernel (a regular expression), who finds it, and what is said."""
+
+    name: str
+    schedule: Schedule
+    before: str
+    after: str
+    finder: str
+    message: str
+
+
+CASES = [
+    Case(
+        "depth-of-registers",
+        REGISTERS,
+        "(tile.load %src .*)depth 2",
+        r"\1depth 1",
+        "tile.apply",
+        "the plane of age 2 that it reads is not kept: its home has place for 2",
+    ),
+    Case(
+        "depth-of-a-later-level",
+        REGISTERS,
+        "(else .*)depth 2",
+        r"\1depth 1",
+        "tile.apply",
+        "the plane of age 2 that it reads is not kept: its home has place for 2",
+    ),
+    Case(
+        "lag-too-small",
+        REGISTERS,
+        "(tile.load %src .*)lag 0",
+        r"\1lag -1",
+        "tile.apply",
+        "the plane of age 3 that it reads is not kept: its home has place for 3",
+    ),
+    Case(
+        "lag-too-large",
+        REGISTERS,
+        "(tile.load %src .*)lag 0",
+        r"\1lag 1",
+        "tile.apply",
+        "the plane of age -1 that it reads has not arrived yet",
+    ),
+    Case(
+        "lag-of-a-halo",
+        REGISTERS,
+        "(tile.load halo .*)lag 1",
+        r"\1lag 2",
+        "tile.apply",
+        "the plane of age -1 that it reads has not arrived yet",
+    ),
+    Case(
+        "slots-of-a-ring",
+        shared("fixed"),
+        "slots 4",
+        "slots 2",
+        "tile.apply",
+        "the plane of age 2 that it reads is not kept: its home has place for 2",
+    ),
+    Case(
+        "windows-that-overlap",
+        shared("computed"),
+        "base 3",
+        "base 6",
+        "tile.apply",
+        "the plane of age 2 that it reads is not kept: another queue of the ring has overwritten it",
+    ),
+    Case(
+        "slots-of-mail",
+        EDGES,
+        "slots 2",
+        "slots 1",
+        "tile.apply",
+        "the plane of age 1 that it reads is not kept: its home has place for 1",
+    ),
+    Case(
+        "slots-of-copies",
+        EDGES,
+        "slots 5",
+        "slots 4",
+        "tile.apply",
+        "the plane of age 1 that it reads is not kept: its home has place for 1",
+    ),
+    Case(
+        "no-slot-for-what-arrives",
+        EDGES,
+        "slots 5",
+        "slots 3",
+        "tile.exchange",
+        "its slots hold no plane that has arrived",
+    ),
+    Case(
+        "mail-that-is-on-its-way",
+        EDGES,
+        "(what edges delay )1(.*)lag 2",
+        r"\g<1>2\2lag 3",
+        "tile.apply",
+        "the plane of age -1 that it reads has not arrived yet",
+    ),
+    Case(
+        "no-halo",
+        REGISTERS,
+        " else %[0-9a-z_]+",
+        "",
+        "tile.store",
+        "stores a value that was never set to cell [0, 0]",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_is_wrong_is_found(case: Case):
+    with pytest.raises(PlaneError) as caught:
+        run(case.schedule, case.before, case.after)
+    assert caught.value.op.name == case.finder
+    assert f": {case.message}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schedule", [REGISTERS, shared("fixed"), shared("computed"), EDGES], ids=lambda s: s.name
+)
+def test_what_is_right_passes(schedule: Schedule):
+    run(schedule)
+
+
+@pytest.mark.parametrize(("before", "after"), [("depth 2", "depth 5"), ("ahead 3", "ahead 1")])
+def test_more_place_than_needed_changes_nothing(before: str, after: str):
+    run(REGISTERS, before, after)
+
+
+def test_the_stage_and_the_plane_are_named():
+    with pytest.raises(PlaneError) as caught:
+        run(REGISTERS, "(tile.load %src .*)depth 2", r"\1depth 1")
+    stage, plane = str(caught.value).split("; the plane is of ")
+    assert "tile.apply @run_cell0(" in stage
+    assert "= tile.load " in plane
+    assert "home #tile.registers<depth 1, period 2>" in plane
+
+
+def test_a_stream_that_starts_too_late(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Geometry, "fill", 0)
+    with pytest.raises(PlaneError, match="was never made: step -1 is before the first, 0"):
+        run(REGISTERS)
+
+
+def test_what_a_launch_leaves_unset_is_not_stored():
+    """A scratch buffer holds nothing: what depends on it may not be stored."""
+    kernel = deep_kernel(REGISTERS)
+    u, v = (
+        Cells.of(a, known=True) for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
+    )
+    scratch = Cells.of(np.zeros_like(u.data), known=False)
+    with pytest.raises(PlaneError, match=r"stores a value that was never set to cell \[0, 0\]"):
+        PlanesLaunch(kernel, [scratch, v, u, v]).run()
+    PlanesLaunch(kernel, [u, v, u, v]).run()
+
+
+def test_a_buffer_is_not_loaded_and_stored_in_one_launch():
+    kernel = deep_kernel(REGISTERS)
+    u, v = (
+        Cells.of(a, known=True) for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
+    )
+    with pytest.raises(PlaneError, match="its buffer is loaded or stored by another stage, too"):
+        PlanesLaunch(kernel, [u, u, u, v]).run()
+
+
+def deep_kernel(schedule: Schedule) -> KernelOp:
+    module = compiled(schedule).kernels.tiled
+    return next(op for op in module.ops if isinstance(op, KernelOp))
+
+
+def test_what_is_not_placed_is_refused():
+    program = program_of(REGISTERS)
+    tiling = DeviceTilingPass(tile="warp", cells=(4,), lanes=(32,), warps=(1,), pack=1)
+    compiled = timetile.compile(
+        program_text(program),
+        executor="planes",
+        passes=(TemporalFusionPass((2,)), tiling),
+        cache=False,
+    )
+    with pytest.raises(CompileError, match="its queue has no home; run multi-queue-buffering"):
+        compiled(*random_inputs(program, seed=1).arguments(program, 5))
+
+
+def test_a_ring_has_one_size():
+    with pytest.raises(CompileError, match="its ring has 16 and 8 slots; give it one size"):
+        run(shared("computed"), "slots 8(, computed, base 3)", r"slots 16\1")
+
+
+def test_what_has_no_layout_is_refused():
+    with pytest.raises(CompileError, match="it has no layout; run device-tiling before"):
+        run(REGISTERS, r"layout #tile.layout<.*, pack 2> ", "")
