@@ -12,9 +12,9 @@ from timetile.lowering.pipelines import FpContract
 from timetile.passes.arch import ARCHS
 from timetile.runtime.cache import Cache
 from timetile.runtime.gpu import device, gpu_is_available
-from timetile.runtime.kernels import Options, ProgramKernels, raise_program
-from timetile.runtime.loading import load
+from timetile.runtime.kernels import Options, ProgramKernels
 from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.raising import raised
 
 
 def compile(
@@ -47,6 +47,6 @@ def compile(
             # PTX for an older architecture runs on newer ones.
             arch = "sm_90" if int(arch.removeprefix("sm_")) > 90 else "sm_80"
     options = Options(depth, arch, fp_contract, passes, function)
-    module = raise_program(load(program), options)
     chosen = None if cache is False else cache or Cache.default()
+    module = raised(program, options, chosen)
     return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu)
