@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import FileLineColLoc
 
-from timetile.dialects.temporal import UpdateOp
+from timetile.dialects.temporal import LoopOp
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime import raising
 from timetile.runtime.cache import Cache
@@ -28,8 +28,8 @@ def test_a_text_is_raised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert str(again) == str(first)
     places = [[op.location for op in module.walk()] for module in (first, again)]
     assert places[0] == places[1]
-    (update,) = [op for op in again.walk() if isinstance(op, UpdateOp)]
-    assert isinstance(update.location, FileLineColLoc)
+    (loop,) = [op for op in again.walk() if isinstance(op, LoopOp)]
+    assert isinstance(loop.location, FileLineColLoc)
     with pytest.raises(AssertionError, match="parsed again"):
         raising.raised(HEAT, Options(fp_contract="off"), cache)
     with pytest.raises(AssertionError, match="parsed again"):
