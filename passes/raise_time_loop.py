@@ -305,6 +305,7 @@ def build_updates(
                 cell.indices,
             )
         )
+        updates[-1].location = apply.location
     return functions, updates
 
 
@@ -384,6 +385,7 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     rotation += range(len(carried), len(buffers))
     count_ops, count = trip_count(loop)
     raised = LoopOp(count, buffers, rotation)
+    raised.location = loop.location
     rename: dict[SSAValue, SSAValue] = dict(zip((*carried, *captured), raised.body.block.args))
     functions, updates = build_updates(step, rename, module, prefix)
     raised.body.block.add_ops(updates)

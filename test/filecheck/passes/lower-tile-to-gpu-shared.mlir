@@ -47,6 +47,19 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NOT:       "gpu.barrier"
 // CHECK:           simt.store %{{.*}} to %dst
 // CHECK-NEXT:      scf.yield
+// CHECK-NOT:     simt.prefetch
+// CHECK:       } else {
+// The guarded copy: a row that neighbours read as an edge is legalised before they read it, and its halo
+// asked for three steps before, though own cells look at no other row.
+// CHECK:         scf.for
+// CHECK:           scf.yield
+// CHECK:         scf.for
+// CHECK:           simt.store %{{.*}} to %dst[%[[at:.*]] + -8712] mask
+// CHECK-NEXT:      simt.prefetch %a[%[[at]] + 13068] mask %[[beside:.*]] : f64
+// CHECK-NEXT:      simt.prefetch %b[%[[at]] + 8712] mask %[[beside]] : f64
+// CHECK-NEXT:      simt.override %{{.*}} from %a[%[[at]] + 0] mask %[[beside]]
+// CHECK-NEXT:      simt.override %{{.*}} from %b[%[[at]] + -4356] mask %[[beside]]
+// CHECK-NEXT:      simt.phase step 1
 // CHECK:         timetile.block = 256 : i64, timetile.shared_bytes = {{[1-9][0-9]*}} : i64
 tile.kernel @mail(%src: !field, %dst: !field, %a: !field, %b: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>]

@@ -284,14 +284,17 @@ func.func private @cell(%0: f32, %1: f32) -> f32 {
 
 // CHECK-LABEL: sym_name = "fours"
 // CHECK:         %[[ring:.*]] = simt.shared at 0
-// CHECK:         scf.for
-// CHECK-NOT:       {{simt.shuffle|simt.override|simt.store .* to %[0-9]}}
+// CHECK:         scf.for %{{.*}} iter_args(%[[o0:.*]] = %{{.*}}, %[[o1:.*]] = %{{.*}}, %[[o2:.*]] = %{{.*}}, %[[o3:.*]] = %{{.*}}) -> (f32, f32, f32, f32)
 // CHECK:           simt.load %[[ring]][%{{.*}} + 0] : f32, f32, f32, f32
-// CHECK-NOT:       {{simt.shuffle|simt.override|simt.store .* to %[0-9]}}
+// CHECK-NOT:       {{simt.load|simt.shuffle|simt.override|simt.store}}
+// CHECK:           simt.phase step 0 stage 2 row 0
+// CHECK-NEXT:      arith.addf %[[o0]], %[[o1]] : f32
+// CHECK-NEXT:      arith.addf %[[o1]], %[[o2]] : f32
+// CHECK-NEXT:      arith.addf %[[o2]], %[[o3]] : f32
+// CHECK-NOT:       {{simt.shuffle|simt.override|simt.store}}
 // CHECK:           %[[c0:.*]], %{{.*}}, %{{.*}}, %{{.*}} = simt.load %[[ring]][%{{.*}} + 4] : f32, f32, f32, f32
-// CHECK-NOT:       {{simt.shuffle|simt.override|simt.load|simt.store .* to %[0-9]}}
-// CHECK:           arith.addf %{{.*}}, %[[c0]] : f32
-// CHECK-NOT:       {{scf.for|simt.load}}
+// CHECK-NEXT:      arith.addf %[[o3]], %[[c0]] : f32
+// CHECK-NOT:       {{scf.for|simt.load|simt.store .* to %[0-9]}}
 // CHECK:         "gpu.return"
 tile.kernel @fours(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]

@@ -1,9 +1,9 @@
 // RUN: xdsl-opt %s -p peel-boundaries --split-input-file | filecheck %s
-// RUN: xdsl-opt %s -p peel-boundaries --split-input-file | filecheck %s --check-prefixes=ONE,TWO
+// RUN: xdsl-opt %s -p peel-boundaries --split-input-file | filecheck %s --check-prefixes=ONE,TWO,ALONE
 // RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.75}' --split-input-file | filecheck %s --check-prefix=ONE
 // RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.5}' --split-input-file | filecheck %s --check-prefix=TWO
 // RUN: xdsl-opt %s -p 'peel-boundaries{arch=sm_80}' --split-input-file | filecheck %s
-// RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.0}' --split-input-file | filecheck %s --check-prefix=EVEN
+// RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.0}' --split-input-file | filecheck %s --check-prefixes=EVEN,ALONE
 // RUN: xdsl-opt %s -p 'peel-boundaries{planes=7}' --split-input-file | filecheck %s --check-prefix=GIVEN
 // RUN: xdsl-opt %s -p 'peel-boundaries{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
 
@@ -67,8 +67,8 @@ tile.kernel @space(%src: !field, %dst: !field, %a: !field)
 // CHECK-LABEL: tile.kernel @together
 // CHECK-NOT:     axes []
 // CHECK-SAME:    variants [#tile.variant<axes [1], planes {{[0-9]+}}>] occupancy 2
-// EVEN-LABEL:  tile.kernel @together
-// EVEN-SAME:     variants [#tile.variant<axes [1], planes 128>]
+// ALONE-LABEL:  tile.kernel @together
+// ALONE-SAME:     variants [#tile.variant<axes [1], planes 128>]
 // GIVEN-LABEL: tile.kernel @together
 // GIVEN-SAME:    variants [#tile.variant<axes [1], planes 7>]
 tile.kernel @together(%src: !field, %dst: !field)

@@ -118,10 +118,20 @@ tile.kernel @less_than_a_vector(%src: !stencil.field<[-2,66]x[-2,66]x[-2,66]xf32
   tile.store %u2 to %dst : !tile.queue<f32, lag 1>, !stencil.field<[-2,66]x[-2,66]x[-2,66]xf32>
 }
 
-// An older plane that neighbours read stays in its slot for a step more.
+// An older plane that neighbours read stays in its slot for a step more, beside a newer one or alone.
 // CHECK-LABEL: tile.kernel @older
-// CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 6, shifting
+// CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 6, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
 tile.kernel @older(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>
+  %u1 = tile.apply @cell(%u0[1, 0, 0], %e0[-1, -1, 0], %e0[0, 1, 0]) : !tile.queue<f64, lag 1>
+  tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
+}
+
+// CHECK-LABEL: tile.kernel @held
+// CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 6, shifting, {{.*}} : !tile.queue<f64, lag 2, edges [1, 0]>
+tile.kernel @held(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
   %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>

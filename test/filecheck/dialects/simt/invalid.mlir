@@ -52,7 +52,8 @@ func.func @buffer_type(%a: memref<8xf64, 1>, %v: f32) {
 // -----
 
 func.func @prefetched_type(%a: memref<8xf64, 1>) {
-  // CHECK: cells of f32 in a buffer of f64
+  // CHECK: sym_name = "prefetched_type"
+  // CHECK: Operation does not verify: cells of f32 in a buffer of f64
   simt.prefetch %a[0] : f32
   func.return
 }
@@ -60,7 +61,8 @@ func.func @prefetched_type(%a: memref<8xf64, 1>) {
 // -----
 
 func.func @prefetched_half_floats(%p: !llvm.ptr<1>) {
-  // CHECK: an access is of one or more cells of one type
+  // CHECK: sym_name = "prefetched_half_floats"
+  // CHECK: Operation does not verify: an access is of one or more cells of one type
   simt.prefetch %p[0] : f16
   func.return
 }

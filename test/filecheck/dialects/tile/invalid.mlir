@@ -188,7 +188,8 @@ tile.kernel @copies_of_a_result(%src: !stencil.field<[0,8]xf64>) roles [#tile.ro
 
 tile.kernel @copies_of_a_halo(%A: !stencil.field<[0,8]xf64>) roles [#tile.role<halo 0>] steps 1 stream 0 bounds <[0], [8]> {
   %h = tile.load halo %A : !tile.queue<f64, lag 0>
-  // CHECK: only a load's asynchronous copies can be published
+  // CHECK: sym_name = "copies_of_a_halo"
+  // CHECK: Operation does not verify: only a load's asynchronous copies can be published
   %e = tile.exchange %h what copies delay 0 : !tile.queue<f64, lag 0, edges [1]>
 }
 
