@@ -10,16 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
+from xdsl.passes import ModulePass
 
 import timetile
 from support import reference
-from support.catalogue import entry
+from support.catalogue import entry, sum_program
 from support.compare import assert_same_bits
 from support.description import Program, random_inputs
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp
+from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.diagnostics import CompileError
@@ -271,3 +275,28 @@ def test_a_ring_has_one_size():
 def test_what_has_no_layout_is_refused():
     with pytest.raises(CompileError, match="it has no layout; run device-tiling before"):
         run(REGISTERS, r"layout #tile.layout<.*, pack 2> ", "")
+
+
+def test_own_cells_beside_edges_are_kept_by_the_source():
+    """Who taps an exchange of edges finds its own warp's cells in the source's home."""
+    program = sum_program("f64", [(-1, 1), (0, 0)])(DOMAINS[1])
+    schedule = Schedule("edges", block_row(), Buffering(ahead=0), Streaming(what="edges", delay=0))
+    passes = (*schedule.passes(2), ShallowSources())
+    text = program_text(program)
+    compiled = timetile.compile(text, executor="planes", passes=passes, cache=False)
+    with pytest.raises(
+        PlaneError, match="age 1 that it reads is not kept: its home has place for 1"
+    ):
+        compiled(*random_inputs(program, seed=1).arguments(program, 5))
+
+
+class ShallowSources(ModulePass):
+    """Lets the sources of exchanges keep no older planes."""
+
+    name = "shallow-sources"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for exchange in [inner for inner in op.walk() if isinstance(inner, ExchangeOp)]:
+            source = exchange.queue.owner
+            assert isinstance(source, LoadOp | ApplyOp)
+            source.home = RegistersAttr(0, 1)

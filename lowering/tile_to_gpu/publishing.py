@@ -1,0 +1,94 @@
+"""The code that hands planes and edges to the other warps of a tile."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects import simt
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.tile import ExchangeOp
+from timetile.lowering.tile_to_gpu.planes import EdgeMail, Plane, SharedPlane
+from timetile.lowering.tile_to_gpu.rings import add_offsets
+from timetile.lowering.tile_to_gpu.variant import Variant
+from timetile.passes.analysis.geometry import VECTOR_BYTES
+
+
+def write_plane(v: Variant, shared: SharedPlane, plane: Plane, base: int) -> None:
+    """Write the thread's own cells to this step's slot."""
+    slot = shared.ring.slot(v.body, v.step, v.turn, 0, base)
+    index = add_offsets(v.body, shared.own, slot.index)
+    width = min(VECTOR_BYTES // CELL_BYTES[shared.element], v.cells)
+    while v.cells % width:
+        width //= 2
+    for row in range(v.rows):
+        for start in range(0, v.cells, width):
+            cells = [plane[row, start + k] for k in range(width)]
+            offset = slot.offset + row * shared.pitch + start
+            v.body.add(simt.StoreOp(cells, shared.ring.buffer, index, offset))
+
+
+def publish(v: Variant, number: int, stage: ExchangeOp) -> None:
+    """Write what neighbours will read."""
+    queue = v.queues[stage.result]
+    assert queue.source is not None
+    if queue.copied:
+        return
+    plane = queue.source.planes[queue.hold]
+    if queue.shared is not None:
+        v.body.add(simt.PhaseOp(v.turn, number, 0))
+        write_plane(v, queue.shared, plane, 0)
+        return
+    mail = queue.mail
+    assert mail is not None
+    slot = mail.ring.slot(v.body, v.step, v.turn, 0, 0)
+    index = add_offsets(v.body, mail.own, slot.index)
+    if mail.along_rows:
+        publish_rows(v, number, mail, plane, index, slot.offset)
+    else:
+        publish_cells(v, number, mail, plane, index, slot.offset)
+
+
+def publish_rows(
+    v: Variant, number: int, mail: EdgeMail, plane: Plane, index: SSAValue | None, offset: int
+) -> None:
+    """The first and the last rows of the warp, all lanes."""
+    width = min(v.cells, VECTOR_BYTES // CELL_BYTES[mail.element])
+    slots = [(row, row) for row in range(mail.width)]
+    slots += [(v.rows - mail.width + k, mail.width + k) for k in range(mail.width)]
+    for row, target in slots:
+        v.body.add(simt.PhaseOp(v.turn, number, row))
+        for start in range(0, v.cells, width):
+            cells = [plane[row, start + k] for k in range(min(width, v.cells - start))]
+            at = offset + target * mail.row_cells + start
+            v.body.add(simt.StoreOp(cells, mail.ring.buffer, index, at))
+
+
+def publish_cells(
+    v: Variant, number: int, mail: EdgeMail, plane: Plane, index: SSAValue | None, offset: int
+) -> None:
+    """The first and the last cells of the warp, by the lanes that hold them."""
+    assert mail.lane_position is not None
+    v.body.add(simt.PhaseOp(v.turn, number, 0))
+    moved = add_offsets(v.body, index, mail.lane_position)
+    warp_cells = v.cells * 32
+    for cell in range(v.cells):
+        for low, high, target in (
+            (0, mail.width, cell),
+            (warp_cells - mail.width, warp_cells, cell - warp_cells + 2 * mail.width),
+        ):
+            mask = lane_between(v, mail.lane_position, cell, low, high)
+            if mask is not None:
+                op = simt.StoreOp([plane[0, cell]], mail.ring.buffer, moved, offset + target, mask)
+                v.body.add(op)
+
+
+def lane_between(v: Variant, position: SSAValue, cell: int, low: int, high: int) -> SSAValue | None:
+    """The lane's cell lies in [low, high) of its warp; None where no lane's does."""
+    if not any(low <= lane * v.cells + cell < high for lane in range(32)):
+        return None
+
+    def make() -> SSAValue:
+        distance = v.setup.add_int(position, cell - low)
+        return v.setup.compare("ult", distance, high - low)
+
+    return v.mask(("lane", position, cell, low, high), make)

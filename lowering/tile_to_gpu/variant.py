@@ -1,0 +1,339 @@
+"""What the code of one variant of a kernel is made of: its queues, its masks, its places in fields.
+
+A variant is one lowered copy of a kernel's stages. Everything that emits a part of it (`stages.py`,
+`copies.py`, `publishing.py`, `storing.py`) takes the variant; masks and indices are made once, ahead of
+the loops that use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Block, SSAValue
+
+from timetile.dialects import nvvm, simt
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type
+from timetile.dialects.tile_attributes import RegistersAttr
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.placement import Placement
+from timetile.lowering.tile_to_gpu.planes import (
+    Guard,
+    PlaneReader,
+    Position,
+    Queue,
+    Sides,
+    cells_between,
+)
+from timetile.lowering.tile_to_gpu.thread import Thread, index_width, plane_base
+from timetile.passes.analysis.geometry import FieldShape, Geometry
+
+FULL_WARP = -1
+
+WORTH_SKIPPING = 6
+"""Cells of the overlap along an axis from which a load is masked to what is needed."""
+
+
+class Variant:
+    """One variant of a kernel, and where its code stands: the loop's body, the step, the turn."""
+
+    reader: PlaneReader
+    """Reads cells of planes, in the present turn of the loop."""
+
+    def __init__(
+        self,
+        block: Block,
+        root: Emitter,
+        geometry: Geometry,
+        thread: Thread,
+        arguments: dict[SSAValue, SSAValue],
+        placement: Placement,
+        *,
+        guarded: bool,
+    ):
+        self.setup = root.into(block)
+        self.body = self.setup
+        self.step: SSAValue | None = None
+        self.turn = 0
+        """Which copy of the unrolled body."""
+        self.geometry, self.thread = geometry, thread
+        self.guarded = guarded
+        """Cells may lie outside the bounds along the in-plane axes."""
+        self.stream_guarded = True
+        """Planes may lie outside the bounds along the stream: in the head and the tail of a chunk."""
+        self.kernel: KernelOp = geometry.kernel
+        self.arguments, self.placement = arguments, placement
+        self.stream = self.kernel.stream_axis
+        self.width = index_width(geometry)
+        self.bases: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
+        self.crossings: dict[tuple[int, int, int], bool] = {}
+        self.index_cache: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
+        self.row_masks: dict[tuple[int, int, int], SSAValue] = {}
+        self.masks: dict[tuple[object, ...], SSAValue | None] = {}
+        self.cells = geometry.axes[-1].layout.cells
+        self.rows = geometry.axes[0].layout.cells if len(geometry.axes) == 2 else 1
+        self.queues = self.make_queues()
+        self.reaches = {queue: self.reach_of(queue) for queue in self.queues}
+
+    def reach_of(self, queue: SSAValue) -> list[tuple[int, int]]:
+        """How far readers look from their own cell in older planes: below and above, rows and cells."""
+        reach = [(0, 0), (0, 0)]
+        for use in queue.uses:
+            stage = use.operation
+            if isinstance(stage, ExchangeOp) and stage.what.data == "edges":
+                taken = self.reach_of(stage.result)
+                reach = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(reach, taken)]
+            if not isinstance(stage, ApplyOp):
+                continue
+            for tap in stage.tap_list:
+                if stage.queues[tap.operand] is queue:
+                    moved = self.in_plane_offset(tap.offset)
+                    reach = [(max(a, -d), max(b, d)) for (a, b), d in zip(reach, moved)]
+        return reach
+
+    def make_queues(self) -> dict[SSAValue, Queue]:
+        queues: dict[SSAValue, Queue] = {}
+        for stage in self.kernel.stages:
+            for number, result in enumerate(stage.results):
+                kind = queue_type(result)
+                queue = Queue(result, kind.element, kind.lag.data)
+                queue.shared = self.placement.shared.get(result)
+                queue.mail = self.placement.mails.get(result)
+                match stage:
+                    case LoadOp():
+                        guard = stage.halo if stage.halo is not None else None
+                        queue.guard = None if guard is None else self.guard(guard)
+                    case ApplyOp() if stage.otherwise:
+                        queue.guard = queues[stage.otherwise[number]].guard
+                    case ExchangeOp():
+                        queue.source = queues[stage.queue]
+                        queue.delay, queue.hold = stage.delay.data, stage.hold
+                        queue.copied = stage.publishes_copies
+                    case _:
+                        pass
+                if isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, RegistersAttr):
+                    queue.depth = self.placement.depths[result]
+                queues[result] = queue
+        return queues
+
+    def guard(self, field: SSAValue) -> Guard:
+        return Guard(self.arguments[field], FieldShape.of(field))
+
+    def mask(self, key: tuple[object, ...], make: Callable[[], SSAValue | None]) -> SSAValue | None:
+        if key not in self.masks:
+            self.masks[key] = make()
+        return self.masks[key]
+
+    def outside(self, shape: FieldShape, at: Position, sides: Sides) -> SSAValue:
+        """A position is beyond the bounds on one of the sides, and in the halo that the field has there."""
+
+        def make() -> SSAValue | None:
+            beyond: list[SSAValue] = []
+            inside: list[SSAValue | None] = []
+            several = sum(map(any, sides)) > 1
+            for k, (below, above) in enumerate(sides):
+                axis = self.geometry.axes[k].axis
+                shift = at[1] if k == len(sides) - 1 else at[0]
+                place = self.thread.axes[k].coordinate
+                low, high = self.geometry.lower[axis], self.geometry.upper[axis]
+                if below:
+                    beyond.append(self.within(place, shift, shape.lower[axis], low))
+                if above:
+                    beyond.append(self.within(place, shift, high, shape.upper[axis]))
+                if several or not (below or above):
+                    inside.append(self.within(place, shift, shape.lower[axis], shape.upper[axis]))
+            return self.setup.all_of([self.setup.any_of(beyond), *inside])
+
+        mask = self.mask(("outside", shape, at, sides), make)
+        assert mask is not None
+        return mask
+
+    def plane_in_field(self, shape: FieldShape, lag: int) -> SSAValue | None:
+        """The plane `lag` steps back lies in the field, halo included."""
+        if self.stream is None or not self.stream_guarded:
+            return None
+        return self.plane_between(lag, shape.lower[self.stream], shape.upper[self.stream])
+
+    def within(self, value: SSAValue, shift: int, low: int, high: int) -> SSAValue:
+        """`low <= value + shift < high`."""
+
+        def make() -> SSAValue:
+            distance = self.setup.add_int(value, shift - low)
+            return self.setup.compare("ult", distance, high - low)
+
+        mask = self.mask(("within", value, shift, low, high), make)
+        assert mask is not None
+        return mask
+
+    def shifts(self, at: Position) -> tuple[int, ...]:
+        """A position, per in-plane axis."""
+        return at[2 - len(self.geometry.axes) :]
+
+    def owned(self, at: Position, view: Thread) -> SSAValue | None:
+        """The tile stores the cells at a position: they are its own, and in bounds."""
+
+        def make() -> SSAValue | None:
+            parts: list[SSAValue | None] = []
+            for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
+                low, high = tiling.overlap_low, tiling.overlap_low + tiling.useful
+                if (low, high) != (0, tiling.layout.extent):
+                    parts.append(self.within(axis.in_tile, shift, low, high))
+                if self.guarded:
+                    bounds = self.geometry.lower[tiling.axis], self.geometry.upper[tiling.axis]
+                    parts.append(self.within(axis.coordinate, shift, *bounds))
+            return self.setup.all_of(parts)
+
+        return self.mask(("owned", at, view.axes[-1].coordinate), make)
+
+    def in_field(self, shape: FieldShape, at: Position, view: Thread) -> SSAValue | None:
+        """A position lies in a field, halo included, as far as its in-plane axes go."""
+        if not self.guarded:
+            return None
+
+        def make() -> SSAValue | None:
+            parts: list[SSAValue | None] = []
+            for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
+                bounds = shape.lower[tiling.axis], shape.upper[tiling.axis]
+                parts.append(self.within(axis.coordinate, shift, *bounds))
+            return self.setup.all_of(parts)
+
+        return self.mask(("in field", shape, at, view.axes[-1].coordinate), make)
+
+    def height(self) -> SSAValue:
+        """The planes of the chunk."""
+        mask = self.mask(
+            ("height",), lambda: self.setup.sub_int(self.thread.last, self.thread.first)
+        )
+        assert mask is not None
+        return mask
+
+    def negative_first(self) -> SSAValue:
+        """The chunk's first plane, negated."""
+        mask = self.mask(
+            ("negative first",), lambda: self.setup.sub_int(self.setup.int(0), self.thread.first)
+        )
+        assert mask is not None
+        return mask
+
+    def unset(self, queue: Queue) -> SSAValue:
+        value = self.mask(
+            ("unset", queue.element), lambda: self.setup.add(simt.UnsetOp(queue.element)).result
+        )
+        assert value is not None
+        return value
+
+    def own_positions(self) -> list[Position]:
+        return [(row, cell) for row in range(self.rows) for cell in range(self.cells)]
+
+    def base_of(self, shape: FieldShape, view: Thread) -> SSAValue:
+        """The first cell of a thread's view in plane 0 of the program's coordinates, in a field."""
+        key = (shape, view.axes[-1].coordinate)
+        if key not in self.bases:
+            self.bases[key] = plane_base(self.setup, self.geometry, view, shape)
+        return self.bases[key]
+
+    def index_of(self, shape: FieldShape, view: Thread | None = None) -> SSAValue:
+        """The thread's first own cell in the plane of this turn of the loop (turn 0), in a field."""
+        view = self.thread if view is None else view
+        key = (shape, view.axes[-1].coordinate)
+        if key not in self.index_cache:
+            base = self.base_of(shape, view)
+            if self.step is not None:
+                base = self.moved_to(self.body, base, shape, self.step)
+            self.index_cache[key] = base
+        return self.index_cache[key]
+
+    def moved_to(
+        self, emit: Emitter, base: SSAValue, shape: FieldShape, step: SSAValue
+    ) -> SSAValue:
+        """A cell of plane 0 of the program's coordinates, in plane `step`."""
+        assert self.stream is not None
+        moved = emit.mul_int(emit.extend(step, self.width), shape.strides[self.stream])
+        return emit.add_int(moved, base)
+
+    def synchronise_warp(self) -> None:
+        """The lanes of the warp wait for each other."""
+        self.body.add(nvvm.WarpSyncOp(self.body.int(FULL_WARP)))
+
+    def in_plane_offset(self, offset: tuple[int, ...]) -> tuple[int, int]:
+        """The part of a tap's offset that lies in the plane: rows and cells."""
+        axes = self.kernel.plane_axes
+        return (offset[axes[0]] if len(axes) == 2 else 0, offset[axes[-1]])
+
+    def plane_between(self, lag: int, low: int, high: int) -> SSAValue:
+        """The plane `lag` steps back lies in [low, high)."""
+        key = (lag, low, high)
+        if key not in self.row_masks:
+            assert self.step is not None
+            distance = self.body.add_int(self.step, self.turn - lag - low)
+            self.row_masks[key] = self.body.compare("ult", distance, high - low)
+        return self.row_masks[key]
+
+    def in_plane(self, shape: FieldShape, at: Position) -> int:
+        """Cells between the thread's first own cell and a position, in a field."""
+        return cells_between(self.geometry, shape, at)
+
+    def load_mask(
+        self,
+        emit: Emitter,
+        load: LoadOp,
+        shape: FieldShape,
+        step: SSAValue | None,
+        shift: int,
+        at: Position,
+        view: Thread,
+    ) -> SSAValue | None:
+        """
+        Plane `step + shift` and the position lie in the field, and somebody needs them; None where
+        that is certain.
+        """
+        parts: list[SSAValue | None] = [self.needed(load, at, view)]
+        parts.append(self.in_field(shape, at, view))
+        parts.append(self.plane_mask(emit, shape, step, shift))
+        return emit.all_of(parts)
+
+    def plane_mask(
+        self, emit: Emitter, shape: FieldShape, step: SSAValue | None, shift: int
+    ) -> SSAValue | None:
+        """Plane `step + shift` lies in the field; None where that is certain."""
+        if step is None or self.stream is None or not self.stream_guarded:
+            return None
+        low, high = shape.lower[self.stream], shape.upper[self.stream]
+        return emit.compare("ult", emit.add_int(step, shift - low), high - low)
+
+    def needed(self, load: LoadOp, at: Position, view: Thread) -> SSAValue | None:
+        """
+        The position is one that the stores depend on: what is read at its own cell only need not be
+        loaded where tiles overlap. None where nearly all of the tile is needed.
+        """
+        extent = self.geometry.extents[load.result]
+        parts: list[SSAValue | None] = []
+        for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
+            low = tiling.overlap_low - extent.low[tiling.axis]
+            high = tiling.overlap_low + tiling.useful + extent.high[tiling.axis]
+            # Groups of a vector are loaded whole.
+            low -= self.geometry.vector - 1
+            high += self.geometry.vector - 1
+            if low + tiling.layout.extent - high >= WORTH_SKIPPING:
+                parts.append(self.within(axis.in_tile, shift, low, high))
+        key = ("needed", load, at, view.axes[-1].coordinate)
+        return self.mask(key, lambda: self.setup.all_of(parts))
+
+    def chunk_mask(self, lag: int) -> SSAValue:
+        """The plane `lag` steps back is one that this chunk stores."""
+        key = (lag, 0, -1)
+        if key not in self.row_masks:
+            assert self.step is not None
+            plane = self.body.add_int(self.step, self.turn - lag)
+            distance = self.body.add_int(plane, self.negative_first())
+            self.row_masks[key] = self.body.compare("ult", distance, self.height())
+        return self.row_masks[key]
+
+
+def queue_field(
+    kernel: KernelOp, arguments: dict[SSAValue, SSAValue], buffer: SSAValue
+) -> SSAValue:
+    """The kernel's field argument that a buffer argument of the thread-level function stands for."""
+    for field in kernel.body.block.args:
+        if arguments.get(field) is buffer:
+            return field
+    raise KeyError("the buffer is no argument of the kernel")
