@@ -319,7 +319,7 @@ class PrefetchOp(AccessOp):
     name = "simt.prefetch"
 
     cell = prop_def(Attribute)
-    traits = traits_def(ReadEffects())
+    traits = traits_def(OrderingEffects())
 
     def __init__(
         self,
@@ -336,6 +336,11 @@ class PrefetchOp(AccessOp):
     @property
     def cell_types(self) -> tuple[Attribute, ...]:
         return (self.cell,)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if address_space(self.buffer) != GLOBAL_SPACE:
+            raise VerifyException("what is prefetched lies in global memory")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

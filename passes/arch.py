@@ -27,15 +27,49 @@ class Arch:
     """Under load."""
     copy_tb_per_s: float
     """Measured device copy, bytes read plus bytes written."""
+    registers_per_word: float
+    """Registers that a 32-bit word of the planes kept in a stream loop takes (fitted to assembled kernels)."""
+    spare_registers: int
+    """Kept free of planes: the guarded copies need them, as its assembler uses registers."""
+    latency_seconds: float
+    """From an access to its data, when the memory is busy."""
 
 
 ARCHS: dict[str, Arch] = {
     arch.name: arch
     for arch in (
         # H200: copy and clock measured; the rest from NVIDIA's CUDA programming guide.
-        Arch("sm_90", "8.0", 132, 65536, 255, 233472, 232448, {8: 64, 4: 128}, 1.93, 4.23),
+        Arch(
+            name="sm_90",
+            ptx_version="8.0",
+            multiprocessors=132,
+            registers_per_multiprocessor=65536,
+            registers_per_thread=255,
+            shared_per_multiprocessor=233472,
+            shared_per_block=232448,
+            fma_per_cycle={8: 64, 4: 128},
+            clock_ghz=1.93,
+            copy_tb_per_s=4.23,
+            registers_per_word=1.0,
+            spare_registers=48,
+            latency_seconds=1e-6,
+        ),
         # A100 80 GB, from NVIDIA's data sheet and programming guide.
-        Arch("sm_80", "7.4", 108, 65536, 255, 167936, 166912, {8: 32, 4: 64}, 1.41, 1.75),
+        Arch(
+            name="sm_80",
+            ptx_version="7.4",
+            multiprocessors=108,
+            registers_per_multiprocessor=65536,
+            registers_per_thread=255,
+            shared_per_multiprocessor=167936,
+            shared_per_block=166912,
+            fma_per_cycle={8: 32, 4: 64},
+            clock_ghz=1.41,
+            copy_tb_per_s=1.75,
+            registers_per_word=1.8,
+            spare_registers=48,
+            latency_seconds=1e-6,
+        ),
     )
 }
 

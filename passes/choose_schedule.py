@@ -41,9 +41,6 @@ from timetile.passes.temporal_fusion import complete_depths
 DEEPEST = 16
 """The deepest kernel that is considered."""
 
-RESERVED_REGISTERS = 48
-"""Kept free of planes: guarded copies need them, and what spills there slows all."""
-
 SHARED_OVERHEAD = 1024
 """Bytes of shared memory that the driver takes of every block."""
 
@@ -149,15 +146,16 @@ class Trials:
         self, model: KernelCost, geometry: Geometry, schedule: Schedule
     ) -> int | None:
         """
-        How early planes are fetched, at most as the schedule has it, so that rings and mail fit the
-        shared memory; None where they never do, or the planes do not fit the registers.
+        How early planes are fetched: as early as saturates the memory, at most as the schedule has it,
+        and so that rings and mail fit the shared memory; None where they never do, or the planes do not fit the registers.
         """
         arch, threads = self.arch, schedule.layout().threads
         per_thread = arch.registers_per_multiprocessor // (threads * schedule.occupancy)
-        if model.registers() > min(arch.registers_per_thread, per_thread) - RESERVED_REGISTERS:
+        if model.registers() > min(arch.registers_per_thread, per_thread) - arch.spare_registers:
             return None
         shared = arch.shared_per_multiprocessor // schedule.occupancy - SHARED_OVERHEAD
-        for ahead in range(schedule.ahead, min(schedule.ahead, 1) - 1, -1):
+        wanted = min(schedule.ahead, model.saturating_ahead(geometry))
+        for ahead in range(wanted, min(wanted, 1) - 1, -1):
             if model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared):
                 return ahead
         return None
@@ -199,11 +197,8 @@ class ChooseSchedulePass(ModulePass):
             given = max(loop.depth_list) if loop.depths is not None else self.depth
             chosen = choose(loop, op, arch, given)
             if chosen is None and given is not None:
-                # What was asked for does not fit the model's limits: the widest layout may still do.
-                schedule = next(schedules(loop), None)
-                if schedule is None:
-                    refuse(loop, "no layout is known for it")
-                loop.schedule = schedule.to_attribute()
+                # What was asked for does not fit the model's limits: the first layout may still do.
+                loop.schedule = next(schedules(loop)).to_attribute()
             elif chosen is None:
                 refuse(
                     loop,

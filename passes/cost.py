@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
+from math import ceil, gcd
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
@@ -26,6 +26,7 @@ from timetile.passes.analysis.extents import extents
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.arch import Arch
+from timetile.passes.diagnostics import refuse
 from timetile.passes.multi_queue_buffering import (
     copies_slots,
     fitting_period,
@@ -137,7 +138,8 @@ class ExchangeFacts:
 def operations(module: ModuleOp, apply: ApplyOp) -> int:
     """Arithmetic operations of one cell of a stage."""
     function = SymbolTable.lookup_symbol(module, apply.cell)
-    assert isinstance(function, FuncOp)
+    if not isinstance(function, FuncOp):
+        refuse(apply, f"its cell function {apply.cell} is not in the module")
     return sum(not isinstance(op, ReturnOp | arith.ConstantOp) for op in function.body.block.ops)
 
 
@@ -233,6 +235,8 @@ class KernelCost:
     def registers(self) -> int:
         """Registers of a thread: planes, what arrives, neighbours, and the guards of every level."""
         planes = self.words_per_cell * self.thread_cells
+        if self.kernel.stream_axis is not None:
+            planes = ceil(planes * self.arch.registers_per_word)
         arriving = self.words * self.thread_cells + LOAD_REGISTERS
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         levels = self.words * self.kernel.steps.data // 2
@@ -320,6 +324,16 @@ class KernelCost:
         row = self.layouts[-1].extent * 4 * self.words
         speed = SHORT_ROW_SPEED if row < SHORT_ROW_BYTES else 1.0
         return moved * tiles * arch.multiprocessors / (speed * arch.copy_tb_per_s * 1e12)
+
+    def saturating_ahead(self, geometry: Geometry) -> int:
+        """
+        Steps ahead of their use at which enough bytes are on their way to saturate the memory: latency
+        times bandwidth, by Little's law (EBISU, section 5.1).
+        """
+        arch, latency = self.arch, self.arch.latency_seconds
+        share = arch.copy_tb_per_s * 1e12 / arch.multiprocessors
+        step = self.moving_seconds(geometry) * share
+        return max(1, ceil(latency * share / step))
 
     def computing_seconds(self) -> float:
         """The arithmetic of one stream step, on a multiprocessor that is full of the kernel's warps."""

@@ -250,12 +250,12 @@ def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) 
 def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequence[int]) -> None:
     """Let the taps of `queue` that leave the thread's row along the axes read `exchange`."""
     queues = list(dict.fromkeys((*reader.queues, exchange)))
-    taps = [
-        Tap(queues.index(exchange), tap.offset)
-        if reader.queues[tap.operand] is queue and any(tap.offset[axis] for axis in axes)
-        else tap
-        for tap in reader.tap_list
-    ]
+    taps: list[Tap] = []
+    for tap in reader.tap_list:
+        read = reader.queues[tap.operand]
+        if read is queue and any(tap.offset[axis] for axis in axes):
+            read = exchange
+        taps.append(Tap(queues.index(read), tap.offset))
     used = [k for k in range(len(queues)) if any(tap.operand == k for tap in taps)]
     replace_apply(
         reader,

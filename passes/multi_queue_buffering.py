@@ -167,17 +167,22 @@ def dissolve_exchanges(kernel: KernelOp) -> None:
     assign_lags(kernel)
 
 
-def ring_windows(queues: Sequence[SSAValue], stream: int | None) -> list[int]:
-    """Slots that each queue occupies: its planes, and one that may be overwritten meanwhile."""
-    return [oldest_age(queue, stream) + (2 if stream is not None else 1) for queue in queues]
+def ring_window(queue: SSAValue, stream: int | None) -> int:
+    """
+    Slots that a queue occupies: its planes, and one that may be overwritten meanwhile; a single one
+    where it is only stored.
+    """
+    if not is_tapped(queue) or stream is None:
+        return 1 + oldest_age(queue, stream)
+    return oldest_age(queue, stream) + 2
 
 
-def ring_slots(kernel: KernelOp, windows: dict[SSAValue, int]) -> int:
+def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
     """Slots of the circular multi-queue: the windows of all results of stages that keep planes."""
     return sum(
-        sum(windows.get(result, 1) for result in stage.results)
+        sum(ring_window(result, kernel.stream_axis) for result in stage.results)
         for stage in kernel.stages
-        if any(result in windows for result in stage.results)
+        if any(result in kept for result in stage.results)
     )
 
 
@@ -185,21 +190,21 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
     """Every plane in shared memory, where all threads of the tile read it."""
     dissolve_exchanges(kernel)
     stream = kernel.stream_axis
-    windows = dict(zip(kept_queues(kernel), ring_windows(kept_queues(kernel), stream)))
-    ring = power_of_two(ring_slots(kernel, windows))
+    kept = kept_queues(kernel)
+    ring = power_of_two(ring_slots(kernel, kept))
     head = ring
     for stage in kernel.stages:
         if isinstance(stage, LoadOp) and stage.data is None:
             stage.home = MemoryAttr()
         elif isinstance(stage, LoadOp | ApplyOp):
-            if not any(result in windows for result in stage.results):
+            if not any(result in kept for result in stage.results):
                 stage.home = RegistersAttr(0, 1)
             elif schedule.addressing == "computed":
                 # One result's window after the other: result k's head is k windows further down.
                 stage.home = SharedAttr(ring, "computed", head - 1, "tile")
-                head -= sum(windows.get(result, 1) for result in stage.results)
+                head -= sum(ring_window(result, stream) for result in stage.results)
             else:
-                slots = max(windows.get(result, 1) for result in stage.results)
+                slots = max(ring_window(result, stream) for result in stage.results)
                 stage.home = SharedAttr(slots, schedule.addressing, 0, "tile")
             if isinstance(stage, LoadOp):
                 stage.ahead = IntAttr(0)

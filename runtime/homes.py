@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp, queue_type
 from timetile.dialects.tile_attributes import MailAttr, MemoryAttr, RegistersAttr, SharedAttr
 from timetile.passes.diagnostics import refuse
-from timetile.passes.multi_queue_buffering import ring_windows
+from timetile.passes.multi_queue_buffering import ring_window
 from timetile.runtime.arithmetic import Array
 from timetile.runtime.simt.errors import describe
 
@@ -88,8 +88,9 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
                             stage, f"its ring has {count} and {len(ring)} slots; give it one size"
                         )
                     # One result's window after the other.
-                    before = ring_windows(stage.results[:number], kernel.stream_axis)
-                    homes[queue] = Home(queue, ring, home.base.data - sum(before))
+                    earlier = stage.results[:number]
+                    before = sum(ring_window(q, kernel.stream_axis) for q in earlier)
+                    homes[queue] = Home(queue, ring, home.base.data - before)
                 case SharedAttr() as home:
                     homes[queue] = Home(queue, [None] * home.slots.data)
                 case MailAttr() as home:

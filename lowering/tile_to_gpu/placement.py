@@ -23,6 +23,7 @@ from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry
 from timetile.passes.analysis.lags import oldest_age
+from timetile.passes.multi_queue_buffering import ring_window
 
 
 @dataclass
@@ -198,7 +199,7 @@ def shared_plane(
     stage = queue.owner
     assert isinstance(stage, LoadOp | ApplyOp)
     for earlier in list(stage.results)[:number]:
-        base -= oldest_age(earlier, stream) + (2 if stream is not None else 1)
+        base -= ring_window(earlier, stream)
     common = multi_queue[element]
     return SharedPlane(
         common.ring, element, common.rows, common.pitch, common.pad_rows, common.pad_cells,
@@ -305,7 +306,7 @@ def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> 
     assert isinstance(home, SharedAttr)
     if home.addressing.data != "computed":
         return position[queue], home.slots.data
-    window = oldest_age(queue, stream) + 2
+    window = ring_window(queue, stream)
     followers = [q for q in position if is_computed(q) and position[q] >= position[queue]]
     after = followers.index(queue) + 1
     computed = [q for q in position if is_computed(q)]

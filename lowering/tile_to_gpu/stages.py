@@ -17,7 +17,6 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import MemoryAttr
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.barriers import place_barriers
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.copies import start_prefetch, take_prefetched
 from timetile.lowering.tile_to_gpu.placement import Placement
@@ -59,7 +58,6 @@ class VariantEmitter(Variant):
     ):
         super().__init__(block, root, geometry, thread, arguments, placement, guarded=guarded)
         self.functions = functions
-        self.barriers = place_barriers(placement.orders)
 
     def emit(self) -> None:
         """Emit the whole variant."""

@@ -29,6 +29,9 @@ def store(v: Variant, number: int, stage: StoreOp) -> None:
             }
             store_row(v, stage, row, cells, v.thread)
         else:
+            if row or not v.synchronises:
+                # The row before has been read by the lanes that write it.
+                v.synchronise_warp()
             cells = deal_row(v, staging, [plane[row, k] for k in range(v.cells)])
             store_row(v, stage, row, cells, staging.view)
 
@@ -51,7 +54,6 @@ def store_row(
 
 def deal_row(v: Variant, staging: Staging, row: list[SSAValue]) -> dict[int, list[SSAValue]]:
     """Hand a row over to the lanes that write it, through shared memory: vectors by first cell."""
-    v.synchronise_warp()
     for vector in staging.writes:
         cells = row[vector.at[1] : vector.at[1] + vector.width]
         v.body.add(simt.StoreOp(cells, staging.buffer, staging.written_from, vector.place))

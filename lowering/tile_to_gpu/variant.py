@@ -15,6 +15,7 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type
 from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.barriers import place_barriers
 from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
     Guard,
@@ -71,6 +72,7 @@ class Variant:
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.axes[0].layout.cells if len(geometry.axes) == 2 else 1
+        self.barriers = place_barriers(placement.orders)
         self.queues = self.make_queues()
         self.reaches = {queue: self.reach_of(queue) for queue in self.queues}
 
@@ -249,6 +251,11 @@ class Variant:
         assert self.stream is not None
         moved = emit.mul_int(emit.extend(step, self.width), shape.strides[self.stream])
         return emit.add_int(moved, base)
+
+    @property
+    def synchronises(self) -> bool:
+        """The lanes of a warp wait for each other in every step."""
+        return bool(self.barriers) or any(ring.is_dealt for ring in self.placement.prefetches)
 
     def synchronise_warp(self) -> None:
         """The lanes of the warp wait for each other."""
