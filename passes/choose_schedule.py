@@ -89,8 +89,8 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
 class Trials:
     """Tries schedules of one loop; the kernel of a depth and form is built once for all layouts."""
 
-    def __init__(self, loop: LoopOp, module: ModuleOp, arch: Arch):
-        self.loop, self.arch = loop, arch
+    def __init__(self, loop: LoopOp, module: ModuleOp, arch: Arch, *, may_spill: bool = False):
+        self.loop, self.arch, self.may_spill = loop, arch, may_spill
         self.module = module
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
@@ -151,7 +151,8 @@ class Trials:
         """
         arch, threads = self.arch, schedule.layout().threads
         per_thread = arch.registers_per_multiprocessor // (threads * schedule.occupancy)
-        if model.registers() > min(arch.registers_per_thread, per_thread) - arch.spare_registers:
+        limit = min(arch.registers_per_thread, per_thread) - arch.spare_registers
+        if model.registers() > limit and not self.may_spill:
             return None
         shared = arch.shared_per_multiprocessor // schedule.occupancy - SHARED_OVERHEAD
         wanted = min(schedule.ahead, model.saturating_ahead(geometry))
@@ -161,9 +162,11 @@ class Trials:
         return None
 
 
-def candidates(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> list[Candidate]:
+def candidates(
+    loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None, *, may_spill: bool = False
+) -> list[Candidate]:
     """All candidates that fit, at one depth or at every depth."""
-    trials = Trials(loop, module, arch)
+    trials = Trials(loop, module, arch, may_spill=may_spill)
     found: list[Candidate] = []
     for schedule in schedules(loop):
         for tried in range(1, DEEPEST + 1) if depth is None else (depth,):
@@ -175,8 +178,13 @@ def candidates(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) ->
 
 
 def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
-    """The fastest candidate by the model, the first of equals."""
+    """
+    The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
+    they are spilled.
+    """
     found = candidates(loop, module, arch, depth)
+    if not found and depth is None:
+        found = candidates(loop, module, arch, 1, may_spill=True)
     return max(found, key=lambda c: c.cost.gcells_per_second, default=None)
 
 
@@ -202,7 +210,7 @@ class ChooseSchedulePass(ModulePass):
             elif chosen is None:
                 refuse(
                     loop,
-                    "no schedule fits the registers and shared memory of one step; give "
+                    "no schedule fits the shared memory of one step; give "
                     "device-tiling a layout with fewer cells",
                 )
             else:

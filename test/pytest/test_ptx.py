@@ -28,10 +28,11 @@ from timetile.runtime.kernels import Kernel
 
 SPILLING = {
     # Ten cells of reach to all sides need more registers than a thread has, even for one step.
-    "far-2d",
-    # The depth that is chosen is one too many, on one architecture or both.
-    "two-boxes-2d",
-    "box-3d",
+    ("far-2d", "sm_80"),
+    # The depth that is chosen is too much: the older assembler takes more registers.
+    ("two-boxes-2d", "sm_80"),
+    ("coupled-2d", "sm_80"),
+    ("even-2d", "sm_80"),
 }
 
 
@@ -51,7 +52,7 @@ def test_default_schedules_assemble_without_spills(case: Entry, arch: str):
         assert f".visible .entry {kernel.name}(" in kernel.ptx
         assert f".target {arch}\n" in kernel.ptx
         assert kernel.cubin and 0 < kernel.registers <= 255
-        assert kernel.spill_bytes == 0 or case.name in SPILLING
+        assert kernel.spill_bytes == 0 or (case.name, arch) in SPILLING
 
 
 def test_the_assembler_says_what_is_wrong():
@@ -90,6 +91,9 @@ def kind_of(op: Operation) -> str | None:
         case simt.LoadOp() | simt.StoreOp():
             space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
             return f"{'load' if isinstance(op, simt.LoadOp) else 'store'} {space}"
+        case scf.IfOp() if any(isinstance(inner, simt.CopyAsyncOp) for inner in op.walk()):
+            # Some threads have more to copy than others.
+            return None
         case simt.OverrideOp() | scf.IfOp():
             return "guard"
         case gpu.BarrierOp():
@@ -127,10 +131,13 @@ def test_a_star_in_a_warp():
         "arith.mulf": 4 * DEPTH,
         "math.fma": 4 * 4 * DEPTH,
         "shuffle": 2 * DEPTH,
-        # Two doubles, or 16 bytes, at a time.
+        # Two doubles, or 16 bytes, at a time, dealt to the lanes one after the other: a row changes
+        # hands when it arrives, and before it is stored.
         "copy": 2,
-        "load shared": 2,
+        "load shared": 2 + 2,
+        "store shared": 2,
         "store global": 2,
+        "warp sync": 2,
     }
 
 
@@ -141,10 +148,12 @@ def test_a_box_cut_into_rows():
         "arith.mulf": 4 * DEPTH,
         "math.fma": 8 * 4 * DEPTH,
         "shuffle": 2 * DEPTH,
-        # A row of 514 singles: 8 bytes at a time are aligned.
+        # A row of 514 singles: 8 bytes at a time are aligned in memory, 16 in shared memory.
         "copy": 2,
-        "load shared": 2,
+        "load shared": 1 + 2,
+        "store shared": 1,
         "store global": 2,
+        "warp sync": 2,
     }
 
 
@@ -158,7 +167,7 @@ def test_a_box_that_gathers_shuffles_all_its_planes():
 def test_edges_a_step_late_need_one_barrier(delay: int, barriers: int):
     """Published at once, every level waits for its neighbours; a step later, one wait serves all."""
     tiling = block_plane((3, 2), (4, 1))
-    schedule = Schedule("volume", tiling, Buffering(ahead=3), Streaming(delay=delay))
+    schedule = Schedule("volume", tiling, Buffering(ahead=3), Streaming(delay=delay, what="edges"))
     count = steady_loop("heat-3d", (64, 64, 128), schedule)
     assert count["barrier"] == barriers
     assert count["math.fma"] == 6 * (3 * 2) * DEPTH
@@ -168,11 +177,28 @@ def test_edges_a_step_late_need_one_barrier(delay: int, barriers: int):
     assert count["store shared"] == 2 * DEPTH
 
 
+def test_copies_serve_the_first_level():
+    """Nothing of the loaded field is published; its neighbours are read where the copies landed."""
+    tiling = block_plane((3, 2), (4, 1))
+    schedule = Schedule("volume", tiling, Buffering(ahead=3), Streaming(delay=1))
+    count = steady_loop("heat-3d", (64, 64, 128), schedule)
+    assert count["barrier"] == 1
+    assert count["store shared"] == 2 * (DEPTH - 1)
+    # The other levels shuffle, and so does the first along the lanes; rows come from shared memory.
+    assert count["shuffle"] == 2 * 3 * DEPTH
+    assert count["load shared"] == 2 * DEPTH + 3
+    # Three rows of its own, and the threads' shares of the two rows around the tile.
+    assert count["copy"] == 3 + 1
+
+
 def test_planes_in_shared_memory_need_one_synchronisation():
-    """One circular multi-queue for all levels: a warp waits once a step, a block too."""
+    """
+    One circular multi-queue for all levels: a warp waits once a step, a block too. Rows that change hands
+    before they are stored ask the warp to wait once more.
+    """
     shared = Buffering(storage="shared", addressing="computed")
     warp = Schedule("warp", warp_row(cells=4, pack=4), shared, streaming=None)
-    assert steady_loop("heat-2d", DOMAIN, warp)["warp sync"] == 1
+    assert steady_loop("heat-2d", DOMAIN, warp)["warp sync"] == 1 + 1
     block = Schedule("block", block_row(cells=4), shared, streaming=None)
     count = steady_loop("heat-2d", DOMAIN, block)
     assert count["barrier"] == 1
