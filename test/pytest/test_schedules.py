@@ -117,7 +117,9 @@ def test_a_box(schedule: Schedule, executor: Executor):
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [WARP_ROWS[1], *SHARED, *BLOCK_ROWS[1:3]], ids=named)
-@pytest.mark.parametrize("name", ["wave-2d", "coupled-2d", "gray-scott-2d", "nested-boxes-2d"])
+@pytest.mark.parametrize(
+    "name", ["wave-2d", "coupled-2d", "gray-scott-2d", "nested-boxes-2d", "half-stored-2d"]
+)
 def test_several_buffers(name: str, schedule: Schedule, executor: Executor):
     check(entry(name).make((19, 71)), schedule, 2, executor)
 

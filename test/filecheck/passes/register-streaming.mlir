@@ -222,3 +222,19 @@ func.func @program(%n: index, %A: !field, %B: !field) {
   } : !field, !field
   func.return
 }
+
+// Where the queue moves back to registers, taps that are not redirected keep what they read: the exchange
+// dissolves into its queue before, which is then twice among the operands.
+
+// CHECK-LABEL: tile.kernel @three(
+// CHECK:         [[U:%.*]] = tile.load %src
+// CHECK:         [[E:%.*]] = tile.exchange [[U]]
+// CHECK:         [[K:%.*]] = tile.load %K
+// CHECK:         tile.apply @cell([[E]][0, -1, 0], [[U]][1, 0, 0], [[K]][0, 0, 0])
+tile.kernel @three(%src: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>, %K: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>, %dst: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>) roles [#tile.role<source 0>, #tile.role<capture 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>
+  %k = tile.load %K : !tile.queue<f64, lag 1>
+  %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[1, 0, 0], %k[0, 0, 0]) : !tile.queue<f64, lag 1>
+  tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
+}

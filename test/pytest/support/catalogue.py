@@ -190,6 +190,26 @@ def multistep(domain: Domain) -> Program:
     )
 
 
+def half_stored(domain: Domain) -> Program:
+    """Two results of one apply, of which only the second is read again in its step."""
+    inner = Box.of(domain)
+    bounds = inner.grown((1, 1), (1, 1))
+    first = weighted_sum(normalised(star(2, 1)), "a")
+    second = Tap("b", (0, 0)) * 0.5 + Tap("a", (0, 1)) * 0.25 + Tap("a", (1, 0)) * 0.25
+    third = weighted_sum(normalised(box((-1, -1), (1, 1))), "d") * 0.5 + Tap("e", (-1, 0)) * 0.5
+    names = ("a", "b", "c", "d", "e", "f")
+    return Program(
+        "f64",
+        tuple(Buffer(name, bounds, "f64") for name in names),
+        names,
+        (2, 3, 0, 1, 5, 4),
+        (
+            Update((first, second), (Store(0, "c", inner), Store(1, "d", inner))),
+            Update((third,), (Store(0, "f", inner),)),
+        ),
+    )
+
+
 def coupled(domain: Domain) -> Program:
     """Velocity and stress: the second update reads what the first has just written."""
     inner = Box.of(domain)
@@ -329,6 +349,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry("nested-boxes-2d", nested_boxes, ((23, 47), (5, 4)), 3),
     Entry("two-boxes-2d", two_boxes, ((19, 41), (1, 3)), 2),
     Entry("mixed-2d", mixed, ((17, 39), (2, 3)), 3),
+    Entry("half-stored-2d", half_stored, ((23, 67), (2, 3)), 2),
     Entry("heat-3d", sum_program("f32", star(3, 1)), ((11, 13, 37), (2, 3, 1), (1, 1, 1)), 3),
     Entry("box-3d", sum_program("f64", box((-1, -1, -1), (1, 1, 1))), ((7, 11, 19),), 2),
     Entry("skewed-3d", sum_program("f64", box((-1, 0, -2), (0, 1, 0))), ((7, 9, 23),), 2),
