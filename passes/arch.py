@@ -21,6 +21,11 @@ class Arch:
     """Bytes."""
     shared_per_block: int
     """Bytes, after the opt-in."""
+    warps_per_multiprocessor: int
+    register_unit: int
+    """Registers of a thread are handed out in units of this."""
+    shared_overhead: int
+    """Bytes of shared memory that every block loses to the system."""
     fma_per_cycle: dict[int, int]
     """Fused multiply-adds per cycle and multiprocessor, by bytes of the element."""
     clock_ghz: float
@@ -47,6 +52,9 @@ ARCHS: dict[str, Arch] = {
             registers_per_thread=255,
             shared_per_multiprocessor=233472,
             shared_per_block=232448,
+            warps_per_multiprocessor=64,
+            register_unit=8,
+            shared_overhead=1024,
             fma_per_cycle={8: 64, 4: 128},
             clock_ghz=1.93,
             copy_tb_per_s=4.23,
@@ -63,6 +71,9 @@ ARCHS: dict[str, Arch] = {
             registers_per_thread=255,
             shared_per_multiprocessor=167936,
             shared_per_block=166912,
+            warps_per_multiprocessor=64,
+            register_unit=8,
+            shared_overhead=1024,
             fma_per_cycle={8: 32, 4: 64},
             clock_ghz=1.41,
             copy_tb_per_s=1.75,

@@ -41,9 +41,6 @@ from timetile.passes.temporal_fusion import complete_depths
 DEEPEST = 16
 """The deepest kernel that is considered."""
 
-SHARED_OVERHEAD = 1024
-"""Bytes of shared memory that the driver takes of every block."""
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -154,7 +151,7 @@ class Trials:
         limit = min(arch.registers_per_thread, per_thread) - arch.spare_registers
         if model.registers() > limit and not self.may_spill:
             return None
-        shared = arch.shared_per_multiprocessor // schedule.occupancy - SHARED_OVERHEAD
+        shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead
         wanted = min(schedule.ahead, model.saturating_ahead(geometry))
         for ahead in range(wanted, min(wanted, 1) - 1, -1):
             if model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared):

@@ -44,18 +44,35 @@ class CpuRunner:
 class PlannedRunner:
     """Runs time loops as planned launches; subclasses launch kernels and make scratch buffers."""
 
-    def __init__(self, kernels: ProgramKernels):
-        self.kernels = kernels
-        self.host = Host({LaunchOp: self.launch, ScratchOp: self.scratch, CopyOp: self.copy})
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        self.kernels, self.progress = kernels, progress
+        self.host = Host(
+            {LaunchOp: self.counted_launch, ScratchOp: self.scratch, CopyOp: self.copy}
+        )
         self.plans: dict[tuple[LoopOp, int], Any] = {}
+        self.depths: dict[str, int] = {}
+        """The steps that a launch of each kernel advances."""
+        self.done, self.total = 0, 0
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
+        facts = self.kernels.facts_of(loop)
+        self.depths |= {fact.name: fact.steps for fact in facts}
+        self.done, self.total = 0, steps
         if (loop, steps) not in self.plans:
-            self.plans[loop, steps] = planned_function(loop, self.kernels.facts_of(loop), steps)
+            self.plans[loop, steps] = planned_function(loop, facts, steps)
         around = [outside[value] for value in (*loop.captures, *loop.scalars)]
         return self.host.run(self.plans[loop, steps], [steps, *buffers, *around])
+
+    def counted_launch(
+        self, op: LaunchOp, operands: Sequence[Any], values: Values
+    ) -> Sequence[Any]:
+        results = self.launch(op, operands, values)
+        self.done += self.depths[op.kernel.string_value()]
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+        return results
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         raise NotImplementedError
@@ -70,8 +87,8 @@ class PlannedRunner:
 class PlanesRunner(PlannedRunner):
     """Runs planned launches at the tile level, plane by plane, on cells that know what was set."""
 
-    def __init__(self, kernels: ProgramKernels):
-        super().__init__(kernels)
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        super().__init__(kernels, progress)
         self.tiled: dict[str, KernelOp] = {}
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
@@ -95,8 +112,8 @@ class PlanesRunner(PlannedRunner):
 class SimtRunner(PlannedRunner):
     """Runs planned launches with the SIMT interpreter, on buffers that track races."""
 
-    def __init__(self, kernels: ProgramKernels):
-        super().__init__(kernels)
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        super().__init__(kernels, progress)
         self.threads: dict[str, gpu.ModuleOp] = {}
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:

@@ -39,12 +39,6 @@ FLOPS: dict[type[Operation], int] = {
 }
 """Floating-point operations of an operation. Signs, comparisons and selections count for nothing."""
 
-WARPS_PER_MULTIPROCESSOR = 64
-REGISTER_UNIT = 8
-"""Registers of a thread are handed out in units of 8."""
-SHARED_OVERHEAD = 1024
-"""Bytes of shared memory that every block loses to the system."""
-
 
 def arithmetic(function: FuncOp) -> Counter[str]:
     """The floating-point operations of a cell function, by name without the dialect."""
@@ -144,11 +138,13 @@ class Occupancy:
 def occupancy(kernel: Kernel, arch: Arch) -> Occupancy:
     """How many blocks of an assembled kernel fit a multiprocessor."""
     warps = kernel.block // LANES
-    registers = -(-kernel.registers // REGISTER_UNIT) * REGISTER_UNIT * LANES * warps
+    unit = arch.register_unit
+    registers = -(-kernel.registers // unit) * unit * LANES * warps
     candidates = {
         "registers": arch.registers_per_multiprocessor // registers,
-        "shared memory": arch.shared_per_multiprocessor // (kernel.shared_bytes + SHARED_OVERHEAD),
-        "warps": WARPS_PER_MULTIPROCESSOR // warps,
+        "shared memory": arch.shared_per_multiprocessor
+        // (kernel.shared_bytes + arch.shared_overhead),
+        "warps": arch.warps_per_multiprocessor // warps,
     }
     limit = min(candidates, key=lambda name: candidates[name])
     return Occupancy(candidates[limit], warps, limit)

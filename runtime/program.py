@@ -139,9 +139,9 @@ class CompiledProgram:
             case "cpu":
                 return self.run_host(CpuRunner(progress), values, steps)
             case "planes":
-                return self.run_planes(values, steps)
+                return self.run_planes(values, steps, progress)
             case "simt":
-                return self.run_simt(values, steps)
+                return self.run_simt(values, steps, progress)
             case "gpu":
                 return self.run_gpu(values, steps, stream)
 
@@ -215,24 +215,28 @@ class CompiledProgram:
             cells += count * int(np.prod([high - low for low, high in zip(box.lb, box.ub)]))
         return RunResult(tuple(latest), tuple(count for _, count, _ in collected), cells, seconds)
 
-    def run_planes(self, values: Sequence[Any], steps: int | None) -> RunResult:
+    def run_planes(
+        self, values: Sequence[Any], steps: int | None, progress: Progress | None
+    ) -> RunResult:
         """Run kernels plane by plane: slow, and it finds lags and homes that are wrong."""
         buffers: list[Any] = [
             Cells.of(value.copy(), known=True) if is_numpy_array(value) else value
             for value in values
         ]
-        result = self.run_host(PlanesRunner(self.kernels), buffers, steps)
+        result = self.run_host(PlanesRunner(self.kernels, progress), buffers, steps)
         for buffer, value in zip(buffers, values):
             if isinstance(buffer, Cells):
                 value[...] = buffer.data
         return result
 
-    def run_simt(self, values: Sequence[Any], steps: int | None) -> RunResult:
+    def run_simt(
+        self, values: Sequence[Any], steps: int | None, progress: Progress | None
+    ) -> RunResult:
         """Run with the SIMT interpreter: slow, and it finds races and wild accesses."""
         buffers: list[Any] = [
             Buffer(value.copy()) if is_numpy_array(value) else value for value in values
         ]
-        result = self.run_host(SimtRunner(self.kernels), buffers, steps)
+        result = self.run_host(SimtRunner(self.kernels, progress), buffers, steps)
         for buffer, value in zip(buffers, values):
             if isinstance(buffer, Buffer):
                 value[...] = buffer.data.reshape(value.shape)

@@ -15,6 +15,8 @@ from functools import cached_property
 from itertools import combinations, permutations
 from math import gcd, lcm
 
+from timetile.passes.diagnostics import CompileError
+
 Placement = tuple[int, ...]
 """For each live role of a cycle, in order, the number of the buffer that holds its version."""
 
@@ -277,7 +279,10 @@ def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
                     )
                     if found is not None:
                         return found
-    raise AssertionError(f"no launches run {steps} steps of {rotation}")
+    raise CompileError(
+        f"no order of launches runs {steps} steps over buffers that rotate as {list(rotation.rotate)}; "
+        "give temporal-fusion depths=1"
+    )
 
 
 def try_plan(

@@ -33,7 +33,7 @@ from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.homes import Cells, PlaneError
 from timetile.runtime.loading import make_context
 from timetile.runtime.planes import PlanesLaunch
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.program import CompiledProgram, Executor
 
 
 def shared(addressing: str) -> Schedule:
@@ -300,3 +300,15 @@ class ShallowSources(ModulePass):
             source = exchange.queue.owner
             assert isinstance(source, LoadOp | ApplyOp)
             source.home = RegistersAttr(0, 1)
+
+
+@pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
+def test_progress_ends_with_the_last_step(executor: Executor):
+    program = entry("heat-2d").make((17, 23))
+    seen: list[tuple[int, int]] = []
+    compiled = timetile.compile(program_text(program), executor=executor, depth=2, cache=False)
+    inputs = random_inputs(program, seed=1)
+    compiled(*inputs.arguments(program, 7), progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (7, 7)
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert {total for _, total in seen} == {7}

@@ -69,6 +69,15 @@ func.func @prefetched_half_floats(%p: !llvm.ptr<1>) {
 
 // -----
 
+func.func @prefetched_from_shared(%s: memref<8xf32, 3>) {
+  // CHECK: sym_name = "prefetched_from_shared"
+  // CHECK: Operation does not verify: what is prefetched lies in global memory
+  simt.prefetch %s[0] : f32
+  func.return
+}
+
+// -----
+
 func.func @no_mask(%p: !llvm.ptr<1>, %v: f64) {
   // CHECK: an override has a mask
   %o = "simt.override"(%v, %p) <{offset = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0>}> : (f64, !llvm.ptr<1>) -> f64
