@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WHEEL := build/wheel-check
 
-.PHONY: run test lint format docs wheel-check clean
+.PHONY: run test nightly lint format docs wheel-check clean
 
 # Install timetile and run heat conduction in a plate: on a GPU where one answers, else on the CPU. Then
 # run the compiled kernels thread by thread, and compare what they leave with the CPU, bit for bit.
@@ -20,6 +20,10 @@ test: .venv/dev
 	$(BIN)/python docs/make_reference.py --check
 	$(BIN)/python docs/check_readme.py
 	$(BIN)/pytest -n auto
+
+# Programs and schedules drawn at random, many and others every time: hours.
+nightly: .venv/dev
+	$(BIN)/pytest -n auto --hypothesis-profile=nightly test/pytest/test_properties.py
 
 # Style, types, and the direction of imports.
 lint: .venv/dev
