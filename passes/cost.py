@@ -328,7 +328,7 @@ class KernelCost:
     def saturating_ahead(self, geometry: Geometry) -> int:
         """
         Steps ahead of their use at which enough bytes are on their way to saturate the memory: latency
-        times bandwidth, by Little's law (EBISU, section 5.1).
+        times bandwidth, by Little's law (EBISU, section 6.1).
         """
         arch, latency = self.arch, self.arch.latency_seconds
         share = arch.copy_tb_per_s * 1e12 / arch.multiprocessors
