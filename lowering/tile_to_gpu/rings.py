@@ -59,8 +59,11 @@ class Ring:
         The slot of the plane that is `age` steps old in step `step + turn`, where `turn` counts the
         copies of the unrolled body.
         """
-        if step is None or self.slots == 1:
+        if self.slots == 1:
             return Address(None, 0)
+        if step is None:
+            # Without a stream every queue of the circular multi-queue has a slot of its own.
+            return Address(None, (base - age) % self.slots * self.plane_cells)
         if self.addressing == "shifting" and not self.shifted:
             # Ahead of the loop.
             return Address(None, (age - turn) % self.slots * self.plane_cells)

@@ -246,3 +246,12 @@ def test_schedules_agree_with_contraction_too():
         compiled = timetile.compile(text, executor="simt", passes=passes, cache=False)
         compiled(*found.arguments(program, 5))
         assert_same_bits(program, expected, found, schedule.name)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("addressing", ["fixed", "shifting", "computed"])
+def test_a_line_in_shared_memory(addressing: str, executor: Executor):
+    """Without a stream axis the levels do not share a slot."""
+    buffering = Buffering(storage="shared", addressing=addressing)
+    schedule = Schedule("line", warp_row(2), buffering, None, planes=1, shown="tile.shared")
+    check(entry("heat-1d").make((53,)), schedule, 3, executor)
