@@ -7,7 +7,7 @@ operation with lag C that taps offset d of it along the stream reads the plane o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -178,6 +178,11 @@ class KernelOp(IRDLOperation):
     def plane_axes(self) -> tuple[int, ...]:
         """The in-plane axes, slowest first."""
         return tuple(axis for axis in range(self.rank) if axis != self.stream_axis)
+
+    @property
+    def blocks_per_multiprocessor(self) -> int:
+        """The blocks that a multiprocessor runs at once; 1 until that is decided."""
+        return 1 if self.occupancy is None else self.occupancy.data
 
     @property
     def stages(self) -> tuple[StageOp, ...]:
@@ -522,6 +527,15 @@ class ApplyOp(IRDLOperation):
             attributes=attributes.data if attributes else {},
             result_types=[types],
         )
+
+
+def taps_of(queue: SSAValue) -> Iterator[tuple[ApplyOp, Tap]]:
+    """The taps of a queue by the applies that read it."""
+    for reader in dict.fromkeys(use.operation for use in queue.uses):
+        if isinstance(reader, ApplyOp):
+            for tap in reader.tap_list:
+                if reader.queues[tap.operand] is queue:
+                    yield reader, tap
 
 
 @irdl_op_definition

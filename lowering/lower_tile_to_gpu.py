@@ -150,7 +150,7 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
         "grid": ceil_div(tiles, kernel.layout.pack.data),
         "block": kernel.layout.threads,
         "shared_bytes": placement.shared_bytes,
-        "occupancy": 1 if kernel.occupancy is None else kernel.occupancy.data,
+        "occupancy": kernel.blocks_per_multiprocessor,
     }
     for key, value in launch.items():
         lowered.attributes[f"timetile.{key}"] = IntegerAttr(value, i64)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, gcd
+from math import ceil
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
@@ -23,7 +23,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, queue_type
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import extents
-from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry
+from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.arch import Arch
 from timetile.passes.diagnostics import refuse
@@ -116,11 +116,16 @@ class TapFacts:
 
 @dataclass(frozen=True)
 class StageFacts:
-    """An apply: arithmetic operations a cell, bytes of its cells, its taps."""
+    """An apply: arithmetic operations a cell, what its cells are, its taps."""
 
     operations: int
-    cell_bytes: int
+    element: Attribute
     taps: tuple[TapFacts, ...]
+
+    @property
+    def cell_bytes(self) -> int:
+        """The size of the results' cells."""
+        return CELL_BYTES[self.element]
 
 
 @dataclass(frozen=True)
@@ -128,11 +133,16 @@ class ExchangeFacts:
     """An exchange: how wide its edges are, and the slots of its mail."""
 
     exchange: ExchangeOp
-    cell_bytes: int
+    element: Attribute
     edges: tuple[int, ...]
     copies: bool
     slots: int
     """Of mail; those of copies depend on how early planes are fetched."""
+
+    @property
+    def cell_bytes(self) -> int:
+        """The size of the exchanged cells."""
+        return CELL_BYTES[self.element]
 
 
 def operations(module: ModuleOp, apply: ApplyOp) -> int:
@@ -188,13 +198,15 @@ class KernelCost:
             row = tap.offset[axes[0]] if len(axes) == 2 else 0
             shared = isinstance(queue.owner, ExchangeOp)
             taps.append(TapFacts(queue, stage.age(tap), row, tap.offset[axes[-1]], shared))
-        return StageFacts(operations(self.module, stage), cell_bytes(stage.res[0]), tuple(taps))
+        return StageFacts(
+            operations(self.module, stage), queue_type(stage.res[0]).element, tuple(taps)
+        )
 
     def exchange_facts(self, exchange: ExchangeOp) -> ExchangeFacts:
         slots = exchange.delay.data + 1 + oldest_age(exchange.result, self.kernel.stream_axis)
         return ExchangeFacts(
             exchange,
-            cell_bytes(exchange.result),
+            queue_type(exchange.result).element,
             exchange.edges,
             exchange.publishes_copies,
             max(slots, 2),
@@ -299,7 +311,7 @@ class KernelCost:
     def padded_plane_bytes(self, facts: ExchangeFacts) -> int:
         """Bytes of a plane of the tile with the cells around it that its readers look at."""
         *rows, last = self.layouts
-        cells = last.extent + 2 * Geometry.padded(facts.exchange.result, facts.edges[-1])
+        cells = last.extent + 2 * Geometry.padded(facts.element, facts.edges[-1])
         for axis, edge in zip(rows, facts.edges):
             cells *= axis.extent + 2 * edge
         return cells * facts.cell_bytes
@@ -311,7 +323,7 @@ class KernelCost:
         """
         kernel, arch = self.kernel, self.arch
         assert kernel.layout is not None
-        tiles = kernel.layout.pack.data * (1 if kernel.occupancy is None else kernel.occupancy.data)
+        tiles = kernel.layout.pack.data * kernel.blocks_per_multiprocessor
         held, around, useful = 1, 1, 1
         for axis, pad in zip(geometry.axes, geometry.pads):
             held *= axis.layout.extent
@@ -339,8 +351,7 @@ class KernelCost:
         """The arithmetic of one stream step, on a multiprocessor that is full of the kernel's warps."""
         kernel, arch = self.kernel, self.arch
         assert kernel.layout is not None
-        occupancy = 1 if kernel.occupancy is None else kernel.occupancy.data
-        warps = kernel.layout.threads // LANES * occupancy
+        warps = kernel.layout.threads // LANES * kernel.blocks_per_multiprocessor
         cells = self.thread_cells
         pipe, work, moved, shared = 0.0, 0.0, float(FIXED_INSTRUCTIONS), 0.0
         fetched: set[tuple[SSAValue, int, int, int]] = set()
@@ -349,7 +360,7 @@ class KernelCost:
             pipe += cells * stage.operations * LANES / arch.fma_per_cycle[stage.cell_bytes]
             shuffled, vectors = self.neighbours(stage, fetched)
             moved += shuffled * (stage.cell_bytes // 4) + vectors
-            group = gcd(self.row_cells, VECTOR_BYTES // stage.cell_bytes)
+            group = vector_cells(self.row_cells, stage.element)
             shared += shuffled * (stage.cell_bytes // 4)
             shared += vectors * wavefronts(group, stage.cell_bytes)
         for load in self.loads:
@@ -371,7 +382,9 @@ class KernelCost:
         cycles = busiest * max(SCHEDULERS, warps) / PIPE_EFFICIENCY
         seconds = cycles / (arch.clock_ghz * 1e9)
         # Blocks that share a multiprocessor hide each other's waits.
-        return seconds + (EXCHANGE_SECONDS / occupancy if self.exchanges else 0.0)
+        return seconds + (
+            EXCHANGE_SECONDS / kernel.blocks_per_multiprocessor if self.exchanges else 0.0
+        )
 
     def taps_of_step(self) -> int:
         """Taps that a thread makes in one stream step."""
@@ -385,7 +398,7 @@ class KernelCost:
         what an earlier stage fetched counts once.
         """
         rows, cells = self.rows, self.row_cells
-        group = gcd(cells, VECTOR_BYTES // stage.cell_bytes)
+        group = vector_cells(cells, stage.element)
         shuffled, vectors = 0, 0
         for tap in stage.taps:
             for row in range(tap.row, tap.row + rows):

@@ -45,7 +45,7 @@ from xdsl.rewriter import Rewriter
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
 from timetile.dialects.tile_attributes import QueueType, RoleAttr
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
@@ -177,13 +177,7 @@ class KernelBuilder:
 
 def neighbour_taps(queue: SSAValue) -> bool:
     """Some stage reads the queue at another cell than its own."""
-    for use in queue.uses:
-        stage = use.operation
-        if isinstance(stage, ApplyOp):
-            for tap in stage.tap_list:
-                if stage.queues[tap.operand] is queue and any(tap.offset):
-                    return True
-    return False
+    return any(any(tap.offset) for _, tap in taps_of(queue))
 
 
 def erase_unread(kernel: KernelOp) -> None:
@@ -238,12 +232,9 @@ def add_exchanges(kernel: KernelOp) -> None:
 def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) -> list[int]:
     """How far the queue's readers look along the (axis, in-plane position) pairs that cross warps."""
     width = [0] * axes
-    for reader in dict.fromkeys(use.operation for use in queue.uses):
-        if isinstance(reader, ApplyOp):
-            for tap in reader.tap_list:
-                if reader.queues[tap.operand] is queue:
-                    for axis, k in crossing:
-                        width[k] = max(width[k], abs(tap.offset[axis]))
+    for _, tap in taps_of(queue):
+        for axis, k in crossing:
+            width[k] = max(width[k], abs(tap.offset[axis]))
     return width
 
 

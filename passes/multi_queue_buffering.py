@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
 from timetile.dialects.tile_attributes import (
     Addressing,
     MailAttr,
@@ -120,13 +120,7 @@ def copies_home(exchange: ExchangeOp, stream: int | None, ahead: int) -> MailAtt
 
 def tapped_ages(exchange: ExchangeOp) -> list[int]:
     """The ages, in stream steps, at which readers tap an exchange."""
-    return [
-        reader.age(tap)
-        for reader in dict.fromkeys(use.operation for use in exchange.result.uses)
-        if isinstance(reader, ApplyOp)
-        for tap in reader.tap_list
-        if reader.queues[tap.operand] is exchange.result
-    ]
+    return [reader.age(tap) for reader, tap in taps_of(exchange.result)]
 
 
 def mail_home(exchange: ExchangeOp, stream: int | None, addressing: Addressing) -> MailAttr:

@@ -38,7 +38,7 @@ def edge_weight(geometry: Geometry) -> float:
 def resident_tiles(kernel: KernelOp, arch: Arch) -> int:
     """Tiles that the device holds at once."""
     assert kernel.layout is not None
-    blocks = 1 if kernel.occupancy is None else kernel.occupancy.data
+    blocks = kernel.blocks_per_multiprocessor
     return arch.multiprocessors * blocks * kernel.layout.pack.data
 
 

@@ -35,6 +35,11 @@ class Cells:
     def of(data: Array, *, known: bool) -> Cells:
         return Cells(data, np.full(data.shape, known))
 
+    @staticmethod
+    def copy_of(data: Array) -> Cells:
+        """A copy of a field, all of it set."""
+        return Cells.of(data.copy(), known=True)
+
     def copy(self) -> Cells:
         return Cells(self.data.copy(), self.known.copy())
 

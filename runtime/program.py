@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects import stencil
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -139,9 +140,14 @@ class CompiledProgram:
             case "cpu":
                 return self.run_host(CpuRunner(progress), values, steps)
             case "planes":
-                return self.run_planes(values, steps, progress)
+                # Finds lags and homes that are wrong.
+                runner = PlanesRunner(self.kernels, progress)
+                return self.run_checked(Cells.copy_of, runner, values, steps)
             case "simt":
-                return self.run_simt(values, steps, progress)
+                # Finds races and wild accesses.
+                return self.run_checked(
+                    Buffer.copy_of, SimtRunner(self.kernels, progress), values, steps
+                )
             case "gpu":
                 return self.run_gpu(values, steps, stream)
 
@@ -215,31 +221,19 @@ class CompiledProgram:
             cells += count * int(np.prod([high - low for low, high in zip(box.lb, box.ub)]))
         return RunResult(tuple(latest), tuple(count for _, count, _ in collected), cells, seconds)
 
-    def run_planes(
-        self, values: Sequence[Any], steps: int | None, progress: Progress | None
+    def run_checked(
+        self,
+        copy: Callable[[NDArray[Any]], Cells | Buffer],
+        runner: LoopRunner,
+        values: Sequence[Any],
+        steps: int | None,
     ) -> RunResult:
-        """Run kernels plane by plane: slow, and it finds lags and homes that are wrong."""
-        buffers: list[Any] = [
-            Cells.of(value.copy(), known=True) if is_numpy_array(value) else value
-            for value in values
-        ]
-        result = self.run_host(PlanesRunner(self.kernels, progress), buffers, steps)
-        for buffer, value in zip(buffers, values):
-            if isinstance(buffer, Cells):
-                value[...] = buffer.data
-        return result
-
-    def run_simt(
-        self, values: Sequence[Any], steps: int | None, progress: Progress | None
-    ) -> RunResult:
-        """Run with the SIMT interpreter: slow, and it finds races and wild accesses."""
-        buffers: list[Any] = [
-            Buffer(value.copy()) if is_numpy_array(value) else value for value in values
-        ]
-        result = self.run_host(SimtRunner(self.kernels, progress), buffers, steps)
-        for buffer, value in zip(buffers, values):
-            if isinstance(buffer, Buffer):
-                value[...] = buffer.data.reshape(value.shape)
+        """Run with an executor that works on copies of the fields which know what was written: slow."""
+        copies: list[Any] = [copy(value) if is_numpy_array(value) else value for value in values]
+        result = self.run_host(runner, copies, steps)
+        for made, value in zip(copies, values):
+            if isinstance(made, Cells | Buffer):
+                value[...] = made.data.reshape(value.shape)
         return result
 
     def runner(self, stream: int) -> GpuRunner:

@@ -106,9 +106,8 @@ def pad_mask(v: Variant, ring: PrefetchRing, number: int, pad: PadCopy) -> SSAVa
     def make() -> SSAValue | None:
         parts: list[SSAValue | None] = []
         for tiling, coordinate in zip(v.geometry.axes, pad.coordinates):
-            low, high = ring.shape.lower[tiling.axis], ring.shape.upper[tiling.axis]
-            distance = v.setup.add_int(coordinate, -low)
-            parts.append(v.setup.compare("ult", distance, high - low))
+            bounds = ring.shape.lower[tiling.axis], ring.shape.upper[tiling.axis]
+            parts.append(v.within(coordinate, 0, *bounds))
         return v.setup.all_of(parts)
 
     return v.mask(("pad", ring.load.result, number), make)

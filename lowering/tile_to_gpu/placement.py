@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, queue_type
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    StoreOp,
+    queue_type,
+    taps_of,
+)
 from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.barriers import Order
@@ -21,7 +28,7 @@ from timetile.lowering.tile_to_gpu.prefetch import (
 )
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread
-from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry
+from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.multi_queue_buffering import ring_window
 
@@ -115,14 +122,10 @@ def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, int]:
     """Rows and cells that the readers of a queue look beyond their own."""
     axes = kernel.plane_axes
     rows, cells = 0, 0
-    for use in queue.uses:
-        stage = use.operation
-        if isinstance(stage, ApplyOp):
-            for tap in stage.tap_list:
-                if stage.queues[tap.operand] is queue:
-                    cells = max(cells, abs(tap.offset[axes[-1]]))
-                    if len(axes) == 2:
-                        rows = max(rows, abs(tap.offset[axes[0]]))
+    for _, tap in taps_of(queue):
+        cells = max(cells, abs(tap.offset[axes[-1]]))
+        if len(axes) == 2:
+            rows = max(rows, abs(tap.offset[axes[0]]))
     return rows, cells
 
 
@@ -131,9 +134,8 @@ def plane_layout(
 ) -> tuple[SharedPlane, int]:
     """How a whole plane lies in a slot, and the cells of a slot; the ring is filled in later."""
     axes = geometry.axes
-    vector = VECTOR_BYTES // CELL_BYTES[element]
-    pad_cells = -(-reach[1] // vector) * vector
-    pitch = -(-(axes[-1].layout.extent + 2 * pad_cells) // vector) * vector
+    pad_cells = geometry.padded(element, reach[1])
+    pitch = geometry.padded(element, axes[-1].layout.extent + 2 * pad_cells)
     rows = axes[0].layout.extent if len(axes) == 2 else 1
     position = emit.add_int(thread.axes[-1].in_tile, reach[0] * pitch + pad_cells)
     if len(axes) == 2:

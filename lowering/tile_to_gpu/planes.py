@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import gcd
 
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.rings import Ring, add_offsets
 from timetile.lowering.tile_to_gpu.thread import Thread
-from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry
+from timetile.passes.analysis.geometry import FieldShape, Geometry, vector_cells
 
 Position = tuple[int, int]
 """Row and cell, relative to the thread's first own cell; outside 0 to rows and cells for neighbours."""
@@ -116,7 +114,7 @@ class PlaneReader:
         self.crossings = crossings
         axes = geometry.axes
         self.cells = axes[-1].layout.cells
-        self.rows = axes[0].layout.cells if len(axes) == 2 else 1
+        self.rows = geometry.thread_rows
         self.overridden: dict[tuple[SSAValue | int, ...], SSAValue] = {}
         self.fetched: dict[tuple[SSAValue, int, Position], SSAValue] = {}
 
@@ -208,7 +206,7 @@ class PlaneReader:
         if key not in self.fetched:
             slot = shared.ring.slot(self.emit, self.step, self.turn, age, shared.base)
             index = add_offsets(self.emit, shared.own, slot.index)
-            width = gcd(self.cells, VECTOR_BYTES // CELL_BYTES[shared.element])
+            width = vector_cells(self.cells, shared.element)
             row, first = at[0], at[1] // width * width
             offset = slot.offset + row * shared.pitch + first
             load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element] * width)
@@ -242,10 +240,10 @@ class PlaneReader:
         if keys[0] not in self.fetched:
             slot = mail.ring.slot(self.emit, self.step, self.turn, age + queue.delay, 0)
             index = add_offsets(self.emit, mail.own, slot.index)
-            vector = min(self.cells, VECTOR_BYTES // CELL_BYTES[mail.element])
+            vector = vector_cells(self.cells, mail.element)
             for start in range(0, self.cells, vector):
                 offset = slot.offset + number * mail.row_cells + start
-                types = [mail.element] * min(vector, self.cells - start)
+                types = [mail.element] * vector
                 load = self.emit.add(simt.LoadOp(mail.ring.buffer, index, offset, types))
                 for k, value in enumerate(load.cells):
                     self.fetched[keys[start + k]] = value

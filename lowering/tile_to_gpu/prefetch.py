@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import gcd
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import LoadOp
 from timetile.dialects.tile_attributes import LANES
@@ -16,7 +14,12 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.planes import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width, split
-from timetile.passes.analysis.geometry import VECTOR_BYTES, FieldShape, Geometry, ceil_div
+from timetile.passes.analysis.geometry import (
+    FieldShape,
+    Geometry,
+    ceil_div,
+    vector_cells,
+)
 
 
 @dataclass
@@ -80,14 +83,12 @@ class PrefetchRing:
         return self.copied_from is not self.read_from
 
 
-def row_vectors(geometry: Geometry, width: int, pitch: int, stride: int) -> list[Vector]:
+def row_vectors(rows: int, cells: int, width: int, pitch: int, stride: int) -> list[Vector]:
     """
     One vector after the other of every row of a thread: `pitch` elements between rows, `stride`
     cells between the vectors of a row.
     """
-    axes = geometry.axes
-    rows = axes[0].layout.cells if len(axes) == 2 else 1
-    starts = [n * stride for n in range(axes[-1].layout.cells // width)]
+    starts = [n * stride for n in range(cells // width)]
     return [
         Vector((row, start), row * pitch + start, width) for row in range(rows) for start in starts
     ]
@@ -105,7 +106,7 @@ def lane_ring(
     assert load.data is not None
     element = element_type(load.data)
     width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
-    rows = geometry.axes[0].layout.cells if len(geometry.axes) == 2 else 1
+    rows = geometry.thread_rows
     plane_cells = rows * cells * LANES
     slots = 1 << load.planes_ahead.bit_length()
     assert geometry.kernel.layout is not None
@@ -118,12 +119,12 @@ def lane_ring(
     if geometry.is_dealt(load.data):
         view = dealt(emit, thread, width)
         read_from = emit.add_int(warp, emit.mul_int(thread.lane, cells))
-        copies = row_vectors(geometry, width, cells * LANES, width * LANES)
-        whole = gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
-        reads = row_vectors(geometry, whole, cells * LANES, whole)
+        copies = row_vectors(rows, cells, width, cells * LANES, width * LANES)
+        whole = vector_cells(cells, element)
+        reads = row_vectors(rows, cells, whole, cells * LANES, whole)
     else:
         # Each lane reads what it copied: the same vectors of all lanes lie together.
-        own = row_vectors(geometry, width, cells, width)
+        own = row_vectors(rows, cells, width, cells, width)
         reads = copies = [Vector(v.at, n * LANES * width, width) for n, v in enumerate(own)]
     return PrefetchRing(
         load, arguments[load.data], FieldShape.of(load.data), element, ring, load.planes_ahead,
@@ -143,14 +144,14 @@ def tile_ring(
     assert load.data is not None
     assert plane.own is not None
     width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
-    shape = FieldShape.of(load.data)
+    rows, shape = geometry.thread_rows, FieldShape.of(load.data)
     view, copied_from, stride = thread, plane.own, width
     if geometry.is_dealt(load.data):
         view, stride = dealt(emit, thread, width), width * LANES
         copied_from = emit.add_int(plane.own, emit.mul_int(thread.lane, width - cells))
-    copies = row_vectors(geometry, width, plane.pitch, stride)
-    whole = gcd(cells, VECTOR_BYTES // CELL_BYTES[plane.element])
-    reads = row_vectors(geometry, whole, plane.pitch, whole)
+    copies = row_vectors(rows, cells, width, plane.pitch, stride)
+    whole = vector_cells(cells, plane.element)
+    reads = row_vectors(rows, cells, whole, plane.pitch, whole)
     pads = pad_copies(emit, geometry, thread, plane, shape, width)
     halo = None if load.halo is None else arguments[load.halo]
     return PrefetchRing(
@@ -265,13 +266,13 @@ def row_staging(
     warps = geometry.kernel.layout.threads // LANES
     buffer = memory.allocate(element, warps * cells * LANES)
     warp = emit.mul_int(thread.warp_in_block, cells * LANES)
-    whole = gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
+    whole = vector_cells(cells, element)
     return Staging(
         buffer,
         element,
         dealt(emit, thread, width),
         emit.add_int(warp, emit.mul_int(thread.lane, cells)),
-        [v for v in row_vectors(geometry, whole, 0, whole) if v.at[0] == 0],
+        row_vectors(1, cells, whole, 0, whole),
         emit.add_int(warp, emit.mul_int(thread.lane, width)),
-        [v for v in row_vectors(geometry, width, 0, width * LANES) if v.at[0] == 0],
+        row_vectors(1, cells, width, 0, width * LANES),
     )

@@ -5,21 +5,18 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ExchangeOp
 from timetile.lowering.tile_to_gpu.planes import EdgeMail, Plane, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.geometry import VECTOR_BYTES
+from timetile.passes.analysis.geometry import vector_cells
 
 
 def write_plane(v: Variant, shared: SharedPlane, plane: Plane, base: int) -> None:
     """Write the thread's own cells to this step's slot."""
     slot = shared.ring.slot(v.body, v.step, v.turn, 0, base)
     index = add_offsets(v.body, shared.own, slot.index)
-    width = min(VECTOR_BYTES // CELL_BYTES[shared.element], v.cells)
-    while v.cells % width:
-        width //= 2
+    width = vector_cells(v.cells, shared.element)
     for row in range(v.rows):
         for start in range(0, v.cells, width):
             cells = [plane[row, start + k] for k in range(width)]
@@ -52,13 +49,13 @@ def publish_rows(
     v: Variant, number: int, mail: EdgeMail, plane: Plane, index: SSAValue | None, offset: int
 ) -> None:
     """The first and the last rows of the warp, all lanes."""
-    width = min(v.cells, VECTOR_BYTES // CELL_BYTES[mail.element])
+    width = vector_cells(v.cells, mail.element)
     slots = [(row, row) for row in range(mail.width)]
     slots += [(v.rows - mail.width + k, mail.width + k) for k in range(mail.width)]
     for row, target in slots:
         v.body.add(simt.PhaseOp(v.turn, number, row))
         for start in range(0, v.cells, width):
-            cells = [plane[row, start + k] for k in range(min(width, v.cells - start))]
+            cells = [plane[row, start + k] for k in range(width)]
             at = offset + target * mail.row_cells + start
             v.body.add(simt.StoreOp(cells, mail.ring.buffer, index, at))
 
@@ -87,8 +84,4 @@ def lane_between(v: Variant, position: SSAValue, cell: int, low: int, high: int)
     if not any(low <= lane * v.cells + cell < high for lane in range(32)):
         return None
 
-    def make() -> SSAValue:
-        distance = v.setup.add_int(position, cell - low)
-        return v.setup.compare("ult", distance, high - low)
-
-    return v.mask(("lane", position, cell, low, high), make)
+    return v.within(position, cell, low, high)

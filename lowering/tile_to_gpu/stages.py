@@ -16,10 +16,7 @@ from timetile.dialects.tile import (
     StoreOp,
 )
 from timetile.dialects.tile_attributes import MemoryAttr
-from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.copies import start_prefetch, take_prefetched
-from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
     Guard,
     Plane,
@@ -30,9 +27,9 @@ from timetile.lowering.tile_to_gpu.planes import (
 from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
 from timetile.lowering.tile_to_gpu.rings import carried_offsets
 from timetile.lowering.tile_to_gpu.storing import store
-from timetile.lowering.tile_to_gpu.thread import Thread, as_index
+from timetile.lowering.tile_to_gpu.thread import as_index
 from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
-from timetile.passes.analysis.geometry import FieldShape, Geometry
+from timetile.passes.analysis.geometry import FieldShape
 from timetile.passes.multi_queue_buffering import taps_of_step
 
 LONGEST_TRIPLE = 1000
@@ -43,21 +40,6 @@ is apart from its data: they only keep loads inside their fields."""
 
 class VariantEmitter(Variant):
     """Emits one variant of a kernel's stream loop into a block."""
-
-    def __init__(
-        self,
-        block: Block,
-        root: Emitter,
-        geometry: Geometry,
-        thread: Thread,
-        arguments: dict[SSAValue, SSAValue],
-        functions: dict[str, CellFunction],
-        placement: Placement,
-        *,
-        guarded: bool,
-    ):
-        super().__init__(block, root, geometry, thread, arguments, placement, guarded=guarded)
-        self.functions = functions
 
     def emit(self) -> None:
         """Emit the whole variant."""

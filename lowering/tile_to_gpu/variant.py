@@ -12,10 +12,11 @@ from collections.abc import Callable
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type, taps_of
 from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.barriers import place_barriers
+from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
     Guard,
@@ -47,6 +48,7 @@ class Variant:
         geometry: Geometry,
         thread: Thread,
         arguments: dict[SSAValue, SSAValue],
+        functions: dict[str, CellFunction],
         placement: Placement,
         *,
         guarded: bool,
@@ -62,7 +64,7 @@ class Variant:
         self.stream_guarded = True
         """Planes may lie outside the bounds along the stream: in the head and the tail of a chunk."""
         self.kernel: KernelOp = geometry.kernel
-        self.arguments, self.placement = arguments, placement
+        self.arguments, self.functions, self.placement = arguments, functions, placement
         self.stream = self.kernel.stream_axis
         self.width = index_width(geometry)
         self.bases: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
@@ -71,7 +73,7 @@ class Variant:
         self.row_masks: dict[tuple[int, int, int], SSAValue] = {}
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
         self.cells = geometry.axes[-1].layout.cells
-        self.rows = geometry.axes[0].layout.cells if len(geometry.axes) == 2 else 1
+        self.rows = geometry.thread_rows
         self.barriers = place_barriers(placement.orders)
         self.queues = self.make_queues()
         self.reaches = {queue: self.reach_of(queue) for queue in self.queues}
@@ -84,12 +86,9 @@ class Variant:
             if isinstance(stage, ExchangeOp) and stage.what.data == "edges":
                 taken = self.reach_of(stage.result)
                 reach = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(reach, taken)]
-            if not isinstance(stage, ApplyOp):
-                continue
-            for tap in stage.tap_list:
-                if stage.queues[tap.operand] is queue:
-                    moved = self.in_plane_offset(tap.offset)
-                    reach = [(max(a, -d), max(b, d)) for (a, b), d in zip(reach, moved)]
+        for _, tap in taps_of(queue):
+            moved = self.in_plane_offset(tap.offset)
+            reach = [(max(a, -d), max(b, d)) for (a, b), d in zip(reach, moved)]
         return reach
 
     def make_queues(self) -> dict[SSAValue, Queue]:
@@ -102,8 +101,7 @@ class Variant:
                 queue.mail = self.placement.mails.get(result)
                 match stage:
                     case LoadOp():
-                        guard = stage.halo if stage.halo is not None else None
-                        queue.guard = None if guard is None else self.guard(guard)
+                        queue.guard = None if stage.halo is None else self.guard(stage.halo)
                     case ApplyOp() if stage.otherwise:
                         queue.guard = queues[stage.otherwise[number]].guard
                     case ExchangeOp():

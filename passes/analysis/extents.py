@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp, taps_of
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,7 @@ def extents(kernel: KernelOp) -> dict[SSAValue, Extent]:
             case ExchangeOp():
                 need(stage.queue, needed.get(stage.result, zero))
             case ApplyOp():
-                own = zero
-                for result in stage.res:
-                    own = own.union(needed.get(result, zero))
+                own = stage_extent(stage, needed, zero)
                 for tap in stage.tap_list:
                     need(stage.queues[tap.operand], own.shifted(tap.offset))
                 for queue in stage.otherwise:
@@ -67,24 +66,14 @@ def held_extent(queue: SSAValue, needed: dict[SSAValue, Extent]) -> Extent | Non
     """What the readers of a queue need of it beside what they tap through an exchange."""
     kernel = queue.owner.parent_op() if isinstance(queue.owner, Operation) else None
     assert isinstance(kernel, KernelOp)
-    held: Extent | None = None
+    zero = Extent.zero(kernel.rank)
+    parts = [stage_extent(stage, needed, zero).shifted(tap.offset) for stage, tap in taps_of(queue)]
     for stage in dict.fromkeys(use.operation for use in queue.uses):
-        if not isinstance(stage, ApplyOp):
-            continue
-        own = Extent.zero(kernel.rank)
-        for result in stage.res:
-            own = own.union(needed.get(result, own))
-        taps = [tap.offset for tap in stage.tap_list if stage.queues[tap.operand] is queue]
-        parts = [own.shifted(offset) for offset in taps]
-        parts += [own] * (queue in stage.otherwise)
-        for part in parts:
-            held = part if held is None else held.union(part)
-    return held
+        if isinstance(stage, ApplyOp) and queue in stage.otherwise:
+            parts.append(stage_extent(stage, needed, zero))
+    return reduce(Extent.union, parts) if parts else None
 
 
-def total_extent(kernel: KernelOp) -> Extent:
-    """The union over all queues: the overlap of neighbouring tiles."""
-    result = Extent.zero(kernel.rank)
-    for extent in extents(kernel).values():
-        result = result.union(extent)
-    return result
+def stage_extent(stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent) -> Extent:
+    """What a stage must make for all of its results to be right."""
+    return reduce(Extent.union, (needed.get(result, zero) for result in stage.res), zero)

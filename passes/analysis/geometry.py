@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import lcm
+from math import gcd, lcm
 
 from xdsl.dialects.stencil import StencilBoundsAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
@@ -28,6 +28,11 @@ from timetile.passes.analysis.extents import Extent, extents, held_extent
 
 VECTOR_BYTES = 16
 """The widest access of one thread."""
+
+
+def vector_cells(cells: int, element: Attribute) -> int:
+    """The cells of one access: the widest into which `cells` consecutive cells of a thread divide."""
+    return gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -106,6 +111,11 @@ class Geometry:
             for axis, layout in zip(kernel.plane_axes, kernel.layout.axis_layouts)
         )
 
+    @property
+    def thread_rows(self) -> int:
+        """Rows of a plane that one thread holds."""
+        return self.axes[0].layout.cells if len(self.axes) == 2 else 1
+
     @cached_property
     def reads_halos(self) -> bool:
         """Cells outside the bounds are read from other buffers than the data inside."""
@@ -123,13 +133,14 @@ class Geometry:
         widest = [0] * len(self.kernel.plane_axes)
         for exchange in self.copies:
             widest = [max(a, b) for a, b in zip(widest, exchange.edges)]
-            widest[-1] = max(widest[-1], self.padded(exchange.result, exchange.edges[-1]))
+            element = queue_type(exchange.result).element
+            widest[-1] = max(widest[-1], self.padded(element, exchange.edges[-1]))
         return tuple(widest)
 
     @staticmethod
-    def padded(queue: SSAValue, reach: int) -> int:
+    def padded(element: Attribute, reach: int) -> int:
         """Cells beside a row that are read as far as `reach`, in whole vectors."""
-        vector = VECTOR_BYTES // CELL_BYTES[queue_type(queue).element]
+        vector = VECTOR_BYTES // CELL_BYTES[element]
         return ceil_div(reach, vector) * vector
 
     @cached_property

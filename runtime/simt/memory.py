@@ -60,6 +60,11 @@ class Buffer:
         self.last_write: Operation | None = None
         self.last_read: Operation | None = None
 
+    @staticmethod
+    def copy_of(data: NDArray[Any]) -> Buffer:
+        """A copy of a field, all of it set."""
+        return Buffer(data.copy())
+
     def forget(self) -> None:
         """A launch ends: what follows is ordered after it."""
         self.writer[:] = NOBODY
