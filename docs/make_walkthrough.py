@@ -22,6 +22,7 @@ from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.plan_launches import PlanLaunchesPass
 from timetile.lowering.ptx import kernels_of, print_module
 from timetile.passes.arch import ARCHS
+from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
@@ -207,11 +208,13 @@ the arguments apart: `%src` and `%dst` hold data and may be scratch memory in a 
         kernel_and_host,
     ),
     Section(
-        (SplitSumsPass(), MultiQueueBufferingPass()),
-        "split-sums, multi-queue-buffering",
+        (SplitSumsPass(), CarryHalosPass(), MultiQueueBufferingPass()),
+        "split-sums, carry-halos, multi-queue-buffering",
         """\
 `split-sums` leaves this star as it is (for a box, `form=rows` would make a chain of partial sums, one
-stage per row). `multi-queue-buffering` gives every queue a home. Here planes stay in registers: each
+stage per row). `carry-halos` has nothing to do at a depth of two: from the third level on, a level would
+take its cells outside the bounds from the level two before it, which is of the same buffer.
+`multi-queue-buffering` gives every queue a home. Here planes stay in registers: each
 thread keeps its own cells of the two older planes, and the stream loop will be unrolled by two, so that
 planes age by renaming. The field is fetched three planes ahead. With `storage=shared` all queues
 would share a circular buffer in shared memory instead.""",

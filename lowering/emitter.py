@@ -95,6 +95,10 @@ class Emitter:
         self.block.add_op(op)
         return op.result
 
+    def select(self, mask: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """One value where the mask is on, the other where it is off."""
+        return self.add(arith.SelectOp(mask, yes, no)).result
+
     def all_of(self, masks: Sequence[SSAValue | None]) -> SSAValue | None:
         """The conjunction of masks; None stands for true."""
         result: SSAValue | None = None

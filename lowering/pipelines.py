@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass, PassPipeline
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
+from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
@@ -46,6 +47,8 @@ def tile_passes(depth: int | None = None, arch: str = "sm_90") -> tuple[ModulePa
         DeviceTilingPass(),
         # Before any placement, since it changes what is kept.
         SplitSumsPass(),
+        # Where the planes are that hold cells outside the bounds is known once sums are split.
+        CarryHalosPass(),
         MultiQueueBufferingPass(),
         RegisterStreamingPass(),
         # Last: the chunks' heights depend on lags and unrolling.

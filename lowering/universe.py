@@ -29,6 +29,7 @@ PASSES = {
     "temporal-fusion": lazy("passes.temporal_fusion", "TemporalFusionPass"),
     "device-tiling": lazy("passes.device_tiling", "DeviceTilingPass"),
     "split-sums": lazy("passes.split_sums", "SplitSumsPass"),
+    "carry-halos": lazy("passes.carry_halos", "CarryHalosPass"),
     "multi-queue-buffering": lazy("passes.multi_queue_buffering", "MultiQueueBufferingPass"),
     "register-streaming": lazy("passes.register_streaming", "RegisterStreamingPass"),
     "peel-boundaries": lazy("passes.peel_boundaries", "PeelBoundariesPass"),

@@ -34,8 +34,10 @@ class Arch:
     """Measured device copy, bytes read plus bytes written."""
     registers_per_word: float
     """Registers that a 32-bit word of the planes kept in a stream loop takes (fitted to assembled kernels)."""
-    spare_registers: int
-    """Kept free of planes: the guarded copies need them, as its assembler uses registers."""
+    spare_registers: dict[int, int]
+    """Kept free of planes: the guarded copies need them, as its assembler uses registers; by bytes of the element."""
+    tight_registers: int
+    """Kept free at least, where guarded copies may spill a little for the sake of the others."""
     latency_seconds: float
     """From an access to its data, when the memory is busy."""
 
@@ -59,7 +61,8 @@ ARCHS: dict[str, Arch] = {
             clock_ghz=1.93,
             copy_tb_per_s=4.23,
             registers_per_word=1.0,
-            spare_registers=48,
+            spare_registers={8: 46, 4: 37},
+            tight_registers=20,
             latency_seconds=1e-6,
         ),
         # A100 80 GB, from NVIDIA's data sheet and programming guide.
@@ -78,7 +81,8 @@ ARCHS: dict[str, Arch] = {
             clock_ghz=1.41,
             copy_tb_per_s=1.75,
             registers_per_word=1.8,
-            spare_registers=48,
+            spare_registers={8: 48, 4: 48},
+            tight_registers=48,
             latency_seconds=1e-6,
         ),
     )

@@ -42,6 +42,10 @@ DEEPEST = 16
 """The deepest kernel that is considered."""
 
 
+TIGHT_SPEED = 0.9
+"""A schedule whose guarded copies spill must gain more than a tenth: they are few tiles, but slow then."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A schedule at a depth, and what the model says of it."""
@@ -49,6 +53,13 @@ class Candidate:
     schedule: Schedule
     depth: int
     cost: Cost
+    tight: bool = False
+    """Registers suffice for the interior copy, not for the guarded ones: those spill."""
+
+    @property
+    def worth(self) -> float:
+        """What candidates are compared by: the predicted speed, less for spills in the guarded copies."""
+        return self.cost.gcells_per_second * (TIGHT_SPEED if self.tight else 1.0)
 
 
 def reach(loop: LoopOp) -> tuple[int, ...]:
@@ -61,6 +72,13 @@ def reach(loop: LoopOp) -> tuple[int, ...]:
     return tuple(far)
 
 
+def shuffles_several_planes(loop: LoopOp) -> bool:
+    """Neighbours in a plane are read from other planes than the cell's own: each is shuffled, or summed."""
+    return any(
+        tap.offset[0] and any(tap.offset[1:]) for update in loop.updates for tap in update.tap_list
+    )
+
+
 def schedules(loop: LoopOp) -> Iterator[Schedule]:
     """The layouts that are considered, by the number of axes."""
     far = reach(loop)
@@ -69,10 +87,9 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
         yield Schedule(cells=(64 // size,), occupancy=4, ahead=0)
     elif len(far) == 2:
         # Wider strips overlap less, but their loops outgrow the instruction cache.
-        cells = 4 if far[-1] < LANES // 4 else 8
-        # The first of equals is taken: of wide stencils, the form that holds fewer neighbours.
-        forms = ("none", "rows") if max(far) == 1 else ("rows", "none")
-        for form, occupancy in product(forms, (2, 3, 4)):
+        widths = (8,) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
+        forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
+        for cells, form, occupancy in product(widths, forms, (2, 3, 4)):
             yield Schedule(cells=(cells,), occupancy=occupancy, form=form)
     else:
         widths = (1, 2, 4) if size == 4 else (1, 2)
@@ -137,19 +154,29 @@ class Trials:
         ahead = self.fitting_ahead(model, geometry, schedule)
         if ahead is None:
             return None
-        return Candidate(replace(schedule, ahead=ahead), depth, model.predict(geometry, ahead))
+        cost = model.predict(geometry, ahead)
+        tight = cost.registers > self.free_registers(schedule, model.spare_registers)
+        return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
+
+    def free_registers(self, schedule: Schedule, spare: int) -> int:
+        """Registers of a thread for what a kernel keeps, with some to spare."""
+        arch = self.arch
+        blocks = schedule.layout().threads * schedule.occupancy
+        per_thread = arch.registers_per_multiprocessor // blocks
+        return min(arch.registers_per_thread, per_thread) - spare
 
     def fitting_ahead(
         self, model: KernelCost, geometry: Geometry, schedule: Schedule
     ) -> int | None:
         """
         How early planes are fetched: as early as saturates the memory, at most as the schedule has it,
-        and so that rings and mail fit the shared memory; None where they never do, or the planes do not fit the registers.
+        and so that rings and mail fit the shared memory; None where they never do, or the planes do
+        not fit the registers.
         """
-        arch, threads = self.arch, schedule.layout().threads
-        per_thread = arch.registers_per_multiprocessor // (threads * schedule.occupancy)
-        limit = min(arch.registers_per_thread, per_thread) - arch.spare_registers
-        if model.registers() > limit and not self.may_spill:
+        arch, spare = self.arch, model.spare_registers
+        if self.rank == 2:
+            spare = min(spare, arch.tight_registers)
+        if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
             return None
         shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead
         wanted = min(schedule.ahead, model.saturating_ahead(geometry))
@@ -182,7 +209,7 @@ def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Can
     found = candidates(loop, module, arch, depth)
     if not found and depth is None:
         found = candidates(loop, module, arch, 1, may_spill=True)
-    return max(found, key=lambda c: c.cost.gcells_per_second, default=None)
+    return max(found, key=lambda c: c.worth, default=None)
 
 
 @dataclass(frozen=True)

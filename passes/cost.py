@@ -20,7 +20,15 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, queue_type
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    StoreOp,
+    queue_lag,
+    queue_type,
+)
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import extents
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
@@ -61,6 +69,9 @@ OVERHEAD_SHARE = 0.3
 
 LONG_LOOP, LONG_LOOP_FACTOR = 1000, 1.25
 """Instructions of an unrolled loop from which fetching them limits (measured: FP32, 8 cells a lane)."""
+
+FEW_WARPS = 2 * SCHEDULERS
+"""Warps of a multiprocessor up to which that shows: three a scheduler hide it (measured: FP32)."""
 
 FIXED_INSTRUCTIONS = 20
 """Addresses, slots, masks and the loop itself, per stream step."""
@@ -185,6 +196,8 @@ class KernelCost:
         self.stored = [s.field for s in kernel.stages if isinstance(s, StoreOp)]
         self.published = {e.exchange.queue for e in self.exchanges if e.copies}
         self.natural_period = natural_period(kernel)
+        self.boxed = sum(isinstance(s, ApplyOp) and s.box is not None for s in kernel.stages)
+        self.sums_early = any(queue_lag(q) < 0 for s in kernel.stages for q in s.results)
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
         self.words_per_cell = self.plane_words()
 
@@ -247,12 +260,21 @@ class KernelCost:
     def registers(self) -> int:
         """Registers of a thread: planes, what arrives, neighbours, and the guards of every level."""
         planes = self.words_per_cell * self.thread_cells
+        levels = self.words * self.kernel.steps.data // 2
         if self.kernel.stream_axis is not None:
             planes = ceil(planes * self.arch.registers_per_word)
         arriving = self.words * self.thread_cells + LOAD_REGISTERS
+        if self.sums_early:
+            # The newest plane is at hand beside the sums that it enters.
+            planes += self.words * self.thread_cells
+        levels += self.words * self.boxed
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
-        levels = self.words * self.kernel.steps.data // 2
         return FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
+
+    @property
+    def spare_registers(self) -> int:
+        """Registers that the guarded copies need beside the planes."""
+        return self.arch.spare_registers[4 * self.words]
 
     def neighbour_registers(self) -> int:
         """
@@ -374,11 +396,14 @@ class KernelCost:
                 shared += wavefronts(published, facts.cell_bytes)
         moved += sum(cells * CELL_BYTES[element_type(f)] / VECTOR_BYTES for f in self.stored)
         # Cycles of a multiprocessor for one warp: of its pipe, its four schedulers, its shared memory.
-        busiest = max(pipe, (work + moved) / SCHEDULERS, shared)
+        period = fitting_period(self.natural_period, self.taps_of_step())
+        if period < self.natural_period:
+            # Planes that do not come round to their registers in a turn are moved.
+            moved += (self.words_per_cell - self.words) * cells / period
+        loop = (work + moved) * period
+        fetching = LONG_LOOP_FACTOR if loop > LONG_LOOP and warps <= FEW_WARPS else 1.0
+        busiest = max(pipe, fetching * (work + moved) / SCHEDULERS, shared)
         busiest += OVERHEAD_SHARE * moved / SCHEDULERS
-        loop = (work + moved) * fitting_period(self.natural_period, self.taps_of_step())
-        if loop > LONG_LOOP:
-            busiest *= LONG_LOOP_FACTOR
         cycles = busiest * max(SCHEDULERS, warps) / PIPE_EFFICIENCY
         seconds = cycles / (arch.clock_ghz * 1e9)
         # Blocks that share a multiprocessor hide each other's waits.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, i1
@@ -25,8 +25,35 @@ class CellFunction:
         assert isinstance(terminator, ReturnOp)
         self.results = tuple(terminator.operands)
 
-    def inline(self, emit: Emitter, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-        """Emit the body on these arguments and return its results."""
+    def partial_sum(self, late: Collection[int]) -> SSAValue | None:
+        """
+        The one value that is computed before any of the arguments `late` is needed, and is all that
+        the rest takes from before; None where there are several.
+        """
+        waits: set[SSAValue] = {argument for k, argument in enumerate(self.arguments) if k in late}
+        ready: set[SSAValue] = set()
+        taken: set[SSAValue] = set()
+        for op in self.operations:
+            if isinstance(op, arith.ConstantOp):
+                continue
+            if any(operand in waits for operand in op.operands):
+                waits.update(op.results)
+                taken.update(operand for operand in op.operands if operand in ready)
+            else:
+                ready.update(op.results)
+        return taken.pop() if len(taken) == 1 else None
+
+    def inline(
+        self,
+        emit: Emitter,
+        arguments: Sequence[SSAValue],
+        cut: SSAValue | None = None,
+        through: Callable[[SSAValue], SSAValue] | None = None,
+    ) -> list[SSAValue]:
+        """
+        Emit the body on these arguments and return its results. What the rest of the body takes for
+        the value `cut` is what `through` makes of it.
+        """
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, arguments))
         block = emit.block
         for op in self.operations:
@@ -41,7 +68,7 @@ class CellFunction:
             )
             block.add_op(copy)
             for old, new in zip(op.results, copy.results):
-                values[old] = new
+                values[old] = through(new) if old is cut and through is not None else new
         return [values[result] for result in self.results]
 
     @staticmethod

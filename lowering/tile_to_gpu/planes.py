@@ -88,6 +88,21 @@ class Queue:
     """For an exchange: the age at which the source's planes are published."""
     copied: bool = False
     """For an exchange: the source's asynchronous copies serve it, and nothing is published."""
+    older: Queue | None = None
+    """Where cells outside the bounds come from, if from the registers of another queue."""
+    carried: Plane = field(default_factory=dict[Position, SSAValue])
+    """Cells of that plane which wait in place of partial sums until the plane is made."""
+    legal: Plane | None = None
+    """The newest plane as later steps will read it."""
+    behind: int = 0
+    """The age at which that queue's plane is taken."""
+    born_legal: bool = False
+    """Cells outside the bounds are right as soon as a plane is made: neighbours read it in that step."""
+
+    def carried_cell(self, at: Position) -> SSAValue:
+        """The newest plane's cell where it is outside the bounds."""
+        assert self.older is not None
+        return self.carried[at] if at in self.carried else self.older.planes[self.behind][at]
 
 
 class PlaneReader:
@@ -101,6 +116,7 @@ class PlaneReader:
         *,
         index_of: Callable[[FieldShape], SSAValue],
         outside: Callable[[FieldShape, Position, Sides], SSAValue],
+        inside: Callable[[Position, Sides], SSAValue],
         plane_in_field: Callable[[FieldShape, int], SSAValue | None],
         guarded: bool,
         step: SSAValue | None,
@@ -109,7 +125,7 @@ class PlaneReader:
     ):
         self.emit, self.geometry, self.thread = emit, geometry, thread
         self.index_of, self.outside, self.guarded = index_of, outside, guarded
-        self.plane_in_field = plane_in_field
+        self.inside, self.plane_in_field = inside, plane_in_field
         self.step, self.turn = step, turn
         self.crossings = crossings
         axes = geometry.axes
@@ -139,12 +155,14 @@ class PlaneReader:
     def is_legal(self, queue: Queue, age: int, at: Position) -> bool:
         """The cell was taken from the halo, where it had to be, when its plane became old."""
         if queue.source is not None:
+            if queue.source.born_legal and not queue.copied:
+                return True
             row_is_own = 0 <= at[0] < self.rows
             if queue.mail is None or not (queue.mail.along_rows and row_is_own):
                 return False
             age += queue.delay + queue.hold
             queue = queue.source
-        return age > 0 and queue.shared is None
+        return queue.born_legal or (age > 0 and queue.shared is None)
 
     def sides(self, at: Position, reach: Sequence[tuple[int, int]]) -> Sides:
         """
@@ -158,13 +176,14 @@ class PlaneReader:
             for k, position, (low, high) in places
         )
 
-    def legalise(self, queue: Queue, reach: Sequence[tuple[int, int]]) -> None:
+    def legal_plane(self, queue: Queue, reach: Sequence[tuple[int, int]]) -> Plane:
         """
-        Take the newest plane's cells outside the bounds from the halo, at the end of the step: what
-        the next level computes from them in this step is outside, too, and nothing waits for memory.
+        Take the newest plane's cells outside the bounds from the halo: at the end of the step where no
+        neighbour reads them before, as what the next level computes from them is outside, too, and
+        nothing waits for them.
         """
         plane = queue.planes[0]
-        queue.planes[0] = {
+        return {
             at: self.override(queue, 0, at, self.sides(at, reach), value)
             for at, value in plane.items()
         }
@@ -304,6 +323,8 @@ class PlaneReader:
         assert guard is not None
         if not any(map(any, sides)):
             return value
+        if queue.older is not None:
+            return self.emit.select(self.inside(at, sides), value, queue.carried_cell(at))
         key = (value, *at, *(side for pair in sides for side in pair))
         if key in self.overridden:
             return self.overridden[key]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.syntax import element_type
@@ -181,20 +180,17 @@ def pad_copies(
     total = outer + 2 * beside * plane.rows
     number = emit.add_int(emit.mul_int(thread.warp_in_block, LANES), thread.lane)
 
-    def choose(mask: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        return emit.add(arith.SelectOp(mask, yes, no)).result
-
     def outer_place(number: SSAValue) -> tuple[SSAValue, SSAValue]:
         group, row = split(emit, number, per_row)
         below = emit.add_int(row, plane.rows)
-        row = choose(emit.compare("ult", row, plane.pad_rows), row, below)
+        row = emit.select(emit.compare("ult", row, plane.pad_rows), row, below)
         return row, emit.mul_int(group, width)
 
     def beside_place(number: SSAValue) -> tuple[SSAValue, SSAValue]:
         side, row = split(emit, number, 2 * beside)
         left = emit.mul_int(side, width)
         right = emit.add_int(left, extent)
-        return emit.add_int(row, plane.pad_rows), choose(
+        return emit.add_int(row, plane.pad_rows), emit.select(
             emit.compare("ult", side, beside), left, right
         )
 
@@ -209,7 +205,7 @@ def pad_copies(
             row, cell = beside_place(emit.add_int(mine, -outer))
         else:
             row, cell = (
-                choose(emit.compare("ult", mine, outer), a, b)
+                emit.select(emit.compare("ult", mine, outer), a, b)
                 for a, b in zip(outer_place(mine), beside_place(emit.add_int(mine, -outer)))
             )
         slot_offset = emit.add_int(emit.mul_int(row, plane.pitch), cell)

@@ -38,6 +38,11 @@ little beside so much arithmetic, and three copies would be slow to compile. So 
 is apart from its data: they only keep loads inside their fields."""
 
 
+def newest_taps(stage: ApplyOp) -> set[int]:
+    """The arguments of a stage's cell function that arrive in its own step."""
+    return {k for k, tap in enumerate(stage.tap_list) if stage.age(tap) == 0}
+
+
 class VariantEmitter(Variant):
     """Emits one variant of a kernel's stream loop into a block."""
 
@@ -145,6 +150,7 @@ class VariantEmitter(Variant):
             self.thread,
             index_of=self.index_of,
             outside=self.outside,
+            inside=self.inside,
             plane_in_field=self.plane_in_field,
             guarded=self.guarded,
             step=self.step,
@@ -160,9 +166,12 @@ class VariantEmitter(Variant):
             self.run_stage(number, stage)
         if self.guarded:
             self.fetch_halos()
+            for queue in self.queues.values():
+                if queue.guard is not None and queue.depth and not queue.born_legal:
+                    queue.planes[0] = queue.legal or self.legal_plane(queue)
+                    queue.legal = None
         for queue in self.queues.values():
-            if self.guarded and queue.guard is not None and queue.depth:
-                self.reader.legalise(queue, self.reaches[queue.value])
+            queue.carried.clear()
             keep = queue.depth if turn + 1 == self.geometry.period else queue.depth + 1
             queue.planes = queue.planes[:keep]
         for ring in self.placement.shifting_rings:
@@ -172,7 +181,9 @@ class VariantEmitter(Variant):
         """Ask early for the cells outside the bounds that planes will be legalised with."""
         first: dict[SSAValue, Queue] = {}
         for queue in self.queues.values():
-            if queue.guard is not None and queue.depth:
+            reads_memory = queue.guard is not None and queue.older is None
+            if reads_memory and (queue.depth or queue.born_legal):
+                assert queue.guard is not None
                 known = first.setdefault(queue.guard.field, queue)
                 if queue.lag < known.lag:
                     first[queue.guard.field] = queue
@@ -217,8 +228,16 @@ class VariantEmitter(Variant):
         if queue.shared is not None:
             write_plane(self, queue.shared, plane, queue.shared.base)
             queue.planes = [plane]
-        else:
-            queue.planes.insert(0, plane)
+            return
+        queue.planes.insert(0, plane)
+        if self.guarded and queue.born_legal:
+            queue.planes[0] = self.legal_plane(queue)
+        elif self.guarded and queue.older is not None:
+            queue.legal = self.legal_plane(queue)
+
+    def legal_plane(self, queue: Queue) -> Plane:
+        """The newest plane with its cells outside the bounds, as far as readers look."""
+        return self.reader.legal_plane(queue, self.reaches[queue.value])
 
     def holds_halo(self, queue: Queue) -> bool:
         """Planes outside the bounds along the stream were copied from the halo already."""
@@ -236,7 +255,13 @@ class VariantEmitter(Variant):
             arguments.append(self.reader.read(queue, stage.age(tap), position, moved))
         arguments += [self.arguments[scalar] for scalar in stage.scalars]
         arguments += [self.coordinate(axis, stage.lag, at) for axis in stage.index_axes]
-        results = self.functions[stage.cell.string_value()].inline(self.body, arguments)
+        function = self.functions[stage.cell.string_value()]
+        made = self.queues[stage.res[0]]
+        carries = self.guarded and made.older is not None
+        cut = function.partial_sum(newest_taps(stage)) if carries else None
+        results = function.inline(
+            self.body, arguments, cut, lambda partial: self.carry(made, at, partial)
+        )
         if stage.box is None:
             return results
         inside = self.inside_box(stage, at)
@@ -245,7 +270,7 @@ class VariantEmitter(Variant):
             source = self.queues[queue]
             age = stage.lag - source.lag
             old = self.reader.read(source, age, at, (0, 0))
-            chosen.append(self.body.add(arith.SelectOp(inside, result, old)).result)
+            chosen.append(self.body.select(inside, result, old))
         return chosen
 
     def inside_box(self, stage: ApplyOp, at: Position) -> SSAValue:
@@ -269,6 +294,19 @@ class VariantEmitter(Variant):
         k = self.kernel.plane_axes.index(axis)
         shift = at[1] if k == len(self.thread.axes) - 1 else at[0]
         return as_index(self.body, self.body.add_int(self.thread.axes[k].coordinate, shift))
+
+    def carry(self, queue: Queue, at: Position, partial: SSAValue) -> SSAValue:
+        """
+        An older level's cell in place of a partial sum outside the bounds: it waits there for the
+        level to be made, and its own register is free for the next.
+        """
+        assert queue.older is not None
+        sides = self.reader.sides(at, self.reaches[queue.value])
+        if not any(map(any, sides)):
+            return partial
+        old = queue.older.planes[queue.behind][at]
+        queue.carried[at] = self.body.select(self.inside(at, sides), partial, old)
+        return queue.carried[at]
 
     def override_rows(self, queue: Queue, guard: Guard, plane: Plane) -> Plane:
         """Where the whole plane is outside the bounds along the stream, take it from the halo."""

@@ -138,7 +138,7 @@ def place_chunk(
             (rim_column(emit, rim, counts), *rim_planes),
             (inner_column(emit, inner, counts), *planes),
         )
-        column, start, end = (emit.add(arith.SelectOp(is_edge, e, i)).result for e, i in places)
+        column, start, end = (emit.select(is_edge, e, i) for e, i in places)
     end = emit.binary(arith.MinSIOp, end, emit.int(high))
     return column, start, end
 
@@ -156,8 +156,8 @@ def rim_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:
     between = emit.add_int(between, emit.mul_int(side, columns - 1))
     last = emit.add_int(number, (rows - 2) * columns)
     in_last = emit.compare("ult", number, 2 * columns)
-    beyond = emit.add(arith.SelectOp(in_last, last, between)).result
-    return emit.add(arith.SelectOp(emit.compare("ult", number, columns), number, beyond)).result
+    beyond = emit.select(in_last, last, between)
+    return emit.select(emit.compare("ult", number, columns), number, beyond)
 
 
 def inner_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:

@@ -7,7 +7,7 @@ the loops that use them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, SSAValue
 
@@ -31,8 +31,22 @@ from timetile.passes.analysis.geometry import FieldShape, Geometry
 
 FULL_WARP = -1
 
+Reach = Sequence[tuple[int, int]]
+"""Cells that readers look below and above their own, by rows and cells."""
+
 WORTH_SKIPPING = 6
 """Cells of the overlap along an axis from which a load is masked to what is needed."""
+
+
+def widest(a: Reach, b: Reach) -> Reach:
+    """The reach that holds both."""
+    return [(max(p, r), max(q, s)) for (p, q), (r, s) in zip(a, b)]
+
+
+def keeps_in_registers(stage: ApplyOp, older: SSAValue) -> bool:
+    """A stage and the queue that it takes cells outside the bounds from both live in registers."""
+    home = getattr(older.owner, "home", None)
+    return isinstance(stage.home, RegistersAttr) and isinstance(home, RegistersAttr)
 
 
 class Variant:
@@ -76,20 +90,45 @@ class Variant:
         self.rows = geometry.thread_rows
         self.barriers = place_barriers(placement.orders)
         self.queues = self.make_queues()
+        for queue in reversed(self.queues.values()):
+            queue.born_legal = self.is_born_legal(queue)
         self.reaches = {queue: self.reach_of(queue) for queue in self.queues}
 
-    def reach_of(self, queue: SSAValue) -> list[tuple[int, int]]:
+    def reach_of(self, queue: SSAValue) -> Reach:
         """How far readers look from their own cell in older planes: below and above, rows and cells."""
-        reach = [(0, 0), (0, 0)]
+        reach: Reach = [(0, 0), (0, 0)]
         for use in queue.uses:
             stage = use.operation
-            if isinstance(stage, ExchangeOp) and stage.what.data == "edges":
-                taken = self.reach_of(stage.result)
-                reach = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(reach, taken)]
+            if isinstance(stage, ExchangeOp) and not stage.publishes_copies:
+                reach = widest(reach, self.reach_of(stage.result))
+        for heir in self.heirs_of(queue):
+            reach = widest(reach, self.reach_of(heir.value))
         for _, tap in taps_of(queue):
             moved = self.in_plane_offset(tap.offset)
-            reach = [(max(a, -d), max(b, d)) for (a, b), d in zip(reach, moved)]
+            reach = widest(reach, [(-d, d) for d in moved])
         return reach
+
+    def heirs_of(self, queue: SSAValue) -> list[Queue]:
+        """The queues that take their cells outside the bounds from a queue's registers."""
+        queues = self.queues.values()
+        return [heir for heir in queues if heir.older is not None and heir.older.value is queue]
+
+    def is_born_legal(self, queue: Queue) -> bool:
+        """
+        Cells outside the bounds must be right when a plane is made: neighbours read them in the same
+        step, or another queue takes them then.
+        """
+        if queue.guard is None or not isinstance(queue.value.owner, LoadOp | ApplyOp):
+            return False
+        if any(heir.behind == 0 for heir in self.heirs_of(queue.value)):
+            return True
+        if queue.older is None:
+            return False
+        published = any(isinstance(use.operation, ExchangeOp) for use in queue.value.uses)
+        taps = taps_of(queue.value)
+        return published or any(
+            reader.age(tap) == 0 and any(self.in_plane_offset(tap.offset)) for reader, tap in taps
+        )
 
     def make_queues(self) -> dict[SSAValue, Queue]:
         queues: dict[SSAValue, Queue] = {}
@@ -103,7 +142,10 @@ class Variant:
                     case LoadOp():
                         queue.guard = None if stage.halo is None else self.guard(stage.halo)
                     case ApplyOp() if stage.otherwise:
-                        queue.guard = queues[stage.otherwise[number]].guard
+                        older = queues[stage.otherwise[number]]
+                        queue.guard = older.guard
+                        if stage.box is None and keeps_in_registers(stage, older.value):
+                            queue.older, queue.behind = older, stage.lag - older.lag
                     case ExchangeOp():
                         queue.source = queues[stage.queue]
                         queue.delay, queue.hold = stage.delay.data, stage.hold
@@ -161,6 +203,25 @@ class Variant:
             return self.setup.compare("ult", distance, high - low)
 
         mask = self.mask(("within", value, shift, low, high), make)
+        assert mask is not None
+        return mask
+
+    def inside(self, at: Position, sides: Sides) -> SSAValue:
+        """A position is not beyond the bounds on any of the sides."""
+
+        def make() -> SSAValue | None:
+            parts: list[SSAValue | None] = []
+            for k, (below, above) in enumerate(sides):
+                axis, place = self.geometry.axes[k].axis, self.thread.axes[k].coordinate
+                shift = at[1] if k == len(sides) - 1 else at[0]
+                low, high = self.geometry.lower[axis] - shift, self.geometry.upper[axis] - shift
+                if below:
+                    parts.append(self.setup.compare("sge", place, low))
+                if above:
+                    parts.append(self.setup.compare("slt", place, high))
+            return self.setup.all_of(parts)
+
+        mask = self.mask(("inside", at, sides), make)
         assert mask is not None
         return mask
 

@@ -72,8 +72,8 @@ func.func @plane(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !st
   func.return
 }
 
-// A stencil that looks far along the lanes gets wider strips, one that looks far along the stream holds
-// fewer planes of partial sums than of cells.
+// A stencil that looks far along the lanes gets wider strips. Sums are split where several planes are
+// shuffled, not where one is.
 // CHECK-LABEL: func.func @wide(
 // CHECK:         tile = "warp", cells = array<i64: 8>
 // DEPTH-LABEL: func.func @wide(
@@ -87,7 +87,7 @@ func.func @wide(%n: index, %A: !stencil.field<[-8,4104]x[-8,4104]xf64>, %B: !ste
 
 // CHECK-LABEL: func.func @tall(
 // CHECK:         cells = array<i64: 4>
-// CHECK-SAME:    form = "rows"
+// CHECK-SAME:    form = "none"
 func.func @tall(%n: index, %A: !stencil.field<[-2,4098]x[-2,4098]xf64>, %B: !stencil.field<[-2,4098]x[-2,4098]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum_of_five(%a[-2, 0], %a[-1, 0], %a[0, 0], %a[1, 0], %a[2, 0]) in <[0, 0], [4096, 4096]>

@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p peel-boundaries --split-input-file | filecheck %s
 // RUN: xdsl-opt %s -p peel-boundaries --split-input-file | filecheck %s --check-prefixes=ONE,TWO,ALONE
-// RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.75}' --split-input-file | filecheck %s --check-prefix=ONE
+// RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=2.25}' --split-input-file | filecheck %s --check-prefix=ONE
 // RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.5}' --split-input-file | filecheck %s --check-prefix=TWO
 // RUN: xdsl-opt %s -p 'peel-boundaries{arch=sm_80}' --split-input-file | filecheck %s
 // RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.0}' --split-input-file | filecheck %s --check-prefixes=EVEN,ALONE
@@ -21,9 +21,9 @@
 // CHECK-NEXT:    tile.apply
 // CHECK-NEXT:    tile.store
 // CHECK-NEXT:  }
-// With one in-plane axis a guarded step is taken to cost 1.75 times an interior one.
+// With one in-plane axis a guarded step is taken to cost 2.25 times an interior one.
 // ONE-LABEL:   tile.kernel @plane
-// ONE-SAME:      variants [#tile.variant<axes [], planes 137>, #tile.variant<axes [1], planes 77>]
+// ONE-SAME:      variants [#tile.variant<axes [], planes 142>, #tile.variant<axes [1], planes 62>]
 // A guarded step that costs no more gets chunks of the same height.
 // EVEN-LABEL:  tile.kernel @plane
 // EVEN-SAME:     variants [#tile.variant<axes [], planes [[height:[0-9]+]]>, #tile.variant<axes [1], planes [[height]]>]

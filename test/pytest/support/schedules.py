@@ -7,6 +7,7 @@ from typing import Literal
 
 from xdsl.passes import ModulePass
 
+from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
@@ -36,6 +37,7 @@ class Schedule:
             TemporalFusionPass((depth,)),
             self.tiling,
             SplitSumsPass(form=self.form),
+            CarryHalosPass(),
             self.buffering,
             *(() if self.streaming is None else (self.streaming,)),
             PeelBoundariesPass(planes=self.planes),
