@@ -1,9 +1,9 @@
 """Measure kernels on a GPU: one launch of T steps, timed with events after a warm-up.
 
-    python benchmarks/measure.py --out benchmarks/results/h200.json j2d5pt:f64:8352x8352 ...
+    python benchmarks/measure.py --out benchmarks/results/h200-2d.json j2d5pt:f64:8352x8352 ...
 
 Every row is checked against the unfused program on the same data before it is timed, and a device copy
-of the same run stands beside the figures.
+of the same run stands beside the figures. `docs/make_performance.py` makes the tables and plots.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import json
 import platform
 import subprocess
-import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -20,21 +20,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peers import PEERS
 from rich.console import Console
 from rich.table import Table
-from stencils import STENCILS, program, wave
+from stencils import STENCILS, gradient, program, wave
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile
+from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import tile_passes
+from timetile.passes.arch import arch_named
+from timetile.passes.choose_schedule import predict
+from timetile.passes.cost import Cost
 from timetile.passes.schedule import Schedule
 from timetile.runtime.arithmetic import DTYPES
+from timetile.runtime.cpu import cell_function
+from timetile.runtime.facts import arithmetic, copy_bound, occupancy
 from timetile.runtime.gpu import Device, checked, device
 from timetile.runtime.kernels import Options, loops_of, raise_program, run_passes
 from timetile.runtime.loading import load
 from timetile.runtime.program import CompiledProgram
 
 ELEMENTS = {"f64": np.float64, "f32": np.float32}
+SM_90 = arch_named("sm_90")
 
 
 def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, int]:
@@ -42,6 +50,8 @@ def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, 
     if name.startswith("wave"):
         radius = int(name.removeprefix("wave"))
         return wave(domain, radius, element), radius, 4
+    if name == "gradient2d":
+        return gradient(domain, element), 1, 2
     stencil = STENCILS[name].scaled()
     return program(stencil, domain, element), stencil.radius, 2
 
@@ -183,6 +193,7 @@ def measure(
         for a, b in zip(run_on(fused, fields, steps), bench.unfused(text, steps))
     )
     kernel = fused.kernels.kernel(deepest.name)
+    cost = predicted(fused, deepest.name)
     runner = fused.runner(0)
     cells = int(np.prod(domain))
     views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
@@ -203,8 +214,14 @@ def measure(
         "gcells_per_s_peak": round(cells * deepest.steps / min(times) / 1e6, 1),
         **run,
         "bitwise_equal_to_unfused": same,
+        "gcells_per_s_predicted": round(cost.gcells_per_second, 1),
+        "limit_predicted": cost.limit,
+        "fma_bound": fma_bound(fused, element),
+        "copy_bound": round(copy_bound(loops_of(fused.module)[0], SM_90), 1),
+        "best_peer": PEERS.get((name, element)),
         "schedule": schedule_of(fused),
         "registers": kernel.registers,
+        "warps_per_multiprocessor": kernel.block // 32 * occupancy(kernel, SM_90).blocks,
         "spill_bytes": kernel.spill_bytes,
         "shared_bytes": kernel.shared_bytes,
         "grid": kernel.grid,
@@ -215,6 +232,26 @@ def measure(
 def schedule_of(compiled: CompiledProgram) -> str:
     """The schedule of the first loop, as text."""
     return str(loops_of(compiled.kernels.tiled)[0].schedule)
+
+
+def predicted(compiled: CompiledProgram, name: str) -> Cost:
+    """What the cost model says of a kernel."""
+    module = compiled.kernels.tiled
+    placed = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+    return predict(placed[name], module, SM_90)
+
+
+def fma_bound(compiled: CompiledProgram, element: str) -> float | None:
+    """
+    GCells/s at which the floating-point pipe is full of a step's operations: one each, also where it
+    is not fused. None where one is not a single instruction.
+    """
+    functions = [cell_function(update) for update in loops_of(compiled.module)[0].updates]
+    counts = sum(map(arithmetic, functions), start=Counter[str]())
+    if counts["sqrt"] or counts["rsqrt"] or counts["divf"]:
+        return None
+    per_second = SM_90.fma_per_cycle[np.dtype(ELEMENTS[element]).itemsize] * SM_90.multiprocessors
+    return round(per_second * SM_90.clock_ghz / counts.total(), 1)
 
 
 def launch_once(compiled: CompiledProgram, facts: Any, fields: Fields) -> None:
@@ -311,19 +348,18 @@ def main() -> None:
             )  # fmt: skip
     console.print(table)
     console.print(f"device copy: {bandwidth:.2f} TB/s")
-    report = {
+    run = {
+        "commit": options.commit or commit(),
         "device": gpu.name,
         "driver": int(checked(gpu.cuda.cuDriverGetVersion())),
         "versions": {n: version(n) for n in ("xdsl", "cuda-bindings", "numpy")},
         "python": platform.python_version(),
         "timetile": timetile.__version__,
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        "command": f"benchmarks/measure.py {' '.join(options.rows)}",
         "copy_tb_per_s": round(bandwidth, 3),
-        "rows": rows,
     }
     if options.out is not None:
-        options.out.write_text(json.dumps(report, indent=1) + "\n")
+        options.out.write_text(json.dumps([row | run for row in rows], indent=1) + "\n")
 
 
 assert set(ELEMENTS.values()) <= set(DTYPES.values())

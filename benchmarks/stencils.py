@@ -153,6 +153,19 @@ def program(stencil: Stencil, domain: Sequence[int], element: str = "f64") -> st
         if n:
             lines.append(f"%s{n} = arith.addf {total}, %m{n} : {element}")
         total = f"%s{n}" if n else f"%m{n}"
+    return two_buffers(field, temp, lines, total, element, low, high)
+
+
+def two_buffers(
+    field: str,
+    temp: str,
+    lines: Sequence[str],
+    result: str,
+    element: str,
+    low: Sequence[int],
+    high: Sequence[int],
+) -> str:
+    """A time loop over two buffers whose step computes `result` from accesses to `%x`."""
     body = "\n      ".join(lines)
     return f"""func.func @run(%a: {field}, %b: {field}, %steps: index) {{
   %zero = arith.constant 0 : index
@@ -161,7 +174,7 @@ def program(stencil: Stencil, domain: Sequence[int], element: str = "f64") -> st
     %in = stencil.load %u : {field} -> {temp}
     %out = stencil.apply(%x = %in : {temp}) -> ({temp}) {{
       {body}
-      stencil.return {total} : {element}
+      stencil.return {result} : {element}
     }}
     stencil.store %out to %v(<{low}, {high}>) : {temp} to {field}
     scf.yield %v, %u : {field}, {field}
@@ -169,6 +182,33 @@ def program(stencil: Stencil, domain: Sequence[int], element: str = "f64") -> st
   func.return
 }}
 """
+
+
+def gradient(domain: Sequence[int], element: str = "f64") -> str:
+    """
+    The gradient of AN5D's collection: a cell plus the inverse root of the squared differences to its
+    four neighbours, `0.25 f + 1 / sqrt(1.0001 + sum (f - f_n)^2)`, rounded at every operation.
+    """
+    field = field_type(domain, 1, element)
+    temp = f"!stencil.temp<{'?x' * len(domain)}{element}>"
+    low, high = [0] * len(domain), list(domain)
+    lines = [f"%f = stencil.access %x[0, 0] : {temp}", f"%s0 = arith.constant 1.0001 : {element}"]
+    for n, (y, x) in enumerate([(-1, 0), (0, -1), (0, 1), (1, 0)], start=1):
+        lines += [
+            f"%x{n} = stencil.access %x[{y}, {x}] : {temp}",
+            f"%d{n} = arith.subf %f, %x{n} : {element}",
+            f"%q{n} = arith.mulf %d{n}, %d{n} : {element}",
+            f"%s{n} = arith.addf %s{n - 1}, %q{n} : {element}",
+        ]
+    lines += [
+        f"%r = math.sqrt %s4 : {element}",
+        f"%unit = arith.constant 1.0 : {element}",
+        f"%i = arith.divf %unit, %r : {element}",
+        f"%quarter = arith.constant 0.25 : {element}",
+        f"%p = arith.mulf %f, %quarter : {element}",
+        f"%o = arith.addf %p, %i : {element}",
+    ]
+    return two_buffers(field, temp, lines, "%o", element, low, high)
 
 
 def wave(domain: Sequence[int], radius: int, element: str = "f32") -> str:

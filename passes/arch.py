@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from timetile.passes.diagnostics import CompileError
 
+SHARED_BYTES_PER_CYCLE = 128
+
 
 @dataclass(frozen=True)
 class Arch:
@@ -40,6 +42,11 @@ class Arch:
     """Kept free at least, where guarded copies may spill a little for the sake of the others."""
     latency_seconds: float
     """From an access to its data, when the memory is busy."""
+
+    @property
+    def shared_tb_per_s(self) -> float:
+        """Bandwidth of all shared memory: 32 banks of 4 bytes a cycle in every multiprocessor."""
+        return self.multiprocessors * SHARED_BYTES_PER_CYCLE * self.clock_ghz / 1e3
 
 
 ARCHS: dict[str, Arch] = {

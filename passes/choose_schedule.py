@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, encode_integers
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp, LoadOp
 from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
@@ -199,6 +200,12 @@ def candidates(
                 break
             found.append(candidate)
     return found
+
+
+def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:
+    """What the model says of a kernel whose queues have homes."""
+    ahead = max((s.planes_ahead for s in kernel.stages if isinstance(s, LoadOp)), default=0)
+    return KernelCost(kernel, module, arch).predict(Geometry(kernel), ahead)
 
 
 def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:

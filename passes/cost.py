@@ -30,10 +30,11 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
+from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.extents import extents
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.arch import Arch
+from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
 from timetile.passes.diagnostics import refuse
 from timetile.passes.multi_queue_buffering import (
     copies_slots,
@@ -51,9 +52,6 @@ PIPE_EFFICIENCY = 0.85
 
 OVERLAP_POWER = 4
 """How well computing and memory traffic of a step overlap: its time is their norm of this order (fitted)."""
-
-WAVEFRONT_BYTES = 128
-"""What shared memory moves in a cycle; a shuffle of 32 lanes takes one, too."""
 
 SHORT_ROW_BYTES, SHORT_ROW_SPEED = 512, 0.75
 """Rows of a tile that are shorter than this are moved at this share of the memory's speed (measured)."""
@@ -87,19 +85,44 @@ FIXED_REGISTERS = 30
 
 
 @dataclass(frozen=True)
+class StepCycles:
+    """
+    Cycles of a multiprocessor for one stream step of one warp: of the floating-point `pipe`, of the
+    schedulers' `issue` slots, of the `shared`-memory pipe, and what the busiest does not hide.
+    """
+
+    pipe: float
+    issue: float
+    shared: float
+    unhidden: float
+
+    @property
+    def total(self) -> float:
+        return max(self.pipe, self.issue, self.shared) + self.unhidden
+
+
+@dataclass(frozen=True)
 class Cost:
     """
     The prediction for one launch: `registers` per thread, `shared_bytes` per block, the `steps` of the
-    slot that is done last, the seconds in which a step computes and moves its cells, and the cell
-    updates of the launch.
+    slot that is done last, the `cycles` of a step, the seconds in which a step of all tiles computes
+    and moves its cells, and the cell updates of the launch.
     """
 
     registers: int
     shared_bytes: int
     steps: float
+    cycles: StepCycles
     compute_seconds: float
     memory_seconds: float
     updates: int
+
+    @property
+    def limit(self) -> str:
+        """What a step spends most of its time on."""
+        if self.memory_seconds > self.compute_seconds:
+            return "memory"
+        return max(("pipe", "issue", "shared"), key=lambda name: getattr(self.cycles, name))
 
     @property
     def gcells_per_second(self) -> float:
@@ -175,8 +198,11 @@ def span(offsets: list[int]) -> int:
 
 
 def wavefronts(cells: int, cell_bytes: int) -> float:
-    """Cycles of the shared-memory pipe for `cells` consecutive cells of every lane."""
-    return cells * cell_bytes * LANES / WAVEFRONT_BYTES
+    """
+    Cycles of the shared-memory pipe for `cells` consecutive cells of every lane. A shuffle of a word
+    takes one, too.
+    """
+    return cells * cell_bytes * LANES / SHARED_BYTES_PER_CYCLE
 
 
 class KernelCost:
@@ -367,14 +393,25 @@ class KernelCost:
         arch, latency = self.arch, self.arch.latency_seconds
         share = arch.copy_tb_per_s * 1e12 / arch.multiprocessors
         step = self.moving_seconds(geometry) * share
-        return max(1, ceil(latency * share / step))
+        return max(1, ceil(concurrency(latency, share) / step))
 
-    def computing_seconds(self) -> float:
-        """The arithmetic of one stream step, on a multiprocessor that is full of the kernel's warps."""
-        kernel, arch = self.kernel, self.arch
-        assert kernel.layout is not None
-        warps = kernel.layout.threads // LANES * kernel.blocks_per_multiprocessor
-        cells = self.thread_cells
+    @property
+    def warps(self) -> int:
+        """Warps of a multiprocessor that is full of the kernel's blocks."""
+        assert self.kernel.layout is not None
+        return self.kernel.layout.threads // LANES * self.kernel.blocks_per_multiprocessor
+
+    def computing_seconds(self, cycles: StepCycles) -> float:
+        """One stream step on a multiprocessor that is full of the kernel's warps."""
+        busy = cycles.total * max(SCHEDULERS, self.warps) / PIPE_EFFICIENCY
+        seconds = busy / (self.arch.clock_ghz * 1e9)
+        # Blocks that share a multiprocessor hide each other's waits.
+        waits = EXCHANGE_SECONDS / self.kernel.blocks_per_multiprocessor
+        return seconds + waits if self.exchanges else seconds
+
+    def step_cycles(self) -> StepCycles:
+        """What one stream step of one warp keeps busy."""
+        arch, cells = self.arch, self.thread_cells
         pipe, work, moved, shared = 0.0, 0.0, float(FIXED_INSTRUCTIONS), 0.0
         fetched: set[tuple[SSAValue, int, int, int]] = set()
         for stage in self.stages:
@@ -395,21 +432,17 @@ class KernelCost:
                 moved += published * facts.cell_bytes / VECTOR_BYTES
                 shared += wavefronts(published, facts.cell_bytes)
         moved += sum(cells * CELL_BYTES[element_type(f)] / VECTOR_BYTES for f in self.stored)
-        # Cycles of a multiprocessor for one warp: of its pipe, its four schedulers, its shared memory.
         period = fitting_period(self.natural_period, self.taps_of_step())
         if period < self.natural_period:
             # Planes that do not come round to their registers in a turn are moved.
             moved += (self.words_per_cell - self.words) * cells / period
         loop = (work + moved) * period
-        fetching = LONG_LOOP_FACTOR if loop > LONG_LOOP and warps <= FEW_WARPS else 1.0
-        busiest = max(pipe, fetching * (work + moved) / SCHEDULERS, shared)
-        busiest += OVERHEAD_SHARE * moved / SCHEDULERS
-        cycles = busiest * max(SCHEDULERS, warps) / PIPE_EFFICIENCY
-        seconds = cycles / (arch.clock_ghz * 1e9)
-        # Blocks that share a multiprocessor hide each other's waits.
-        return seconds + (
-            EXCHANGE_SECONDS / kernel.blocks_per_multiprocessor if self.exchanges else 0.0
+        fetching = LONG_LOOP_FACTOR if loop > LONG_LOOP and self.warps <= FEW_WARPS else 1.0
+        issue, unhidden = (
+            fetching * (work + moved) / SCHEDULERS,
+            OVERHEAD_SHARE * moved / SCHEDULERS,
         )
+        return StepCycles(pipe, issue, shared, unhidden)
 
     def taps_of_step(self) -> int:
         """Taps that a thread makes in one stream step."""
@@ -451,11 +484,13 @@ class KernelCost:
         updates = kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):
             updates *= high - low
+        cycles = self.step_cycles()
         return Cost(
             self.registers(),
             self.shared_bytes(geometry, ahead),
             chunks.time,
-            self.computing_seconds(),
+            cycles,
+            self.computing_seconds(cycles),
             self.moving_seconds(geometry),
             updates,
         )

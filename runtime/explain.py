@@ -17,10 +17,14 @@ from timetile.dialects.syntax import Integers, decode_integers
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StageOp, queue_lag
 from timetile.lowering.plan_launches import constant_steps
+from timetile.passes.analysis.attainable import depth_that_shifts, shared_accesses
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.analysis.liveness import live_arguments
+from timetile.passes.analysis.liveness import live_arguments, written_bounds
 from timetile.passes.arch import arch_named
+from timetile.passes.choose_schedule import Candidate, candidates, predict
+from timetile.passes.cost import LAUNCH_SECONDS, Cost
+from timetile.passes.device_tiling import default_stream
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.facts import (
@@ -168,6 +172,28 @@ class Explanation:
             f"{arch.copy_tb_per_s} TB/s",
         )
 
+        self.show_levels(loop)
+
+    def show_levels(self, loop: LoopOp) -> None:
+        """What the levels of a launch ask of shared memory, in the model of EBISU."""
+        taps = [tap.offset for update in loop.updates for tap in update.tap_list]
+        stream = default_stream(len(written_bounds(loop).lb))
+        if stream is None or not taps:
+            return
+        plain = shared_accesses(taps, stream, in_registers=False)
+        kept = shared_accesses(taps, stream, in_registers=True)
+        self.say(
+            "levels in shared memory",
+            f"{plain:g} accesses a cell, {kept:g} with planes in registers, too (EBISU, table 2)",
+        )
+        arch = arch_named(self.program.kernels.options.arch)
+        fields = len(read_fields(loop)) + len(written_fields(loop))
+        steps = depth_that_shifts(fields, kept, arch.copy_tb_per_s, arch.shared_tb_per_s)
+        self.say(
+            "then limited by",
+            f"shared memory from {steps:.1f} steps a launch on, before by global memory (equation 17)",
+        )
+
     def update_text(self, update: UpdateOp) -> str:
         """One update in a line."""
         function = cell_function(update)
@@ -192,6 +218,7 @@ class Explanation:
         deepest = placed[tiled.kernel_names[0]]
         self.show_schedule(tiled, deepest)
         self.show_work(placed.values())
+        self.show_prediction(loop, placed.values())
         self.show_resources(map(kernels.kernel, placed))
         self.heading(f"Queues of @{deepest.sym_name.data}")
         self.table(("queue", "made by", "lag", "planes", "home"), queue_rows(deepest, loop))
@@ -219,6 +246,23 @@ class Explanation:
         self.say("planes of a chunk", "for tiles at the rim / inside")
         self.say("computed / useful", "by the tiles' overlap x by filling and draining the stream")
         self.say("bytes", "of memory traffic that a cell and step cannot avoid")
+
+    def show_prediction(self, loop: LoopOp, kernels: Iterable[KernelOp]) -> None:
+        """What the cost model says of the kernels, and of the schedules that lost."""
+        options, module = self.program.kernels.options, self.program.kernels.tiled
+        arch = arch_named(options.arch)
+        self.heading(f"Predicted on {arch.name}")
+        columns = ("kernel", "GCells/s", "steps", "ns a step", "pipe", "issue", "shared", "memory")
+        self.table(columns, (prediction_row(k, predict(k, module, arch)) for k in kernels))
+        self.say("pipe, issue, shared", "cycles of a multiprocessor for a stream step of a warp")
+        self.say("memory", "ns a step to move its cells")
+        if options.passes is not None:
+            return
+        found = candidates(loop, self.program.module, arch, options.depth)
+        found.sort(key=lambda candidate: -candidate.worth)
+        self.heading(f"The best of {len(found)} schedules")
+        columns = ("depth", "cells", "warps", "form", "blocks", "GCells/s", "registers", "limit")
+        self.table(columns, map(candidate_row, found[:RUNNERS_UP]))
 
     def show_resources(self, kernels: Iterable[Kernel]) -> None:
         """What the kernels need of a multiprocessor."""
@@ -276,6 +320,40 @@ def work_row(kernel: KernelOp) -> list[str]:
         f"{edge} / {interior}",
         f"{extra.plane:.2f} x {extra.stream:.2f} = {extra.total:.2f}",
         f"{traffic(kernel):.1f}",
+    ]
+
+
+RUNNERS_UP = 6
+"""Schedules that are shown beside the chosen one."""
+
+
+def prediction_row(kernel: KernelOp, cost: Cost) -> list[str]:
+    """One kernel's terms in the cost model."""
+    cycles = cost.cycles
+    step = (cost.seconds - LAUNCH_SECONDS) / cost.steps
+    return [
+        f"@{kernel.sym_name.data}",
+        f"{cost.gcells_per_second:.0f}",
+        f"{cost.steps:.0f}",
+        f"{step * 1e9:.0f}",
+        *(f"{part:.0f}" for part in (cycles.pipe, cycles.issue, cycles.shared)),
+        f"{cost.memory_seconds * 1e9:.0f}",
+    ]
+
+
+def candidate_row(candidate: Candidate) -> list[str]:
+    """A schedule that was considered, with what limits it."""
+    schedule, cost = candidate.schedule, candidate.cost
+    registers = f"{cost.registers}, tight" if candidate.tight else str(cost.registers)
+    return [
+        str(candidate.depth),
+        product(schedule.cells),
+        product(schedule.warps),
+        schedule.form,
+        str(schedule.occupancy),
+        f"{cost.gcells_per_second:.0f}",
+        registers,
+        cost.limit,
     ]
 
 

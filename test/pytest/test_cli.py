@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -453,6 +454,10 @@ def test_explain_says_what_was_recognised(heat: Path, capsys: pytest.CaptureFixt
         "8 bytes read, 8 written, 5 flops",
         "depths 4, 2, 1",
         "streamed along axis 0",
+        "levels in shared memory 4 accesses a cell, 4 with planes in registers, too",
+        "shared memory from",
+        "Predicted on sm_90 kernel GCells/s steps ns a step pipe issue shared memory",
+        "@heat_d4",
         "Queues of @heat_d4",
         "load of %a",
         "30 steps",
@@ -461,6 +466,20 @@ def test_explain_says_what_was_recognised(heat: Path, capsys: pytest.CaptureFixt
         assert expected in said
     assert ("limited by" in said) == (assembler_version() is not None)
     assert ("unknown without the assembler" in said) == (assembler_version() is None)
+
+
+def test_explain_shows_the_schedules_that_lost(heat: Path, capsys: pytest.CaptureFixture[str]):
+    """The chosen schedule is the first of those that the model compares; nothing was compared by hand."""
+    assert run(f"explain {heat}") == 0
+    said = capsys.readouterr().out
+    depth = re.search(r"depths +(\d+)", said)
+    best = re.search(r"The best of \d+ schedules\n.*\n.*\n(\d+) ", said)
+    assert depth is not None
+    assert best is not None
+    assert depth.group(1) == best.group(1)
+    passes = "temporal-fusion{depths=2},device-tiling,multi-queue-buffering,peel-boundaries"
+    assert main(["explain", str(heat), "--pipeline", passes]) == 0
+    assert "schedules" not in capsys.readouterr().out
 
 
 def test_explain_says_what_was_not_done(heat: Path, capsys: pytest.CaptureFixture[str]):

@@ -1,0 +1,94 @@
+"""How time grows with cells and with steps, beside a device copy of the same bytes.
+
+python benchmarks/growth.py --out benchmarks/results/h200-growth.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import ELEMENTS, View, commit, events, source
+
+import timetile
+from timetile.runtime.gpu import Device, checked, device
+
+SIDES = (256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+SIDE_OF_STEPS, STEPS_OF_SIDES = 4096, 100
+
+
+class Square:
+    """Two square fields on the device, filled with random numbers a piece at a time."""
+
+    def __init__(self, gpu: Device, side: int, element: str):
+        self.gpu, self.side = gpu, side
+        self.shape, kind = (side + 2, side + 2), np.dtype(ELEMENTS[element])
+        self.bytes = self.shape[0] * self.shape[1] * kind.itemsize
+        piece = np.random.default_rng(7).random(min(self.shape[0] * self.shape[1], 1 << 22), kind)
+        self.pointers = [gpu.allocate(self.bytes) for _ in range(2)]
+        for pointer in self.pointers:
+            for start in range(0, self.bytes, piece.nbytes):
+                part = piece[: (self.bytes - start) // kind.itemsize]
+                gpu.upload(pointer + start, part)
+        like: np.ndarray[Any, Any] = np.broadcast_to(piece[0], self.shape)
+        self.views = [View(pointer, like) for pointer in self.pointers]
+
+    def copy(self) -> None:
+        """Read one field and write the other."""
+        a, b = self.pointers
+        checked(self.gpu.cuda.cuMemcpyDtoDAsync(b, a, self.bytes, 0))
+
+    def free(self) -> None:
+        for pointer in self.pointers:
+            self.gpu.free(pointer)
+
+
+def milliseconds(gpu: Device, square: Square, name: str, element: str, steps: int) -> float:
+    """A whole run through the public interface, in the median."""
+    text, _, _ = source(name, (square.side, square.side), element)
+    compiled = timetile.compile(text, executor="gpu")
+    times = events(gpu, lambda: compiled(*square.views, steps, steps=steps), 5)
+    compiled.runner(0).close()
+    return float(np.median(times))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--commit", default=None)
+    parser.add_argument("--stencil", default="j2d5pt")
+    parser.add_argument("--element", default="f64", choices=sorted(ELEMENTS))
+    options = parser.parse_args()
+    gpu = device()
+    rows: list[dict[str, Any]] = []
+    cases = [(side, STEPS_OF_SIDES) for side in SIDES]
+    cases += [(SIDE_OF_STEPS, steps) for steps in STEPS]
+    with gpu.current():
+        for side, steps in cases:
+            square = Square(gpu, side, options.element)
+            time = milliseconds(gpu, square, options.stencil, options.element, steps)
+            copy = float(np.median(events(gpu, square.copy, 5)))
+            square.free()
+            rate = side * side * steps / time / 1e6
+            rows.append(
+                {"side": side, "steps": steps, "milliseconds": time, "copy_milliseconds": copy}
+            )
+            print(
+                f"{side}^2, {steps} steps: {time:.4f} ms, {rate:.0f} GCells/s, copy {copy:.4f} ms"
+            )
+    report = {
+        "stencil": options.stencil,
+        "dtype": options.element,
+        "device": gpu.name,
+        "commit": options.commit or commit(),
+        "rows": rows,
+    }
+    options.out.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Makes the tables and plots of performance.md from the measurements in benchmarks/results/.
+
+python docs/make_performance.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS.parent / "benchmarks" / "results"
+PAGE = DOCS / "performance.md"
+TYPES = {"f64": "FP64", "f32": "FP32"}
+COLUMNS = (
+    "stencil", "type", "domain", "depth", "GCells/s", "peak", "1000 steps", "model", "FMA bound",
+    "share", "best peer", "ratio", "registers", "spilled", "warps",
+)  # fmt: skip
+
+Row = dict[str, Any]
+
+
+def rows_of(name: str) -> list[Row]:
+    """The rows of one file of measurements that came to an end."""
+    path = RESULTS / name
+    rows: list[Row] = json.loads(path.read_text()) if path.exists() else []
+    return [row for row in rows if "error" not in row]
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A figure of the table; nothing where there is none."""
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def cells_of(row: Row) -> Iterator[str]:
+    """One row of the table."""
+    speed, bound, peer = row["gcells_per_s"], row["fma_bound"], row["best_peer"]
+    yield row["stencil"]
+    yield TYPES[row["dtype"]]
+    yield " x ".join(map(str, row["domain"]))
+    yield str(row["depth"])
+    yield number(speed)
+    yield number(row["gcells_per_s_peak"])
+    yield number(row.get("gcells_per_s_1000_steps"))
+    yield number(row["gcells_per_s_predicted"])
+    yield number(bound)
+    yield "" if bound is None else f"{100 * speed / bound:.0f}%"
+    yield "" if peer is None else f"{peer[0]:.0f} ({peer[1]})"
+    yield "" if peer is None else number(speed / peer[0], 2)
+    yield str(row["registers"])
+    yield f"{row['spill_bytes']} B" if row["spill_bytes"] else ""
+    yield str(row["warps_per_multiprocessor"])
+
+
+def table(rows: Iterable[Row]) -> str:
+    """The rows as a table in Markdown."""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    lines += ["| " + " | ".join(cells_of(row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def replace(text: str, name: str, made: str) -> str:
+    """The page with what stands between a pair of marks made anew."""
+    start, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+    before, rest = text.split(start)
+    _, after = rest.split(end)
+    return before + start + made + end + after
+
+
+def roofline(rows: list[Row], path: Path) -> None:
+    """Speed over arithmetic intensity (operations a byte that must move), with both ceilings."""
+    # Of matplotlib's types many parts are unknown: Any.
+    figure: Any = Figure(figsize=(8, 6), layout="constrained")
+    axes = figure.add_subplot()
+    for kind, marker in (("f64", "o"), ("f32", "^")):
+        bounded = [row for row in rows if row["dtype"] == kind and row["fma_bound"]]
+        if not bounded:
+            continue
+        # Operations per second and per byte, from the two bounds of a row.
+        peak = max(operations(row) * row["fma_bound"] for row in bounded)
+        copy = bounded[0]["copy_tb_per_s"] * 1e3
+        xs = [intensity(row) for row in bounded]
+        ys = [row["gcells_per_s"] * operations(row) for row in bounded]
+        (points,) = axes.plot(xs, ys, marker, label=TYPES[kind])
+        span = [0.1, peak / copy, 200]
+        axes.plot(span, [min(peak, copy * x) for x in span], color=points.get_color(), alpha=0.6)
+        for row, x, y in zip(bounded, xs, ys):
+            axes.annotate(f"{row['stencil']} T{row['depth']}", (x, y), fontsize=6)
+    axes.set(xscale="log", yscale="log", ylabel="useful operations, 10^9 a second")
+    axes.set_xlabel("useful operations for each byte that a launch must move")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    figure.savefig(path)
+
+
+def operations(row: Row) -> float:
+    """Operations of a cell and step: the pipe's speed over the bound (FP64 at 64 a cycle)."""
+    per_cycle = {"f64": 64, "f32": 128}[row["dtype"]]
+    return round(per_cycle * 132 * 1.93 / row["fma_bound"])
+
+
+def intensity(row: Row) -> float:
+    """Operations of a launch for each byte of its fields, read or written once."""
+    bytes_of_step = 1e3 * 4.23 / row["copy_bound"]
+    return operations(row) * row["depth"] / bytes_of_step
+
+
+def growth(report: dict[str, Any], path: Path) -> None:
+    """Time over cells, and over steps, beside a copy of the fields for every step."""
+    rows: list[Row] = report["rows"]
+    figure: Any = Figure(figsize=(10, 4.5), layout="constrained")
+    steps = max(row["steps"] for row in rows if row["side"] == min(r["side"] for r in rows))
+    side = max(row["side"] for row in rows if row["steps"] == min(r["steps"] for r in rows))
+    cells = [row for row in rows if row["steps"] == steps]
+    runs = [row for row in rows if row["side"] == side]
+    left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
+    xs = [row["side"] ** 2 for row in cells]
+    left.plot(xs, [row["milliseconds"] / row["steps"] for row in cells], "o-", label="a step")
+    left.plot(xs, [row["copy_milliseconds"] for row in cells], "s--", label="a copy of the field")
+    left.set(xscale="log", yscale="log", xlabel="cells", ylabel="ms")
+    left.set_title(f"{steps} steps")
+    xs = [row["steps"] for row in runs]
+    right.plot(xs, [row["milliseconds"] for row in runs], "o-", label="a run")
+    right.plot(
+        xs, [row["copy_milliseconds"] * row["steps"] for row in runs], "s--",
+        label="a copy of the field for every step",
+    )  # fmt: skip
+    right.set(xscale="log", yscale="log", xlabel="steps", ylabel="ms")
+    right.set_title(f"{side} x {side} cells")
+    for axes in (left, right):
+        axes.legend()
+        axes.grid(alpha=0.3)
+    figure.savefig(path)
+
+
+def main() -> None:
+    text = PAGE.read_text()
+    flat, solid = rows_of("h200-2d.json"), rows_of("h200-3d.json")
+    text = replace(text, "table 2d", table(flat))
+    text = replace(text, "table 3d", table(solid))
+    PAGE.write_text(text)
+    pictures = DOCS / "pictures"
+    pictures.mkdir(exist_ok=True)
+    roofline(flat, pictures / "roofline-2d.svg")
+    roofline(solid, pictures / "roofline-3d.svg")
+    path = RESULTS / "h200-growth.json"
+    if path.exists():
+        growth(json.loads(path.read_text()), pictures / "growth.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Practical attainable performance: what depth and what tile pay (EBISU, sections 5 and 6).
+
+The model is the coarse one of the paper: it knows the bandwidths of global and shared memory and the
+accesses of a cell. `passes/cost.py` decides; it also knows pipes, issue slots, registers, waves of tiles
+and their fill. Bandwidths are bytes (or any one unit) per second, latencies seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import inf, prod
+
+COLUMN = 4
+"""Cells of a column that a thread computes in the paper, for instruction-level parallelism (6.1)."""
+
+Offset = tuple[int, ...]
+
+
+def concurrency(latency: float, throughput: float) -> float:
+    """What must be on its way at once to saturate a unit: Little's law (equation 13)."""
+    return latency * throughput
+
+
+def shared_accesses(taps: Collection[Offset], stream: int | None, *, in_registers: bool) -> float:
+    """
+    Accesses to shared memory for a cell and step, where every level lives there (`a_sm`, table 2): all
+    taps and the result. With planes in registers too (redundant register streaming, 4.3.3) a plane's
+    neighbours are read once for all steps that tap them, the own cell once, and of a column of cells
+    the neighbours in it not at all.
+    """
+    if not in_registers:
+        return len(set(taps)) + 1
+    planes = {tuple(d for axis, d in enumerate(tap) if axis != stream) for tap in taps}
+    column = COLUMN if any(len(at) == 2 for at in planes) else 1
+    read = {(at[0] + cell, *at[1:]) for at in planes for cell in range(column) if len(at) == 2}
+    read |= {at for at in planes if len(at) == 1}
+    own = {(cell, 0) for cell in range(column)} | {(0,)}
+    return len(read - own) / column + 2
+
+
+def depth_that_shifts(
+    global_accesses: float, shared_accesses: float, global_speed: float, shared_speed: float
+) -> float:
+    """
+    Steps of a launch from which shared memory takes longer than global memory, where tiles overlap
+    (equation 17).
+    """
+    return global_accesses / global_speed * shared_speed / shared_accesses
+
+
+def depth_that_shifts_device_tile(
+    global_accesses: float,
+    shared_accesses: float,
+    global_speed: float,
+    shared_speed: float,
+    tile: tuple[int, int],
+    radius: int,
+) -> float:
+    """
+    The same where the halos of every step go through global memory (equations 18 and 19); infinite
+    where they alone take longer.
+    """
+    area, ring = prod(tile), 2 * sum(tile) * radius
+    level = shared_accesses * area / shared_speed - global_accesses * ring / global_speed
+    return global_accesses * area / global_speed / level if level > 0 else inf
+
+
+def least_width(
+    global_accesses: float,
+    shared_accesses: float,
+    global_speed: float,
+    shared_speed: float,
+    radius: int,
+) -> float:
+    """The side of a square device tile whose halos take no longer than its cells (equation 23)."""
+    return 4 * global_accesses * shared_speed * radius / (shared_accesses * global_speed)
+
+
+def valid_share(tile: Collection[int], depth: int, radius: int) -> float:
+    """
+    The share of a tile's cells that is right after all steps, where tiles overlap (equations 8 and 9,
+    with the factor of 2 for both sides that section 6.3 uses).
+    """
+    return prod(max(0, side - 2 * depth * radius) / side for side in tile)
+
+
+def valid_share_of_time(seconds: float, synchronisation: float, count: int = 1) -> float:
+    """The share of a device tile's time that is not spent on synchronisation (equation 11)."""
+    return seconds / (seconds + synchronisation * count)
+
+
+def attainable(
+    global_accesses: float, cell_bytes: int, global_speed: float, depth: int, share: float = 1.0
+) -> float:
+    """Cells per second where global memory is the bottleneck, of which a share is right (1, 2, 7)."""
+    return share * global_speed * depth / (global_accesses * cell_bytes)
