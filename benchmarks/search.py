@@ -1,0 +1,143 @@
+"""How good the compiler's choice is: every schedule that it compares, measured.
+
+    python benchmarks/search.py --out benchmarks/results/h200-search.json j2d5pt:f64:8352x8352 ...
+
+The schedules of a row are those that the cost model compares, at every depth. They are assembled by
+several processes ahead of the measurements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import SM_90, Bench, commit, events, launch_once, parse_row, source
+from rich.console import Console
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+
+import timetile
+from timetile.passes.choose_schedule import candidates
+from timetile.passes.schedule import Schedule
+from timetile.runtime.gpu import Device, device
+from timetile.runtime.kernels import Options, loops_of, raise_program
+from timetile.runtime.loading import load
+from timetile.runtime.program import CompiledProgram, Executor
+
+Trial = tuple[int, Schedule]
+"""A depth and a schedule."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program of the benchmarks."""
+
+    name: str
+    element: str
+    domain: tuple[int, ...]
+
+    @cached_property
+    def text(self) -> str:
+        return source(self.name, self.domain, self.element)[0]
+
+    def raised(self) -> ModuleOp:
+        return raise_program(load(self.text), Options())
+
+    def trials(self) -> list[tuple[Trial, float]]:
+        """What the compiler compares, with its predictions (GCells/s), its choice first."""
+        module = self.raised()
+        found = candidates(loops_of(module)[0], module, SM_90, None)
+        found.sort(key=lambda candidate: -candidate.worth)
+        return [((c.depth, c.schedule), c.cost.gcells_per_second) for c in found]
+
+    def compiled(self, trial: Trial, executor: Executor) -> CompiledProgram:
+        """The program with a schedule of our own."""
+        depth, schedule = trial
+        module = self.raised()
+        loops_of(module)[0].schedule = schedule.to_attribute()
+        return timetile.compile(module, executor=executor, depth=depth, arch="sm_90")
+
+
+def assemble(case: Case, trial: Trial) -> None:
+    """Put the deepest kernel of a schedule into the cache."""
+    program = case.compiled(trial, "simt")
+    program.kernels.kernel(program.kernels.facts[0][0].name)
+
+
+def search(gpu: Device, bench: Bench, case: Case, trials: Sequence[tuple[Trial, float]]) -> Any:
+    """All schedules of a row, measured."""
+    fields = bench.prepare(case.name, case.element, case.domain)
+    rows: list[dict[str, Any]] = []
+    for trial, predicted in trials:
+        program = case.compiled(trial, "gpu")
+        deepest = program.kernels.facts[0][0]
+        times = events(gpu, lambda p=program, d=deepest: launch_once(p, d, fields), 7)
+        cells = int(np.prod(case.domain)) * deepest.steps
+        kernel = program.kernels.kernel(deepest.name)
+        rows.append(
+            {
+                "depth": trial[0],
+                "schedule": str(trial[1].to_attribute()),
+                "predicted": round(predicted, 1),
+                "gcells_per_s": round(cells / float(np.median(times)) / 1e6, 1),
+                "registers": kernel.registers,
+                "spill_bytes": kernel.spill_bytes,
+            }
+        )
+        program.runner(0).close()
+    best = max(rows, key=lambda row: row["gcells_per_s"])
+    return {
+        "stencil": case.name,
+        "dtype": case.element,
+        "domain": list(case.domain),
+        "schedules": len(rows),
+        "chosen": rows[0],
+        "best": best,
+        "share_of_best": round(rows[0]["gcells_per_s"] / best["gcells_per_s"], 3),
+        "all": rows,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="+", help="stencil:dtype:domain")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--commit", default=None)
+    parser.add_argument("--processes", type=int, default=14)
+    options = parser.parse_args()
+    cases = [Case(*parse_row(text)[:3]) for text in options.rows]
+    trials = {case: case.trials() for case in cases}
+    with ProcessPoolExecutor(options.processes) as pool:
+        jobs = [pool.submit(assemble, c, trial) for c in cases for trial, _ in trials[c]]
+        for job in jobs:
+            job.result()
+    gpu = device()
+    bench = Bench(gpu)
+    rows: list[Any] = []
+    table = Table(
+        "stencil", "dtype", "schedules", "chosen", "GCells/s", "best", "GCells/s", "share"
+    )
+    with gpu.current():
+        for case in cases:
+            row = search(gpu, bench, case, trials[case])
+            rows.append(row)
+            chosen, best = row["chosen"], row["best"]
+            table.add_row(
+                case.name, case.element, str(row["schedules"]), f"T{chosen['depth']}",
+                f"{chosen['gcells_per_s']:.0f}", f"T{best['depth']}", f"{best['gcells_per_s']:.0f}",
+                f"{row['share_of_best']:.2f}",
+            )  # fmt: skip
+            report = {"device": gpu.name, "commit": options.commit or commit(), "rows": rows}
+            options.out.write_text(json.dumps(report, indent=1) + "\n")
+    Console(width=140).print(table)
+
+
+if __name__ == "__main__":
+    main()
