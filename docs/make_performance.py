@@ -63,12 +63,29 @@ def table(rows: Iterable[Row]) -> str:
     return "\n".join(lines)
 
 
+def search_table(rows: Iterable[Row]) -> str:
+    """What was chosen, and the best of all that was compared."""
+    lines = [
+        "| stencil | type | schedules | chosen depth | GCells/s | best depth | GCells/s | share |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        chosen, best = row["chosen"], row["best"]
+        parts = (
+            row["stencil"], TYPES[row["dtype"]], str(row["schedules"]), str(chosen["depth"]),
+            number(chosen["gcells_per_s"]), str(best["depth"]), number(best["gcells_per_s"]),
+            f"{100 * row['share_of_best']:.0f}%",
+        )  # fmt: skip
+        lines.append("| " + " | ".join(parts) + " |")
+    return "\n".join(lines)
+
+
 def replace(text: str, name: str, made: str) -> str:
     """The page with what stands between a pair of marks made anew."""
-    start, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     before, rest = text.split(start)
     _, after = rest.split(end)
-    return before + start + made + end + after
+    return f"{before}{start}{made}\n{end}{after}"
 
 
 def roofline(rows: list[Row], path: Path) -> None:
@@ -142,6 +159,9 @@ def main() -> None:
     flat, solid = rows_of("h200-2d.json"), rows_of("h200-3d.json")
     text = replace(text, "table 2d", table(flat))
     text = replace(text, "table 3d", table(solid))
+    searched = RESULTS / "h200-search.json"
+    if searched.exists():
+        text = replace(text, "table search", search_table(json.loads(searched.read_text())["rows"]))
     PAGE.write_text(text)
     pictures = DOCS / "pictures"
     pictures.mkdir(exist_ok=True)

@@ -10,8 +10,9 @@ After:
 %u2 = tile.apply @cell(%u1[-1, 0], %u1[0, 0], %u1[1, 0]) else %u0       : !tile.queue<f64, lag 2>
 ```
 A level that is written to the buffer of an older one has the same cells outside the bounds. The older
-plane is still kept, as neighbours along the stream read it last in just this step: the guard is a
-select between registers, where it was a load.
+plane is still kept, as neighbours along the stream read it last in just this step: beside the bounds the
+guard is a select between registers, where it was a load. (Whole planes outside the bounds, which only the
+first and the last turns of a chunk meet, are still read from memory: there selects cost more registers.)
 
 1. The older level must keep the plane anyway; nothing is stored longer for the sake of cells outside.
 2. Where sums are split, the older plane is gone when the last part is made, but there when the first

@@ -90,7 +90,7 @@ class Variant:
         self.rows = geometry.thread_rows
         self.barriers = place_barriers(placement.orders)
         self.queues = self.make_queues()
-        for queue in reversed(self.queues.values()):
+        for queue in self.queues.values():
             queue.born_legal = self.is_born_legal(queue)
         self.reaches = {queue: self.reach_of(queue) for queue in self.queues}
 

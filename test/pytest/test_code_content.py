@@ -1,0 +1,224 @@
+"""
+What default schedules make of well-known stencils, counted without a GPU: a steady loop does the
+stencil's arithmetic, moves every cell as seldom as its layout allows, and does nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from math import ceil, gcd, prod
+
+import pytest
+from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+
+import timetile
+from support.catalogue import Domain, box, star, sum_program
+from support.description import Element
+from support.expressions import Offset
+from support.programs import program_text
+from timetile.dialects import simt
+from timetile.dialects.simt import SHARED_SPACE, address_space
+from timetile.passes.raise_time_loop import constant_of
+from timetile.passes.schedule import Schedule
+from timetile.runtime.kernels import loops_of
+
+INDEXING = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.CmpiOp, llvm.GEPOp)
+"""Addresses, slots of rings, and whether a plane is one to store."""
+
+RENAMING = (simt.SplitOp, simt.JoinOp, scf.YieldOp)
+"""Names of registers or of their halves."""
+
+WORDS: dict[Element, int] = {"f64": 2, "f32": 1}
+"""Of a cell: a shuffle moves one, an access of a thread at most four."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A weighted sum of a cell's neighbours."""
+
+    name: str
+    element: Element
+    offsets: tuple[Offset, ...]
+    domain: Domain
+
+    @property
+    def radius(self) -> int:
+        return max(abs(d) for offset in self.offsets for d in offset)
+
+
+def plate(name: str, element: Element, offsets: list[Offset], size: int = 8192) -> Case:
+    return Case(name, element, tuple(offsets), (size, size))
+
+
+J2D5PT = plate("j2d5pt-f64", "f64", star(2, 1))
+PLATES = (
+    J2D5PT,
+    # Rows of odd length: in memory no two cells are aligned in all of them.
+    plate("j2d5pt-f64-odd", "f64", star(2, 1), size=8191),
+    plate("j2d5pt-f32", "f32", star(2, 1)),
+    plate("star2d2r-f64", "f64", star(2, 2)),
+    plate("j2d9pt-gol-f64", "f64", box((-1, -1), (1, 1))),
+    plate("box2d2r-f64", "f64", box((-2, -2), (2, 2))),
+)
+J3D7PT = Case("j3d7pt-f64", "f64", tuple(star(3, 1)), (512, 512, 512))
+
+
+@dataclass(frozen=True)
+class Code:
+    """The steady loops of a program's deepest kernel, and what one of its threads holds."""
+
+    interior: scf.ForOp
+    guarded: scf.ForOp
+    depth: int
+    schedule: Schedule
+    wide: int
+    """Cells of the widest access to a thread's row: 16 bytes at most, and they divide it."""
+    narrow: int
+    """The same in memory, where they divide the rows of the field, too."""
+
+    @property
+    def work(self) -> int:
+        """Cells that a thread computes in a stream step: of each level, its part of a plane."""
+        return prod(self.schedule.cells) * self.depth
+
+
+@cache
+def code_of(case: Case, depth: int | None = None) -> Code:
+    """What the default pipeline makes, at the depth that it chooses or that is given."""
+    program = sum_program(case.element, list(case.offsets))(case.domain)
+    compiled = timetile.compile(program_text(program), executor="simt", cache=False, depth=depth)
+    deepest = compiled.kernels.facts[0][0]
+    schedule = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule)
+    interior, guarded = steady_loops(compiled.kernels.nvvm(deepest.name))
+    wide = gcd(schedule.cells[-1], 4 // WORDS[case.element])
+    narrow = gcd(wide, case.domain[-1] + 2 * case.radius)
+    return Code(interior, guarded, deepest.steps, schedule, wide, narrow)
+
+
+def steady_loops(module: ModuleOp) -> Iterator[scf.ForOp]:
+    """
+    The interior copy's, then the guarded one's. A copy is three loops over the same stages, in one
+    block; the first and the last also ask whether planes lie outside: they are longer.
+    """
+    copies: dict[Block | None, list[scf.ForOp]] = {}
+    for op in module.walk():
+        if isinstance(op, scf.ForOp):
+            copies.setdefault(op.parent, []).append(op)
+    assert [len(loops) for loops in copies.values()] == [3, 3]
+    for loops in copies.values():
+        yield min(loops, key=lambda loop: sum(1 for _ in loop.walk()))
+
+
+def kind_of(op: Operation) -> str:
+    """The word under which an operation is counted: its name, and for accesses where they go."""
+    if isinstance(op, simt.LoadOp | simt.StoreOp | simt.OverrideOp):
+        return f"{op.name} {'shared' if address_space(op.buffer) == SHARED_SPACE else 'global'}"
+    return op.name
+
+
+def per_step(loop: scf.ForOp) -> dict[str, float]:
+    """All operations of one stream step but indexing, so that what is not expected shows as well."""
+    turns = constant_of(loop.step)
+    assert turns
+    kinds = [kind_of(op) for op in loop.body.walk() if not isinstance(op, INDEXING + RENAMING)]
+    return {kind: number / turns for kind, number in Counter(kinds).items()}
+
+
+def shared_by_all(case: Case, code: Code) -> dict[str, float]:
+    """What does not depend on how the threads hold a tile."""
+    rows = code.work // code.schedule.cells[-1]
+    return {
+        # A cell of a level takes as many roundings as the stencil has terms: all but one are fused.
+        "arith.mulf": code.work,
+        "math.fma": (len(case.offsets) - 1) * code.work,
+        # Of a level one plane is shuffled, once: a star's middle one, or a box's newest one, as its sum
+        # is cut into rows. To each side of a thread's row, the cells within the radius are others'.
+        "nvvm.shfl.sync": 2 * case.radius * rows * WORDS[case.element],
+        # The loaded plane is copied ahead, in one group, that is waited for once.
+        "nvvm.cp.async.commit.group": 1,
+        "nvvm.cp.async.wait.group": 1,
+    }
+
+
+@pytest.mark.parametrize("case", PLATES, ids=lambda case: case.name)
+def test_interior_of_a_warp_tile(case: Case):
+    """No cell comes from memory but by copies, none is selected, and warps do not wait for each other."""
+    code = code_of(case)
+    (cells,) = code.schedule.cells
+    wide, narrow = cells // code.wide, cells // code.narrow
+    assert code.schedule.tile == "warp" and narrow > 1
+    assert per_step(code.interior) == shared_by_all(case, code) | {
+        # Vectors in memory are dealt to the lanes, a thread's cells lie together: a row changes hands
+        # when it arrives, and before it is stored. The levels between touch no memory of any kind.
+        "nvvm.cp.async.shared.global": narrow,
+        "simt.load shared": wide + narrow,
+        "simt.store shared": wide,
+        "simt.store global": narrow,
+        "nvvm.bar.warp.sync": 2,
+    }
+
+
+def test_interior_of_a_block_tile():
+    """Warps exchange the edges of all levels at once: one barrier a step serves them all."""
+    case, code = J3D7PT, code_of(J3D7PT)
+    rows, cells = code.schedule.cells
+    warps, lanes = code.schedule.warps[0], code.schedule.lanes[1]
+    row = cells // code.wide
+    # The threads share out the vectors around the tile: two columns, and two rows with their corners.
+    around = 2 * warps * rows + 2 * (lanes * cells // code.narrow + 2)
+    assert code.schedule.tile == "block" and code.narrow == cells
+    assert per_step(code.interior) == shared_by_all(case, code) | {
+        "nvvm.cp.async.shared.global": rows * row + ceil(around / (warps * lanes)),
+        # Threads for which no vector is left there.
+        "scf.if": 1,
+        # The plane that has arrived; for each level, a row of the warp above and one of that below.
+        "simt.load shared": rows * row + 2 * row * code.depth,
+        # Each level publishes its first and its last row, but for the loaded one, whose copies lie
+        # in shared memory already, and for the last one, which is stored.
+        "simt.store shared": 2 * row * (code.depth - 1),
+        "simt.store global": rows * row,
+        "nvvm.barrier": 1,
+    }
+
+
+@pytest.mark.parametrize("case", (*PLATES, J3D7PT), ids=lambda case: case.name)
+def test_planes_come_round_to_their_registers(case: Case):
+    """
+    A level is made of 2 * radius + 1 planes, of which one is new: the others, or as many sums, are kept.
+    The loop is unrolled until they are back in their registers, so that none is moved.
+    """
+    code = code_of(case)
+    block = code.interior.body.block
+    carried, passed_on = block.args[1:], block.last_op
+    assert len(carried) == 2 * case.radius * code.work
+    assert isinstance(passed_on, scf.YieldOp)
+    assert not set(passed_on.operands) & set(carried)
+
+
+DEPTHS = (4, 8)
+
+
+def test_indexing_does_not_grow_with_the_depth():
+    """Levels in registers have no addresses: slots and masks are of what is loaded and stored."""
+    loops = [code_of(J2D5PT, depth).interior for depth in DEPTHS]
+    counts = [Counter(op.name for op in loop.walk() if isinstance(op, INDEXING)) for loop in loops]
+    assert counts[0] == counts[1] != Counter()
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_halos_are_read_for_two_levels(depth: int):
+    """
+    Two buffers have two halos: in the guarded copy the loaded level and the first one computed read
+    them, beyond the left and the right bounds. Later levels take these cells from two levels before.
+    """
+    code = code_of(J2D5PT, depth)
+    count = per_step(code.guarded)
+    assert count["simt.override global"] == 2 * 2 * J2D5PT.radius
+    assert "simt.load global" not in count
+    # The guards stand beside the same arithmetic.
+    assert shared_by_all(J2D5PT, code).items() <= count.items()
