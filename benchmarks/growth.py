@@ -65,6 +65,13 @@ def main() -> None:
     options = parser.parse_args()
     gpu = device()
     rows: list[dict[str, Any]] = []
+    report = {
+        "stencil": options.stencil,
+        "dtype": options.element,
+        "device": gpu.name,
+        "commit": options.commit or commit(),
+        "rows": rows,
+    }
     cases = [(side, STEPS_OF_SIDES) for side in SIDES]
     cases += [(SIDE_OF_STEPS, steps) for steps in STEPS]
     with gpu.current():
@@ -80,14 +87,6 @@ def main() -> None:
             print(
                 f"{side}^2, {steps} steps: {time:.4f} ms, {rate:.0f} GCells/s, copy {copy:.4f} ms"
             )
-    report = {
-        "stencil": options.stencil,
-        "dtype": options.element,
-        "device": gpu.name,
-        "commit": options.commit or commit(),
-        "rows": rows,
-    }
-    options.out.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -80,6 +80,22 @@ def search_table(rows: Iterable[Row]) -> str:
     return "\n".join(lines)
 
 
+def ablation_table(rows: Iterable[Row]) -> str:
+    """Schedules beside the default one, which stands first for every stencil."""
+    lines = [
+        "| stencil | depth | schedule | GCells/s | registers | spilled |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        changes = ", ".join(f"{name} {value}" for name, value in row["changes"].items())
+        parts = (
+            row["stencil"], str(row["depth"]), changes or "default", number(row["gcells_per_s"]),
+            str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
+        )  # fmt: skip
+        lines.append("| " + " | ".join(parts) + " |")
+    return "\n".join(lines)
+
+
 def replace(text: str, name: str, made: str) -> str:
     """The page with what stands between a pair of marks made anew."""
     start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
@@ -159,6 +175,7 @@ def main() -> None:
     flat, solid = rows_of("h200-2d.json"), rows_of("h200-3d.json")
     text = replace(text, "table 2d", table(flat))
     text = replace(text, "table 3d", table(solid))
+    text = replace(text, "table ablation", ablation_table(rows_of("h200-ablation.json")))
     searched = RESULTS / "h200-search.json"
     if searched.exists():
         text = replace(text, "table search", search_table(json.loads(searched.read_text())["rows"]))
