@@ -84,6 +84,8 @@ def main() -> None:
             rows.append(
                 {"side": side, "steps": steps, "milliseconds": time, "copy_milliseconds": copy}
             )
+            # What is measured stays, should the rest not be.
+            options.out.write_text(json.dumps(report, indent=1) + "\n")
             print(
                 f"{side}^2, {steps} steps: {time:.4f} ms, {rate:.0f} GCells/s, copy {copy:.4f} ms"
             )
