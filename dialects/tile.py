@@ -453,6 +453,9 @@ class ApplyOp(IRDLOperation):
             raise VerifyException(
                 f"{len(self.otherwise)} else operands for {len(self.res)} results"
             )
+        for queue, result in zip(self.otherwise, self.res):
+            if queue_type(queue).element != queue_type(result).element:
+                raise VerifyException("an else operand has the element type of its result")
         for queue in self.otherwise:
             if self.lag < queue_lag(queue):
                 raise VerifyException(

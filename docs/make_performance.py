@@ -11,11 +11,18 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rcParams
 from matplotlib.figure import Figure
+
+from timetile.passes.arch import arch_named
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "benchmarks" / "results"
 PAGE = DOCS / "performance.md"
+# The same measurements make the same files.
+rcParams["svg.hashsalt"] = "timetile"
+
+SM_90 = arch_named("sm_90")
 TYPES = {"f64": "FP64", "f32": "FP32"}
 COLUMNS = (
     "stencil", "type", "domain", "depth", "GCells/s", "peak", "1000 steps", "model", "FMA bound",
@@ -130,18 +137,18 @@ def roofline(rows: list[Row], path: Path) -> None:
     axes.set_xlabel("useful operations for each byte that a launch must move")
     axes.legend()
     axes.grid(alpha=0.3)
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
 
 
 def operations(row: Row) -> float:
-    """Operations of a cell and step: the pipe's speed over the bound (FP64 at 64 a cycle)."""
-    per_cycle = {"f64": 64, "f32": 128}[row["dtype"]]
-    return round(per_cycle * 132 * 1.93 / row["fma_bound"])
+    """Operations of a cell and step: the pipe's speed over the bound."""
+    per_cycle = SM_90.fma_per_cycle[{"f64": 8, "f32": 4}[row["dtype"]]]
+    return round(per_cycle * SM_90.multiprocessors * SM_90.clock_ghz / row["fma_bound"])
 
 
 def intensity(row: Row) -> float:
     """Operations of a launch for each byte of its fields, read or written once."""
-    bytes_of_step = 1e3 * 4.23 / row["copy_bound"]
+    bytes_of_step = 1e3 * SM_90.copy_tb_per_s / row["copy_bound"]
     return operations(row) * row["depth"] / bytes_of_step
 
 
@@ -152,7 +159,7 @@ def growth(report: dict[str, Any], path: Path) -> None:
     steps = max(row["steps"] for row in rows if row["side"] == min(r["side"] for r in rows))
     side = max(row["side"] for row in rows if row["steps"] == min(r["steps"] for r in rows))
     cells = [row for row in rows if row["steps"] == steps]
-    runs = [row for row in rows if row["side"] == side]
+    runs = sorted((row for row in rows if row["side"] == side), key=lambda row: row["steps"])
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
     xs = [row["side"] ** 2 for row in cells]
     left.plot(xs, [row["milliseconds"] / row["steps"] for row in cells], "o-", label="a step")
@@ -170,12 +177,14 @@ def growth(report: dict[str, Any], path: Path) -> None:
     for axes in (left, right):
         axes.legend()
         axes.grid(alpha=0.3)
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:
     text = PAGE.read_text()
     flat, solid = rows_of("h200-2d.json"), rows_of("h200-3d.json")
+    if not flat or not solid:
+        raise SystemExit(f"{RESULTS} lacks h200-2d.json or h200-3d.json; run benchmarks/measure.py")
     text = replace(text, "table 2d", table(flat))
     text = replace(text, "table 3d", table(solid))
     # What has not been measured has no section yet.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from timetile.passes.diagnostics import CompileError
 
 SHARED_BYTES_PER_CYCLE = 128
+"""What the shared memory of one multiprocessor moves: 32 banks of 4 bytes."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ plane is still kept, as neighbours along the stream read it last in just this st
 guard is a select between registers, where it was a load. (Whole planes outside the bounds, which only the
 first and the last turns of a chunk meet, are still read from memory: there selects cost more registers.)
 
-1. The older level must keep the plane anyway; nothing is stored longer for the sake of cells outside.
+1. The older level must keep the plane anyway: nothing is stored longer for the sake of cells outside,
+   unless exchanges are delayed later where that costs lag.
 2. Where sums are split, the older plane is gone when the last part is made, but there when the first
    is: outside the bounds the partial sums carry its cells through.
 3. Others stay: asymmetric stencils that look ahead further than back, and rotations of three buffers,
@@ -29,7 +30,15 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StageOp, queue_lag, taps_of
+from timetile.dialects.tile import (
+    ApplyOp,
+    KernelOp,
+    LoadOp,
+    StageOp,
+    queue_lag,
+    queue_type,
+    taps_of,
+)
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.rewriting import replace_apply
 
@@ -47,10 +56,16 @@ def keeps(queue: SSAValue, reader: ApplyOp) -> bool:
 
 
 def partial_sum(stage: ApplyOp) -> ApplyOp | None:
-    """The stage whose only reader is this one, cell by cell: the earlier part of a split sum."""
+    """
+    The stage whose only reader is this one, cell by cell: the earlier part of a split sum. It can hold
+    cells in their place where it is of their type.
+    """
+    element = queue_type(stage.res[0]).element
     for queue in stage.queues:
         part = queue.owner
         if not isinstance(part, ApplyOp) or len(part.res) != 1 or part.otherwise:
+            continue
+        if queue_type(queue).element != element:
             continue
         readers = list(taps_of(queue))
         only = all(use.operation is stage for use in queue.uses)

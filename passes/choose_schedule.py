@@ -55,7 +55,7 @@ class Candidate:
     depth: int
     cost: Cost
     tight: bool = False
-    """Registers suffice for the interior copy, not for the guarded ones: those spill."""
+    """Registers may suffice for the interior copy, but not for the guarded ones: those spill."""
 
     @property
     def worth(self) -> float:
@@ -176,6 +176,7 @@ class Trials:
         """
         arch, spare = self.arch, model.spare_registers
         if self.rank == 2:
+            # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
             spare = min(spare, arch.tight_registers)
         if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
             return None

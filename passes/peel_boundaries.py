@@ -27,8 +27,9 @@ from timetile.passes.arch import Arch, arch_named
 
 def edge_weight(geometry: Geometry) -> float:
     """
-    What a step of the guarded copy costs more, for stars of radius 1: less work than waiting for the
-    halos of the first two levels. Where no halo is apart from its data, guards are few.
+    What a step of the guarded copy costs more, measured for stars of radius 1: it works little more than
+    the others, but waits for the halos of the first two levels. Where no halo is apart from its data,
+    guards are few.
     """
     if geometry.kernel.stream_axis is None or not geometry.reads_halos:
         return 1.0

@@ -17,7 +17,7 @@ from timetile.dialects.syntax import Integers, decode_integers
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StageOp, queue_lag
 from timetile.lowering.plan_launches import constant_steps
-from timetile.passes.analysis.attainable import depth_that_shifts, shared_accesses
+from timetile.passes.analysis.attainable import depth_that_shifts, shared_reads
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.liveness import live_arguments, written_bounds
@@ -176,12 +176,18 @@ class Explanation:
 
     def show_levels(self, loop: LoopOp) -> None:
         """What the levels of a launch ask of shared memory, in the model of EBISU."""
-        taps = [tap.offset for update in loop.updates for tap in update.tap_list]
+        taps: dict[SSAValue, set[tuple[int, ...]]] = {}
+        for update in loop.updates:
+            for tap in update.tap_list:
+                taps.setdefault(update.sources[tap.operand], set()).add(tap.offset)
         stream = default_stream(len(written_bounds(loop).lb))
         if stream is None or not taps:
             return
-        plain = shared_accesses(taps, stream, in_registers=False)
-        kept = shared_accesses(taps, stream, in_registers=True)
+        results = sum(len(update.targets) for update in loop.updates)
+        plain, kept = (
+            results + sum(shared_reads(of, stream, in_registers=way) for of in taps.values())
+            for way in (False, True)
+        )
         self.say(
             "levels in shared memory",
             f"{plain:g} accesses a cell, {kept:g} with planes in registers, too (EBISU, table 2)",
@@ -259,6 +265,8 @@ class Explanation:
         if options.passes is not None:
             return
         found = candidates(loop, self.program.module, arch, options.depth)
+        if not found:
+            return
         found.sort(key=lambda candidate: -candidate.worth)
         self.heading(f"The best of {len(found)} schedules")
         columns = ("depth", "cells", "warps", "form", "blocks", "GCells/s", "registers", "limit")

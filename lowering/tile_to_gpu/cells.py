@@ -25,10 +25,11 @@ class CellFunction:
         assert isinstance(terminator, ReturnOp)
         self.results = tuple(terminator.operands)
 
-    def partial_sum(self, late: Collection[int]) -> SSAValue | None:
+    def crossing_value(self, late: Collection[int]) -> SSAValue | None:
         """
         The one value that is computed before any of the arguments `late` is needed, and is all that
-        the rest takes from before; None where there are several.
+        the rest takes from before; None where there is none, or several, or it is not of the result's
+        type.
         """
         waits: set[SSAValue] = {argument for k, argument in enumerate(self.arguments) if k in late}
         ready: set[SSAValue] = set()
@@ -41,7 +42,9 @@ class CellFunction:
                 taken.update(operand for operand in op.operands if operand in ready)
             else:
                 ready.update(op.results)
-        return taken.pop() if len(taken) == 1 else None
+        crossing = taken.pop() if len(taken) == 1 else None
+        alike = crossing is not None and all(r.type == crossing.type for r in self.results)
+        return crossing if alike else None
 
     def inline(
         self,

@@ -90,19 +90,19 @@ class Queue:
     """For an exchange: the source's asynchronous copies serve it, and nothing is published."""
     older: Queue | None = None
     """Where cells outside the bounds come from, if from the registers of another queue."""
-    carried: Plane = field(default_factory=dict[Position, SSAValue])
-    """Cells of that plane which wait in place of partial sums until the plane is made."""
-    legal: Plane | None = None
-    """The newest plane as later steps will read it."""
     behind: int = 0
     """The age at which that queue's plane is taken."""
+    waiting: Plane = field(default_factory=dict[Position, SSAValue])
+    """Cells of that plane which wait in place of partial sums until this queue's plane is made."""
+    legal: Plane | None = None
+    """The newest plane as later steps will read it, where it is known before the end of the step."""
     born_legal: bool = False
     """Cells outside the bounds are right as soon as a plane is made: neighbours read it in that step."""
 
     def carried_cell(self, at: Position) -> SSAValue:
         """The newest plane's cell where it is outside the bounds."""
         assert self.older is not None
-        return self.carried[at] if at in self.carried else self.older.planes[self.behind][at]
+        return self.waiting[at] if at in self.waiting else self.older.planes[self.behind][at]
 
 
 class PlaneReader:
@@ -178,9 +178,9 @@ class PlaneReader:
 
     def legal_plane(self, queue: Queue, reach: Sequence[tuple[int, int]]) -> Plane:
         """
-        Take the newest plane's cells outside the bounds from the halo: at the end of the step where no
-        neighbour reads them before, as what the next level computes from them is outside, too, and
-        nothing waits for them.
+        The newest plane with its cells outside the bounds replaced. Where no neighbour reads it in this
+        step it takes the plane's place at the end: what the next level computes from such cells until
+        then is outside, too, and nothing waits for them.
         """
         plane = queue.planes[0]
         return {
@@ -214,6 +214,9 @@ class PlaneReader:
             return self.from_ring(queue, queue.shared, age + queue.delay, at)
         if queue.mail is not None:
             return self.from_mail(queue, queue.mail, age, at)
+        if not 0 <= row < self.rows:
+            # Beyond the tile, which overlaps its neighbours there.
+            return self.emit.add(simt.UnsetOp(queue.element)).result
         plane = queue.planes[age]
         lane, within = divmod(cell, self.cells)
         value = plane[row, within]
@@ -316,8 +319,8 @@ class PlaneReader:
         self, queue: Queue, age: int, at: Position, sides: Sides, value: SSAValue
     ) -> SSAValue:
         """
-        The value, or the halo's where the position is outside the bounds: a predicated load over the
-        register.
+        The value, or the halo's where the position is outside the bounds: an older level's register, or
+        a predicated load over the value's own.
         """
         guard = self.guard_of(queue)
         assert guard is not None

@@ -102,14 +102,14 @@ class VariantEmitter(Variant):
         tail = emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
         return start, emit.add_int(start, head), emit.add_int(start, tail)
 
-    def carried(self) -> list[Queue]:
+    def loop_queues(self) -> list[Queue]:
         """The queues whose planes pass from step to step in registers."""
         return [queue for queue in self.queues.values() if queue.depth]
 
     def initial_state(self) -> list[SSAValue]:
         """What the loop carries before the first step."""
         state: list[SSAValue] = []
-        for queue in self.carried():
+        for queue in self.loop_queues():
             state += [self.unset(queue)] * (queue.depth * self.rows * self.cells)
         for ring in self.placement.shifting_rings:
             state += carried_offsets(self.setup, ring)
@@ -122,7 +122,7 @@ class VariantEmitter(Variant):
         self.step = block.args[0]
         self.index_cache = {}
         arguments = iter(block.args[1:])
-        for queue in self.carried():
+        for queue in self.loop_queues():
             queue.planes = [
                 {at: next(arguments) for at in self.own_positions()} for _ in range(queue.depth)
             ]
@@ -132,7 +132,7 @@ class VariantEmitter(Variant):
         for turn in range(self.geometry.period):
             self.run_step(turn)
         results: list[SSAValue] = []
-        for queue in self.carried():
+        for queue in self.loop_queues():
             for plane in queue.planes[: queue.depth]:
                 results += [plane[at] for at in self.own_positions()]
         for ring in rings:
@@ -171,7 +171,7 @@ class VariantEmitter(Variant):
                     queue.planes[0] = queue.legal or self.legal_plane(queue)
                     queue.legal = None
         for queue in self.queues.values():
-            queue.carried.clear()
+            queue.waiting.clear()
             keep = queue.depth if turn + 1 == self.geometry.period else queue.depth + 1
             queue.planes = queue.planes[:keep]
         for ring in self.placement.shifting_rings:
@@ -232,11 +232,11 @@ class VariantEmitter(Variant):
         queue.planes.insert(0, plane)
         if self.guarded and queue.born_legal:
             queue.planes[0] = self.legal_plane(queue)
-        elif self.guarded and queue.older is not None:
+        elif self.guarded and queue.older is not None and queue.depth:
             queue.legal = self.legal_plane(queue)
 
     def legal_plane(self, queue: Queue) -> Plane:
-        """The newest plane with its cells outside the bounds, as far as readers look."""
+        """The newest plane, its cells outside the bounds replaced as far as any reader looks."""
         return self.reader.legal_plane(queue, self.reaches[queue.value])
 
     def holds_halo(self, queue: Queue) -> bool:
@@ -258,7 +258,7 @@ class VariantEmitter(Variant):
         function = self.functions[stage.cell.string_value()]
         made = self.queues[stage.res[0]]
         carries = self.guarded and made.older is not None
-        cut = function.partial_sum(newest_taps(stage)) if carries else None
+        cut = function.crossing_value(newest_taps(stage)) if carries else None
         results = function.inline(
             self.body, arguments, cut, lambda partial: self.carry(made, at, partial)
         )
@@ -305,8 +305,8 @@ class VariantEmitter(Variant):
         if not any(map(any, sides)):
             return partial
         old = queue.older.planes[queue.behind][at]
-        queue.carried[at] = self.body.select(self.inside(at, sides), partial, old)
-        return queue.carried[at]
+        queue.waiting[at] = self.body.select(self.inside(at, sides), partial, old)
+        return queue.waiting[at]
 
     def override_rows(self, queue: Queue, guard: Guard, plane: Plane) -> Plane:
         """Where the whole plane is outside the bounds along the stream, take it from the halo."""

@@ -95,7 +95,10 @@ class Variant:
         self.reaches = {queue: self.reach_of(queue) for queue in self.queues}
 
     def reach_of(self, queue: SSAValue) -> Reach:
-        """How far readers look from their own cell in older planes: below and above, rows and cells."""
+        """
+        How far readers look from their own cell, below and above, rows and cells: those of the queue, of
+        its exchanges, and of what takes cells outside the bounds from it.
+        """
         reach: Reach = [(0, 0), (0, 0)]
         for use in queue.uses:
             stage = use.operation

@@ -2,7 +2,9 @@
 
 The model is the coarse one of the paper: it knows the bandwidths of global and shared memory and the
 accesses of a cell. `passes/cost.py` decides; it also knows pipes, issue slots, registers, waves of tiles
-and their fill. Bandwidths are bytes (or any one unit) per second, latencies seconds.
+and their fill. `timetile explain` shows the accesses and the depth of equation 17; what belongs to tiles of
+the whole device is here to be compared with. Bandwidths are bytes (or any one unit) per second, latencies
+seconds.
 """
 
 from __future__ import annotations
@@ -21,21 +23,21 @@ def concurrency(latency: float, throughput: float) -> float:
     return latency * throughput
 
 
-def shared_accesses(taps: Collection[Offset], stream: int | None, *, in_registers: bool) -> float:
+def shared_reads(taps: Collection[Offset], stream: int | None, *, in_registers: bool) -> float:
     """
-    Accesses to shared memory for a cell and step, where every level lives there (`a_sm`, table 2): all
-    taps and the result. With planes in registers too (redundant register streaming, 4.3.3) a plane's
-    neighbours are read once for all steps that tap them, the own cell once, and of a column of cells
-    the neighbours in it not at all.
+    Reads of shared memory for a cell and step, where every level of a field lives there (`a_sm` of table
+    2 without the result's write): all taps. With planes in registers too (redundant register streaming,
+    4.3.3) a plane's neighbours are read once for all steps that tap them, the own cell once, and of a
+    column of cells the neighbours in it not at all.
     """
     if not in_registers:
-        return len(set(taps)) + 1
+        return len(set(taps))
     planes = {tuple(d for axis, d in enumerate(tap) if axis != stream) for tap in taps}
     column = COLUMN if any(len(at) == 2 for at in planes) else 1
     read = {(at[0] + cell, *at[1:]) for at in planes for cell in range(column) if len(at) == 2}
     read |= {at for at in planes if len(at) == 1}
     own = {(cell, 0) for cell in range(column)} | {(0,)}
-    return len(read - own) / column + 2
+    return len(read - own) / column + 1
 
 
 def depth_that_shifts(

@@ -154,6 +154,7 @@ def test_sums_by_rows(name: str, schedule: Schedule, executor: Executor):
 
 PLANES = [
     Schedule("warps-along-y", block_plane((3, 2), (4, 1)), planes=5),
+    Schedule("one-warp", block_plane((8, 2), (1, 1)), planes=5),
     Schedule("two-warps-along-y", block_plane((6, 1), (2, 1)), planes=5),
     Schedule("warps-along-both", block_plane((4, 1), (2, 2)), planes=5),
     Schedule("exchanged-whole", block_plane((3, 2), (4, 1)), streaming=None, planes=5),

@@ -69,6 +69,23 @@ tile.kernel @shared_sum(%src: !field, %dst: !field, %a: !field, %b: !field)
   tile.store %w2 to %dst : !tile.queue<f64, lag 2>, !field
 }
 
+// Neither does a sum of another type than the level's carry its cells.
+// MEMORY-LABEL: tile.kernel @widened
+// MEMORY:         tile.apply @first(%{{.*}}[-1, 1]) : !tile.queue<f64, lag 0>
+// MEMORY:         tile.apply @last(%{{.*}}[0, 0], %{{.*}}[1, 0]) else %h2 : !tile.queue<f32, lag 2>
+!single = !stencil.field<[-1,65]x[-1,65]xf32>
+tile.kernel @widened(%src: !single, %dst: !single, %a: !single, %b: !single)
+    roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>] steps 2 stream 0 bounds <[0, 0], [64, 64]> {
+  %u0 = tile.load %src halo %a : !tile.queue<f32, lag 0>
+  %h1 = tile.load halo %b : !tile.queue<f32, lag 1>
+  %p1 = tile.apply @first(%u0[-1, 1]) : !tile.queue<f64, lag -1>
+  %u1 = tile.apply @last(%p1[0, 0], %u0[1, 0]) else %h1 : !tile.queue<f32, lag 1>
+  %h2 = tile.load halo %a : !tile.queue<f32, lag 2>
+  %p2 = tile.apply @first(%u1[-1, 1]) : !tile.queue<f64, lag 0>
+  %u2 = tile.apply @last(%p2[0, 0], %u1[1, 0]) else %h2 : !tile.queue<f32, lag 2>
+  tile.store %u2 to %dst : !tile.queue<f32, lag 2>, !single
+}
+
 // A stencil that looks further ahead than back drops the older plane too soon, and with three buffers
 // the level of the same buffer is one further back: both read memory.
 // MEMORY-LABEL: tile.kernel @ahead

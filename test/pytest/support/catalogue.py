@@ -328,6 +328,12 @@ def mixed(domain: Domain) -> Program:
     )
 
 
+def upwind(domain: Domain) -> Program:
+    """What the newest plane enters has been compared, not summed, before it arrives."""
+    _, n, s, _, e = taps(2)
+    return two_buffers(domain, "f64", star(2, 1), Select("ogt", n, e, s, s * 0.25))
+
+
 CATALOGUE: tuple[Entry, ...] = (
     Entry("heat-1d", sum_program("f64", star(1, 1)), ((211,), (7,), (1,)), 4),
     Entry("skewed-1d", sum_program("f32", [(-3,), (-1,), (0,), (1,)]), ((131,), (2,)), 3),
@@ -349,6 +355,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry("nested-boxes-2d", nested_boxes, ((23, 47), (5, 4)), 3),
     Entry("two-boxes-2d", two_boxes, ((19, 41), (1, 3)), 2),
     Entry("mixed-2d", mixed, ((17, 39), (2, 3)), 3),
+    Entry("upwind-2d", upwind, ((17, 41), (2, 3)), 3),
     Entry("half-stored-2d", half_stored, ((23, 67), (2, 3)), 2),
     Entry("heat-3d", sum_program("f32", star(3, 1)), ((11, 13, 37), (2, 3, 1), (1, 1, 1)), 3),
     Entry("box-3d", sum_program("f64", box((-1, -1, -1), (1, 1, 1))), ((7, 11, 19),), 2),

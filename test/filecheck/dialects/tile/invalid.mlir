@@ -132,6 +132,14 @@ tile.kernel @one_else_for_two(%src: !stencil.field<[0,8]xf64>) roles [#tile.role
 
 // -----
 
+tile.kernel @else_of_another_type(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: an else operand has the element type of its result
+  %v = tile.apply @cell(%u[0]) else %u : !tile.queue<f32, lag 0>
+}
+
+// -----
+
 tile.kernel @early_else(%src: !stencil.field<[0,8]xf64>, %A: !stencil.field<[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<halo 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
