@@ -32,7 +32,6 @@ SPILLING = {
     # The depth that is chosen is too much: the older assembler takes more registers.
     ("two-boxes-2d", "sm_80"),
     ("coupled-2d", "sm_80"),
-    ("even-2d", "sm_80"),
 }
 
 
