@@ -54,7 +54,6 @@ class Case:
         """What the compiler compares, with its predictions (GCells/s), its choice first."""
         module = self.raised()
         found = candidates(loops_of(module)[0], module, SM_90, None)
-        found.sort(key=lambda candidate: -candidate.worth)
         return [((c.depth, c.schedule), c.cost.gcells_per_second) for c in found]
 
     def compiled(self, trial: Trial, executor: Executor) -> CompiledProgram:

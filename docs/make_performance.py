@@ -6,7 +6,7 @@ python docs/make_performance.py
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,11 @@ COLUMNS = (
     "stencil", "type", "domain", "depth", "GCells/s", "peak", "1000 steps", "model", "FMA bound",
     "share", "best peer", "ratio", "registers", "spilled", "warps",
 )  # fmt: skip
+
+SEARCHED = (
+    "stencil", "type", "schedules", "chosen depth", "GCells/s", "best depth", "GCells/s", "share",
+)  # fmt: skip
+COMPARED = ("stencil", "depth", "schedule", "GCells/s", "registers", "spilled")
 
 Row = dict[str, Any]
 
@@ -66,44 +71,29 @@ def cells_of(row: Row) -> Iterator[str]:
     yield str(row["warps_per_multiprocessor"])
 
 
-def table(rows: Iterable[Row]) -> str:
-    """The rows as a table in Markdown."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(cells_of(row)) + " |" for row in rows]
-    return "\n".join(lines)
+def table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def search_table(rows: Iterable[Row]) -> str:
+def searched_cells(row: Row) -> tuple[str, ...]:
     """What was chosen, and the best of all that was compared."""
-    lines = [
-        "| stencil | type | schedules | chosen depth | GCells/s | best depth | GCells/s | share |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        chosen, best = row["chosen"], row["best"]
-        parts = (
-            row["stencil"], TYPES[row["dtype"]], str(row["schedules"]), str(chosen["depth"]),
-            number(chosen["gcells_per_s"]), str(best["depth"]), number(best["gcells_per_s"]),
-            f"{100 * row['share_of_best']:.0f}%",
-        )  # fmt: skip
-        lines.append("| " + " | ".join(parts) + " |")
-    return "\n".join(lines)
+    chosen, best = row["chosen"], row["best"]
+    return (
+        row["stencil"], TYPES[row["dtype"]], str(row["schedules"]), str(chosen["depth"]),
+        number(chosen["gcells_per_s"]), str(best["depth"]), number(best["gcells_per_s"]),
+        f"{100 * row['share_of_best']:.0f}%",
+    )  # fmt: skip
 
 
-def ablation_table(rows: Iterable[Row]) -> str:
-    """Schedules beside the default one, which stands first for every stencil."""
-    lines = [
-        "| stencil | depth | schedule | GCells/s | registers | spilled |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        changes = ", ".join(f"{name} {value}" for name, value in row["changes"].items())
-        parts = (
-            row["stencil"], str(row["depth"]), changes or "default", number(row["gcells_per_s"]),
-            str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
-        )  # fmt: skip
-        lines.append("| " + " | ".join(parts) + " |")
-    return "\n".join(lines)
+def compared_cells(row: Row) -> tuple[str, ...]:
+    """A schedule beside the default one, which stands first for every stencil."""
+    changes = ", ".join(f"{name} {value}" for name, value in row["changes"].items())
+    return (
+        row["stencil"], str(row["depth"]), changes or "default", number(row["gcells_per_s"]),
+        str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
+    )  # fmt: skip
 
 
 def replace(text: str, name: str, made: str) -> str:
@@ -185,14 +175,15 @@ def main() -> None:
     flat, solid = rows_of("h200-2d.json"), rows_of("h200-3d.json")
     if not flat or not solid:
         raise SystemExit(f"{RESULTS} lacks h200-2d.json or h200-3d.json; run benchmarks/measure.py")
-    text = replace(text, "table 2d", table(flat))
-    text = replace(text, "table 3d", table(solid))
+    text = replace(text, "table 2d", table(COLUMNS, map(cells_of, flat)))
+    text = replace(text, "table 3d", table(COLUMNS, map(cells_of, solid)))
     # What has not been measured has no section yet.
     if compared := rows_of("h200-ablation.json"):
-        text = replace(text, "table ablation", ablation_table(compared))
+        text = replace(text, "table ablation", table(COMPARED, map(compared_cells, compared)))
     searched = RESULTS / "h200-search.json"
     if searched.exists():
-        text = replace(text, "table search", search_table(json.loads(searched.read_text())["rows"]))
+        rows: list[Row] = json.loads(searched.read_text())["rows"]
+        text = replace(text, "table search", table(SEARCHED, map(searched_cells, rows)))
     PAGE.write_text(text)
     pictures = DOCS / "pictures"
     pictures.mkdir(exist_ok=True)

@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, encode_integers
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp, LoadOp
+from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
@@ -191,7 +191,7 @@ class Trials:
 def candidates(
     loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None, *, may_spill: bool = False
 ) -> list[Candidate]:
-    """All candidates that fit, at one depth or at every depth."""
+    """All candidates that fit, at one depth or at every depth, the best by the model first."""
     trials = Trials(loop, module, arch, may_spill=may_spill)
     found: list[Candidate] = []
     for schedule in schedules(loop):
@@ -200,13 +200,13 @@ def candidates(
             if candidate is None:
                 break
             found.append(candidate)
-    return found
+    return sorted(found, key=lambda candidate: -candidate.worth)
 
 
 def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:
     """What the model says of a kernel whose queues have homes."""
-    ahead = max((s.planes_ahead for s in kernel.stages if isinstance(s, LoadOp)), default=0)
-    return KernelCost(kernel, module, arch).predict(Geometry(kernel), ahead)
+    geometry = Geometry(kernel)
+    return KernelCost(kernel, module, arch).predict(geometry, geometry.ahead)
 
 
 def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
@@ -217,7 +217,7 @@ def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Can
     found = candidates(loop, module, arch, depth)
     if not found and depth is None:
         found = candidates(loop, module, arch, 1, may_spill=True)
-    return max(found, key=lambda c: c.worth, default=None)
+    return found[0] if found else None
 
 
 @dataclass(frozen=True)

@@ -267,7 +267,6 @@ class Explanation:
         found = candidates(loop, self.program.module, arch, options.depth)
         if not found:
             return
-        found.sort(key=lambda candidate: -candidate.worth)
         self.heading(f"The best of {len(found)} schedules")
         columns = ("depth", "cells", "warps", "form", "blocks", "GCells/s", "registers", "limit")
         self.table(columns, map(candidate_row, found[:RUNNERS_UP]))

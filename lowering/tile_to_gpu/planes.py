@@ -92,8 +92,10 @@ class Queue:
     """Where cells outside the bounds come from, if from the registers of another queue."""
     behind: int = 0
     """The age at which that queue's plane is taken."""
+    crossing: SSAValue | None = None
+    """The value of the cell function in whose place cells of that plane wait."""
     waiting: Plane = field(default_factory=dict[Position, SSAValue])
-    """Cells of that plane which wait in place of partial sums until this queue's plane is made."""
+    """The cells that wait there until this queue's plane is made."""
     legal: Plane | None = None
     """The newest plane as later steps will read it, where it is known before the end of the step."""
     born_legal: bool = False

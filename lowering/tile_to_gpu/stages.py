@@ -38,11 +38,6 @@ little beside so much arithmetic, and three copies would be slow to compile. So 
 is apart from its data: they only keep loads inside their fields."""
 
 
-def newest_taps(stage: ApplyOp) -> set[int]:
-    """The arguments of a stage's cell function that arrive in its own step."""
-    return {k for k, tap in enumerate(stage.tap_list) if stage.age(tap) == 0}
-
-
 class VariantEmitter(Variant):
     """Emits one variant of a kernel's stream loop into a block."""
 
@@ -257,8 +252,7 @@ class VariantEmitter(Variant):
         arguments += [self.coordinate(axis, stage.lag, at) for axis in stage.index_axes]
         function = self.functions[stage.cell.string_value()]
         made = self.queues[stage.res[0]]
-        carries = self.guarded and made.older is not None
-        cut = function.crossing_value(newest_taps(stage)) if carries else None
+        cut = made.crossing if self.guarded else None
         results = function.inline(
             self.body, arguments, cut, lambda partial: self.carry(made, at, partial)
         )

@@ -49,6 +49,11 @@ def keeps_in_registers(stage: ApplyOp, older: SSAValue) -> bool:
     return isinstance(stage.home, RegistersAttr) and isinstance(home, RegistersAttr)
 
 
+def newest_taps(stage: ApplyOp) -> set[int]:
+    """The arguments of a stage's cell function that arrive in its own step."""
+    return {k for k, tap in enumerate(stage.tap_list) if stage.age(tap) == 0}
+
+
 class Variant:
     """One variant of a kernel, and where its code stands: the loop's body, the step, the turn."""
 
@@ -90,9 +95,11 @@ class Variant:
         self.rows = geometry.thread_rows
         self.barriers = place_barriers(placement.orders)
         self.queues = self.make_queues()
-        for queue in self.queues.values():
+        self.reaches: dict[SSAValue, Reach] = {}
+        # Who reads a queue, or takes its cells, comes after it.
+        for queue in reversed(self.queues.values()):
             queue.born_legal = self.is_born_legal(queue)
-        self.reaches = {queue: self.reach_of(queue) for queue in self.queues}
+            self.reaches[queue.value] = self.reach_of(queue.value)
 
     def reach_of(self, queue: SSAValue) -> Reach:
         """
@@ -103,9 +110,9 @@ class Variant:
         for use in queue.uses:
             stage = use.operation
             if isinstance(stage, ExchangeOp) and not stage.publishes_copies:
-                reach = widest(reach, self.reach_of(stage.result))
+                reach = widest(reach, self.reaches[stage.result])
         for heir in self.heirs_of(queue):
-            reach = widest(reach, self.reach_of(heir.value))
+            reach = widest(reach, self.reaches[heir.value])
         for _, tap in taps_of(queue):
             moved = self.in_plane_offset(tap.offset)
             reach = widest(reach, [(-d, d) for d in moved])
@@ -149,6 +156,8 @@ class Variant:
                         queue.guard = older.guard
                         if stage.box is None and keeps_in_registers(stage, older.value):
                             queue.older, queue.behind = older, stage.lag - older.lag
+                            function = self.functions[stage.cell.string_value()]
+                            queue.crossing = function.crossing_value(newest_taps(stage))
                     case ExchangeOp():
                         queue.source = queues[stage.queue]
                         queue.delay, queue.hold = stage.delay.data, stage.hold
