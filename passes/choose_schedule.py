@@ -43,6 +43,9 @@ DEEPEST = 16
 """The deepest kernel that is considered."""
 
 
+MOST_AHEAD = 7
+"""The most planes that are fetched ahead of their use in two dimensions."""
+
 TIGHT_SPEED = 0.9
 """A schedule whose guarded copies spill must gain more than a tenth: they are few tiles, but slow then."""
 
@@ -90,8 +93,13 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
         # Wider strips overlap less, but their loops outgrow the instruction cache.
         widths = (8,) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
         forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
-        for cells, form, occupancy in product(widths, forms, (2, 3, 4)):
-            yield Schedule(cells=(cells,), occupancy=occupancy, form=form)
+        for cells, form, warps in product(widths, forms, (8, 12, 16)):
+            # One block of all warps, whose turns are fair; several where there are few tiles.
+            for pack in (warps, 4):
+                occupancy = warps // pack
+                yield Schedule(
+                    cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD
+                )
     else:
         widths = (1, 2, 4) if size == 4 else (1, 2)
         for rows, cells, warps in product((2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):

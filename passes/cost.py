@@ -34,6 +34,7 @@ from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.extents import extents
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.lags import oldest_age
+from timetile.passes.analysis.residency import SCHEDULERS, Residency
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
 from timetile.passes.diagnostics import refuse
 from timetile.passes.multi_queue_buffering import (
@@ -42,13 +43,16 @@ from timetile.passes.multi_queue_buffering import (
     kept_queues,
     natural_period,
 )
-from timetile.passes.peel_boundaries import choose_chunks, edge_weight, resident_tiles
-
-SCHEDULERS = 4
-"""Warp schedulers of a multiprocessor."""
+from timetile.passes.peel_boundaries import choose_chunks, edge_weight
 
 PIPE_EFFICIENCY = 0.85
 """Share of the busiest pipe that streaming kernels reach where memory does not limit them (fitted)."""
+
+SEVERAL_BLOCKS_EFFICIENCY = 0.94
+"""
+Share of that with several blocks, where the pipe limits: its schedulers favour the oldest block, and the
+last is left alone with a pipe that it cannot fill (measured: FP64; in FP32 issuing limits, and is fair).
+"""
 
 OVERLAP_POWER = 4
 """How well computing and memory traffic of a step overlap: its time is their norm of this order (fitted)."""
@@ -97,6 +101,11 @@ class StepCycles:
     unhidden: float
 
     @property
+    def limit(self) -> str:
+        """What is busiest."""
+        return max(("pipe", "issue", "shared"), key=lambda name: getattr(self, name))
+
+    @property
     def total(self) -> float:
         return max(self.pipe, self.issue, self.shared) + self.unhidden
 
@@ -122,7 +131,7 @@ class Cost:
         """What a step spends most of its time on."""
         if self.memory_seconds > self.compute_seconds:
             return "memory"
-        return max(("pipe", "issue", "shared"), key=lambda name: getattr(self.cycles, name))
+        return self.cycles.limit
 
     @property
     def gcells_per_second(self) -> float:
@@ -213,6 +222,7 @@ class KernelCost:
 
     def __init__(self, kernel: KernelOp, module: ModuleOp, arch: Arch):
         self.kernel, self.module, self.arch = kernel, module, arch
+        self.residency = Residency(kernel, arch)
         self.extents = extents(kernel)
         self.stages = [self.stage_facts(s) for s in kernel.stages if isinstance(s, ApplyOp)]
         self.exchanges = [
@@ -364,12 +374,12 @@ class KernelCost:
             cells *= axis.extent + 2 * edge
         return cells * facts.cell_bytes
 
-    def moving_seconds(self, geometry: Geometry) -> float:
+    def moved_bytes(self, geometry: Geometry) -> tuple[float, float]:
         """
-        Loads and stores of one stream step, at a multiprocessor's share of the memory's speed. Half of
-        the cells that tiles load in common are found in L2.
+        Bytes that a multiprocessor loads and stores in one stream step. Half of the cells that tiles
+        load in common are found in L2.
         """
-        kernel, arch = self.kernel, self.arch
+        kernel = self.kernel
         assert kernel.layout is not None
         tiles = kernel.layout.pack.data * kernel.blocks_per_multiprocessor
         held, around, useful = 1, 1, 1
@@ -377,37 +387,43 @@ class KernelCost:
             held *= axis.layout.extent
             around *= axis.layout.extent + 2 * pad
             useful *= axis.useful
-        moved = sum(useful * CELL_BYTES[element_type(field)] for field in self.stored)
+        stored = sum(useful * CELL_BYTES[element_type(field)] for field in self.stored)
+        loaded = 0.0
         for load in self.loads:
             cells = around if load.result in self.published else held
-            moved += (cells + useful) / 2 * cell_bytes(load.result)
+            loaded += (cells + useful) / 2 * cell_bytes(load.result)
+        return loaded * tiles, float(stored * tiles)
+
+    @property
+    def memory_share(self) -> float:
+        """Bytes a second that a multiprocessor moves when all do."""
         row = self.layouts[-1].extent * 4 * self.words
         speed = SHORT_ROW_SPEED if row < SHORT_ROW_BYTES else 1.0
-        return moved * tiles * arch.multiprocessors / (speed * arch.copy_tb_per_s * 1e12)
+        return speed * self.arch.copy_tb_per_s * 1e12 / self.arch.multiprocessors
+
+    def moving_seconds(self, geometry: Geometry, tiles: int) -> float:
+        """Loads and stores of one stream step of a launch's tiles."""
+        moving = min(1.0, tiles / self.residency.tiles)
+        return sum(self.moved_bytes(geometry)) * moving / self.memory_share
 
     def saturating_ahead(self, geometry: Geometry) -> int:
         """
         Steps ahead of their use at which enough bytes are on their way to saturate the memory: latency
         times bandwidth, by Little's law (EBISU, section 6.1).
         """
-        arch, latency = self.arch, self.arch.latency_seconds
-        share = arch.copy_tb_per_s * 1e12 / arch.multiprocessors
-        step = self.moving_seconds(geometry) * share
-        return max(1, ceil(concurrency(latency, share) / step))
+        loaded, _ = self.moved_bytes(geometry)
+        on_their_way = concurrency(self.arch.latency_seconds, self.memory_share)
+        return max(1, ceil(on_their_way / loaded))
 
-    @property
-    def warps(self) -> int:
-        """Warps of a multiprocessor that is full of the kernel's blocks."""
-        assert self.kernel.layout is not None
-        return self.kernel.layout.threads // LANES * self.kernel.blocks_per_multiprocessor
-
-    def computing_seconds(self, cycles: StepCycles) -> float:
-        """One stream step on a multiprocessor that is full of the kernel's warps."""
-        busy = cycles.total * max(SCHEDULERS, self.warps) / PIPE_EFFICIENCY
+    def computing_seconds(self, cycles: StepCycles, tiles: int) -> float:
+        """One stream step on the multiprocessor that has most of a launch's tiles."""
+        blocks = self.residency.blocks(tiles)
+        busy = cycles.total * self.residency.busy_warps(tiles) / PIPE_EFFICIENCY
+        if blocks > 1 and cycles.limit == "pipe":
+            busy /= SEVERAL_BLOCKS_EFFICIENCY
         seconds = busy / (self.arch.clock_ghz * 1e9)
         # Blocks that share a multiprocessor hide each other's waits.
-        waits = EXCHANGE_SECONDS / self.kernel.blocks_per_multiprocessor
-        return seconds + waits if self.exchanges else seconds
+        return seconds + EXCHANGE_SECONDS / blocks if self.exchanges else seconds
 
     def step_cycles(self) -> StepCycles:
         """What one stream step of one warp keeps busy."""
@@ -437,7 +453,9 @@ class KernelCost:
             # Planes that do not come round to their registers in a turn are moved.
             moved += (self.words_per_cell - self.words) * cells / period
         loop = (work + moved) * period
-        fetching = LONG_LOOP_FACTOR if loop > LONG_LOOP and self.warps <= FEW_WARPS else 1.0
+        fetching = (
+            LONG_LOOP_FACTOR if loop > LONG_LOOP and self.residency.warps <= FEW_WARPS else 1.0
+        )
         issue, unhidden = (
             fetching * (work + moved) / SCHEDULERS,
             OVERHEAD_SHARE * moved / SCHEDULERS,
@@ -479,18 +497,17 @@ class KernelCost:
 
     def predict(self, geometry: Geometry, ahead: int) -> Cost:
         """The cost of one launch with the kernel's present layout and occupancy."""
-        kernel, arch = self.kernel, self.arch
-        chunks = choose_chunks(geometry, resident_tiles(kernel, arch), edge_weight(geometry))
-        updates = kernel.steps.data
+        chunks = choose_chunks(geometry, self.residency, edge_weight(geometry))
+        updates = self.kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):
             updates *= high - low
         cycles = self.step_cycles()
         return Cost(
             self.registers(),
             self.shared_bytes(geometry, ahead),
-            chunks.time,
+            chunks.steps,
             cycles,
-            self.computing_seconds(cycles),
-            self.moving_seconds(geometry),
+            self.computing_seconds(cycles, chunks.tiles),
+            self.moving_seconds(geometry, chunks.tiles),
             updates,
         )

@@ -12,6 +12,7 @@ each paying the pipeline's fill once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -22,7 +23,8 @@ from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.geometry import Geometry, ceil_div
 from timetile.passes.analysis.makespan import makespan
-from timetile.passes.arch import Arch, arch_named
+from timetile.passes.analysis.residency import Residency
+from timetile.passes.arch import arch_named
 
 
 def edge_weight(geometry: Geometry) -> float:
@@ -36,13 +38,6 @@ def edge_weight(geometry: Geometry) -> float:
     return 2.25 if len(geometry.axes) == 1 else 1.5
 
 
-def resident_tiles(kernel: KernelOp, arch: Arch) -> int:
-    """Tiles that the device holds at once."""
-    assert kernel.layout is not None
-    blocks = kernel.blocks_per_multiprocessor
-    return arch.multiprocessors * blocks * kernel.layout.pack.data
-
-
 def edge_height(geometry: Geometry, interior: int, weight: float) -> int:
     """The planes of an edge chunk that takes as long as an interior one."""
     fill = geometry.fill + geometry.drain
@@ -51,41 +46,46 @@ def edge_height(geometry: Geometry, interior: int, weight: float) -> int:
 
 @dataclass(frozen=True)
 class Chunks:
-    """Planes of an edge and of an interior chunk, and the time of a launch in interior steps."""
+    """
+    Planes of an edge and of an interior chunk, the tiles of a launch, and when its last one is done in
+    interior steps.
+    """
 
     edge: int
     interior: int
-    time: float
+    tiles: int
+    steps: float
 
 
-def launch_time(geometry: Geometry, edge: int, interior: int, slots: int, weight: float) -> float:
+def launch_steps(
+    geometry: Geometry, edge: int, interior: int, residency: Residency, weight: float
+) -> float:
     """
-    The time of a launch whose blocks take the next tiles when they are done, in steps of an interior
+    When a launch is done whose blocks take the next tiles as soon as they are, in steps of an interior
     tile. Tiles that share a block are done together.
     """
-    assert geometry.kernel.layout is not None
-    pack = geometry.kernel.layout.pack.data
+    pack = residency.block_tiles
     rim = geometry.edge_columns * geometry.chunks(edge)
     inner = (geometry.plane_tiles - geometry.edge_columns) * geometry.chunks(interior)
     return makespan(
         (ceil_div(rim, pack), weight * geometry.steps(edge)),
         (ceil_div(inner, pack), float(geometry.steps(interior))),
-        max(1, slots // pack),
+        residency.tiles // pack,
     )
 
 
-def choose_chunks(geometry: Geometry, resident: int, weight: float) -> Chunks:
+def choose_chunks(geometry: Geometry, residency: Residency, weight: float) -> Chunks:
     """The heights at which a launch ends first."""
-    best: Chunks | None = None
-    most = ceil_div(6 * resident, max(1, geometry.plane_tiles)) + 1
-    for chunks in range(1, min(geometry.planes, most) + 1):
-        interior = ceil_div(geometry.planes, chunks)
-        for edge in {edge_height(geometry, interior, weight), interior}:
-            time = launch_time(geometry, edge, interior, resident, weight)
-            if best is None or time < best.time:
-                best = Chunks(edge, interior, time)
-    assert best is not None
-    return best
+    most = ceil_div(6 * residency.tiles, max(1, geometry.plane_tiles)) + 1
+
+    def candidates() -> Iterator[Chunks]:
+        counts = range(1, min(geometry.planes, most) + 1)
+        for interior in dict.fromkeys(ceil_div(geometry.planes, count) for count in counts):
+            for edge in {edge_height(geometry, interior, weight), interior}:
+                steps = launch_steps(geometry, edge, interior, residency, weight)
+                yield Chunks(edge, interior, geometry.tiles(edge, interior), steps)
+
+    return min(candidates(), key=lambda chunks: chunks.steps * residency.crowding(chunks.tiles))
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,8 @@ class PeelBoundariesPass(ModulePass):
             if self.planes is not None:
                 edge = interior = self.planes
             else:
-                resident = resident_tiles(kernel, arch)
                 weight = self.edge_weight or edge_weight(geometry)
-                chosen = choose_chunks(geometry, resident, weight)
+                chosen = choose_chunks(geometry, Residency(kernel, arch), weight)
                 edge, interior = chosen.edge, chosen.interior
             variants = [VariantAttr(kernel.plane_axes, edge)]
             if geometry.reads_halos or kernel.stream_axis is None:

@@ -36,7 +36,7 @@ def assembler_version() -> str | None:
 def assemble(ptx: str, arch: str, name: str = "kernel") -> Assembled:
     """Assemble one kernel for an architecture (`sm_90`); AssemblerError where that fails."""
     link = cuda_module("bindings.nvjitlink")
-    options = [f"-arch={arch}", "-O3", "-verbose", "-Xptxas=-v"]
+    options = [f"-arch={arch}", "-O3", "-verbose", "-Xptxas=-v", "-no-cache"]
     handle = link.create(len(options), options)
     try:
         data = ptx.encode()

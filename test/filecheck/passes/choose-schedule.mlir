@@ -56,19 +56,31 @@ func.func @floats(%n: index, %A: !stencil.field<[-1,4097]xf32>, %B: !stencil.fie
   func.return
 }
 
-// A narrow stencil streams through strips of four cells a lane, its sum in one piece.
+// A narrow stencil streams through strips of four cells a lane, its sum in one piece; one block has all
+// warps of a multiprocessor.
 // CHECK-LABEL: func.func @plane(
 // CHECK:         depths [{{([0-9]+, )+}}2, 1]
-// CHECK-SAME:      tile = "warp", cells = array<i64: 4>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = 4 : i64
+// CHECK-SAME:      tile = "warp", cells = array<i64: 4>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = {{8|12|16}} : i64
 // CHECK-SAME:      form = "none", storage = "registers"
-// CHECK-SAME:      ahead = {{[1-3]}} : i64
-// CHECK-SAME:      occupancy = {{[2-4]}} : i64
+// CHECK-SAME:      ahead = {{[1-7]}} : i64
+// CHECK-SAME:      occupancy = 1 : i64
 // DEPTH-LABEL: func.func @plane(
 // DEPTH:         depths [3, 2, 1]
 func.func @plane(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[-1, 0], %a[1, 0]) in <[0, 0], [4096, 4096]>
   } : !stencil.field<[-1,4097]x[-1,4097]xf64>, !stencil.field<[-1,4097]x[-1,4097]xf64>
+  func.return
+}
+
+// Few tiles are spread over the multiprocessors in small blocks.
+// CHECK-LABEL: func.func @small_plane(
+// CHECK:         pack = 4 : i64
+// CHECK:         occupancy = {{[2-4]}} : i64
+func.func @small_plane(%n: index, %A: !stencil.field<[-1,257]x[-1,257]xf64>, %B: !stencil.field<[-1,257]x[-1,257]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @sum(%a[-1, 0], %a[1, 0]) in <[0, 0], [256, 256]>
+  } : !stencil.field<[-1,257]x[-1,257]xf64>, !stencil.field<[-1,257]x[-1,257]xf64>
   func.return
 }
 
