@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i1, i32
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
@@ -200,6 +200,40 @@ class ReduxSyncOp(IRDLOperation):
         )
 
 
+@irdl_attr_definition
+class VoteKindAttr(KeywordAttr):
+    """How the lanes' votes are combined. Example: `#nvvm.vote_sync_kind<all>`"""
+
+    name = "nvvm.vote_sync_kind"
+    WORDS = ("any", "all", "uni")
+
+    def __init__(self, word: str):
+        super().__init__(StringAttr(word))
+
+
+@irdl_op_definition
+class VoteSyncOp(IRDLOperation):
+    """
+    Combine a predicate over the lanes of a warp; all get the result.
+
+    Example: `%r = "nvvm.vote.sync"(%full, %p) <{kind = #nvvm.vote_sync_kind<all>}> : (i32, i1) -> i1`
+    """
+
+    name = "nvvm.vote.sync"
+    mask = operand_def(i32)
+    pred = operand_def(i1)
+    kind = prop_def(VoteKindAttr)
+    res = result_def(i1)
+    traits = traits_def(Pure())
+
+    def __init__(self, mask: SSAValue, predicate: SSAValue, kind: str):
+        super().__init__(
+            operands=[mask, predicate],
+            properties={"kind": VoteKindAttr(kind)},
+            result_types=[i1],
+        )
+
+
 @irdl_op_definition
 class CpAsyncOp(IRDLOperation):
     """
@@ -270,9 +304,10 @@ Nvvm = Dialect(
         WarpSyncOp,
         ShflSyncOp,
         ReduxSyncOp,
+        VoteSyncOp,
         CpAsyncOp,
         CpAsyncCommitGroupOp,
         CpAsyncWaitGroupOp,
     ],
-    [ShflKindAttr, ReduxKindAttr, CacheModifierAttr],
+    [ShflKindAttr, ReduxKindAttr, VoteKindAttr, CacheModifierAttr],
 )

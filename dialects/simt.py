@@ -7,9 +7,11 @@ interpreter: accesses of several cells with a mask, lane shuffles, asynchronous 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
+    Float32Type,
+    Float64Type,
     IntAttr,
     IntegerAttr,
     IntegerType,
@@ -25,6 +27,8 @@ from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
+    VarConstraint,
+    base,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -502,6 +506,25 @@ class UniformOp(IRDLOperation):
 
 
 @irdl_op_definition
+class AllOp(IRDLOperation):
+    """
+    The condition holds for all lanes of a warp: what depends on it does not diverge inside a warp.
+
+    Example: `%a = simt.all %m : i1`
+    """
+
+    name = "simt.all"
+
+    condition = operand_def(i1)
+    result = result_def(i1)
+    assembly_format = "$condition attr-dict `:` type($condition)"
+    traits = traits_def(Pure())
+
+    def __init__(self, condition: SSAValue):
+        super().__init__(operands=[condition], result_types=[i1])
+
+
+@irdl_op_definition
 class SharedOp(IRDLOperation):
     """
     A slice of the block's dynamic shared memory, `at` bytes from its start.
@@ -631,6 +654,43 @@ class JoinOp(IRDLOperation):
         super().__init__(operands=[low, high], result_types=[result_type])
 
 
+class GuessOp(IRDLOperation):
+    """Base of the approximations that Newton's method starts from."""
+
+    T: ClassVar = VarConstraint("T", base(Float32Type) | base(Float64Type))
+
+    value = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$value attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[value.type])
+
+
+@irdl_op_definition
+class ReciprocalOp(GuessOp):
+    """
+    About one by a value: 20 bits of it in FP64, all but the last in FP32. Subnormal numbers count as 0.
+
+    Example: `%r = simt.reciprocal %v : f64`
+    """
+
+    name = "simt.reciprocal"
+
+
+@irdl_op_definition
+class ReciprocalRootOp(GuessOp):
+    """
+    About one by a value's square root: 20 bits of it in FP64, all but the last in FP32. Subnormal numbers
+    count as 0.
+
+    Example: `%r = simt.reciprocal_root %v : f64`
+    """
+
+    name = "simt.reciprocal_root"
+
+
 Simt = Dialect(
     "simt",
     [
@@ -641,11 +701,14 @@ Simt = Dialect(
         CopyAsyncOp,
         ShuffleOp,
         UniformOp,
+        AllOp,
         SharedOp,
         UnsetOp,
         PhaseOp,
         SplitOp,
         JoinOp,
+        ReciprocalOp,
+        ReciprocalRootOp,
     ],
     [],
 )

@@ -168,6 +168,9 @@ class FunctionConverter:
         """The result of a reduction over the warp lies in a uniform register."""
         Rewriter.replace_op(op, nvvm.ReduxSyncOp(op.value, self.int(FULL_WARP), "min"))
 
+    def convert_all(self, op: simt.AllOp) -> None:
+        Rewriter.replace_op(op, nvvm.VoteSyncOp(self.int(FULL_WARP), op.condition, "all"))
+
     def convert_id(
         self, op: gpu.ThreadIdOp | gpu.BlockIdOp, register: nvvm.SpecialRegisterOp
     ) -> None:
@@ -205,6 +208,7 @@ class FunctionConverter:
             simt.CopyAsyncOp: self.convert_copy,
             simt.ShuffleOp: self.convert_shuffle,
             simt.UniformOp: self.convert_uniform,
+            simt.AllOp: self.convert_all,
             simt.PhaseOp: Rewriter.erase_op,
             gpu.ThreadIdOp: self.convert_thread_id,
             gpu.BlockIdOp: self.convert_block_id,

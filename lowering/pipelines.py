@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
+from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.passes.carry_halos import CarryHalosPass
@@ -58,7 +59,12 @@ def tile_passes(depth: int | None = None, arch: str = "sm_90") -> tuple[ModulePa
 
 def thread_passes() -> tuple[ModulePass, ...]:
     """From placed kernels to the code of one thread, in the order in which it runs."""
-    return (LowerTileToGpuPass(), OrderThreadsPass())
+    return (
+        LowerTileToGpuPass(),
+        OrderThreadsPass(),
+        # In the order in which the code runs, what can share a branch stands together.
+        ExpandDivisionPass(),
+    )
 
 
 def pipeline(

@@ -56,6 +56,8 @@ SAME_TYPE: dict[type[Operation], str] = {
     xmath.FmaOp: "fma.rn",
     xmath.AbsFOp: "abs",
     xmath.SqrtOp: "sqrt.rn",
+    simt.ReciprocalOp: "rcp.approx.ftz",
+    simt.ReciprocalRootOp: "rsqrt.approx.ftz",
     arith.AddiOp: "add",
     arith.SubiOp: "sub",
     arith.MuliOp: "mul.lo",
@@ -92,6 +94,7 @@ CONVERSIONS: dict[type[Operation], str] = {
     arith.ExtFOp: "",
     arith.TruncFOp: ".rn",
 }
+
 
 INTEGER_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 FIRST_UNSIGNED = 6
@@ -447,6 +450,9 @@ class KernelPrinter:
         zero = op.result.type in (f32, f64)
         self.names[op.result] = float_literal(0.0, op.result.type) if zero else "0"
 
+    def print_bitcast(self, op: arith.BitcastOp) -> None:
+        self.emit(f"mov.{bits('b', op.result.type)}", op.result, op.operands)
+
     def print_split(self, op: simt.SplitOp) -> None:
         low, high = self.define(op.low), self.define(op.high)
         self.line(f"mov.b64 {{{low}, {high}}}, {self.use(op.value)}")
@@ -470,6 +476,11 @@ class KernelPrinter:
         value, mask = self.use(op.val), self.use(op.mask_and_clamp)
         word = f"redux.sync.{kind.removeprefix('u')}.{signed}"
         self.line(f"{word} {self.define(op.res)}, {value}, {mask}")
+
+    def print_vote(self, op: nvvm.VoteSyncOp) -> None:
+        predicate, mask = self.use(op.pred), self.use(op.mask)
+        word = f"vote.sync.{op.kind.value.data}.pred"
+        self.line(f"{word} {self.define(op.res)}, {predicate}, {mask}")
 
     def print_copy(self, op: nvvm.CpAsyncOp) -> None:
         size = op.size.value.data
@@ -500,6 +511,7 @@ class KernelPrinter:
         arith.CmpiOp: print_compare_integers,
         arith.CmpfOp: print_compare_floats,
         arith.SelectOp: print_select,
+        arith.BitcastOp: print_bitcast,
         arith.MaximumfOp: print_propagating,
         arith.MinimumfOp: print_propagating,
         xmath.RsqrtOp: print_rsqrt,
@@ -517,6 +529,7 @@ class KernelPrinter:
         simt.JoinOp: print_join,
         nvvm.ShflSyncOp: print_shuffle,
         nvvm.ReduxSyncOp: print_redux,
+        nvvm.VoteSyncOp: print_vote,
         nvvm.CpAsyncOp: print_copy,
         nvvm.CpAsyncWaitGroupOp: print_wait,
         nvvm.CpAsyncCommitGroupOp: print_commit,

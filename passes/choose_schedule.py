@@ -91,7 +91,7 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
         yield Schedule(cells=(64 // size,), occupancy=4, ahead=0)
     elif len(far) == 2:
         # Wider strips overlap less, but their loops outgrow the instruction cache.
-        widths = (8,) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
+        widths = (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
         forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
         for cells, form, warps in product(widths, forms, (8, 12, 16)):
             # One block of all warps, whose turns are fair; several where there are few tiles.

@@ -13,9 +13,10 @@ from functools import cached_property
 from math import ceil
 
 from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
@@ -31,6 +32,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.attainable import concurrency
+from timetile.passes.analysis.constants import float_constant
 from timetile.passes.analysis.extents import extents
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.lags import oldest_age
@@ -86,6 +88,24 @@ LOAD_REGISTERS = 4
 
 FIXED_REGISTERS = 30
 """Addresses, masks, counters and what is in flight, in a thread that streams."""
+
+
+SEQUENCES: dict[type[Operation], dict[int, tuple[int, int]]] = {
+    arith.DivfOp: {8: (8, 6), 4: (7, 5)},
+    xmath.SqrtOp: {8: (8, 5), 4: (4, 4)},
+    xmath.RsqrtOp: {8: (13, 8), 4: (6, 5)},
+}
+"""
+Instructions of a quotient or a root, by bytes of the element: on the floating-point pipe, and beside it
+(the approximation that Newton's method starts from, and what tells special operands).
+"""
+
+RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
+"""Instructions of a quotient whose numerator is 1."""
+
+
+DIVIDING_REGISTERS: dict[int, int] = {8: 5, 4: 1}
+"""Per cell and level that divides or takes roots, and two more a cell: by bytes of the element (measured)."""
 
 
 @dataclass(frozen=True)
@@ -159,9 +179,12 @@ class TapFacts:
 
 @dataclass(frozen=True)
 class StageFacts:
-    """An apply: arithmetic operations a cell, what its cells are, its taps."""
+    """
+    An apply: instructions a cell on the floating-point pipe and beside it, what its cells are, its taps.
+    """
 
     operations: int
+    helpers: int
     element: Attribute
     taps: tuple[TapFacts, ...]
 
@@ -188,12 +211,25 @@ class ExchangeFacts:
         return CELL_BYTES[self.element]
 
 
-def operations(module: ModuleOp, apply: ApplyOp) -> int:
-    """Arithmetic operations of one cell of a stage."""
+def instructions(op: Operation) -> tuple[int, int]:
+    """What an operation of a cell function takes of the floating-point pipe, and beside it."""
+    if isinstance(op, ReturnOp | arith.ConstantOp):
+        return 0, 0
+    size = CELL_BYTES.get(op.results[0].type)
+    if type(op) not in SEQUENCES or size is None:
+        return 1, 0
+    if isinstance(op, arith.DivfOp) and float_constant(op.lhs) == 1.0:
+        return RECIPROCAL[size]
+    return SEQUENCES[type(op)][size]
+
+
+def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
+    """Instructions of one cell of a stage, on the floating-point pipe and beside it."""
     function = SymbolTable.lookup_symbol(module, apply.cell)
     if not isinstance(function, FuncOp):
         refuse(apply, f"its cell function {apply.cell} is not in the module")
-    return sum(not isinstance(op, ReturnOp | arith.ConstantOp) for op in function.body.block.ops)
+    counts = [instructions(op) for op in function.body.block.ops]
+    return sum(pipe for pipe, _ in counts), sum(beside for _, beside in counts)
 
 
 def cell_bytes(queue: SSAValue) -> int:
@@ -248,7 +284,7 @@ class KernelCost:
             shared = isinstance(queue.owner, ExchangeOp)
             taps.append(TapFacts(queue, stage.age(tap), row, tap.offset[axes[-1]], shared))
         return StageFacts(
-            operations(self.module, stage), queue_type(stage.res[0]).element, tuple(taps)
+            *operations(self.module, stage), queue_type(stage.res[0]).element, tuple(taps)
         )
 
     def exchange_facts(self, exchange: ExchangeOp) -> ExchangeFacts:
@@ -304,6 +340,10 @@ class KernelCost:
             # The newest plane is at hand beside the sums that it enters.
             planes += self.words * self.thread_cells
         levels += self.words * self.boxed
+        dividing = sum(stage.helpers > 0 for stage in self.stages)
+        if dividing:
+            each = DIVIDING_REGISTERS[4 * self.words]
+            planes += self.thread_cells * (each * dividing + 2)
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         return FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
 
@@ -428,10 +468,11 @@ class KernelCost:
     def step_cycles(self) -> StepCycles:
         """What one stream step of one warp keeps busy."""
         arch, cells = self.arch, self.thread_cells
-        pipe, work, moved, shared = 0.0, 0.0, float(FIXED_INSTRUCTIONS), 0.0
+        pipe, work, beside, moved, shared = 0.0, 0.0, 0.0, float(FIXED_INSTRUCTIONS), 0.0
         fetched: set[tuple[SSAValue, int, int, int]] = set()
         for stage in self.stages:
             work += cells * stage.operations
+            beside += cells * stage.helpers
             pipe += cells * stage.operations * LANES / arch.fma_per_cycle[stage.cell_bytes]
             shuffled, vectors = self.neighbours(stage, fetched)
             moved += shuffled * (stage.cell_bytes // 4) + vectors
@@ -452,12 +493,12 @@ class KernelCost:
         if period < self.natural_period:
             # Planes that do not come round to their registers in a turn are moved.
             moved += (self.words_per_cell - self.words) * cells / period
-        loop = (work + moved) * period
+        loop = (work + beside + moved) * period
         fetching = (
             LONG_LOOP_FACTOR if loop > LONG_LOOP and self.residency.warps <= FEW_WARPS else 1.0
         )
         issue, unhidden = (
-            fetching * (work + moved) / SCHEDULERS,
+            fetching * (work + beside + moved) / SCHEDULERS,
             OVERHEAD_SHARE * moved / SCHEDULERS,
         )
         return StepCycles(pipe, issue, shared, unhidden)

@@ -44,6 +44,7 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds, integer_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.diagnostics import remark
 
 
@@ -335,7 +336,11 @@ def top_level(op: Operation, module: ModuleOp) -> Operation:
 
 def trip_count(loop: scf.ForOp) -> tuple[list[Operation], SSAValue]:
     """The number of iterations as an index value, and the operations that compute it."""
-    if constant_of(loop.lb) == 0 and constant_of(loop.step) == 1 and loop.ub.type == IndexType():
+    if (
+        integer_constant(loop.lb) == 0
+        and integer_constant(loop.step) == 1
+        and loop.ub.type == IndexType()
+    ):
         return [], loop.ub
     ops: list[Operation] = []
 
@@ -350,14 +355,6 @@ def trip_count(loop: scf.ForOp) -> tuple[list[Operation], SSAValue]:
     if count.type != IndexType():
         count = add(arith.IndexCastOp(count, IndexType()))
     return ops, count
-
-
-def constant_of(value: SSAValue) -> int | None:
-    """The integer that a value is, where it is a constant."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:

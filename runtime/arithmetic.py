@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32, f64, i
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from timetile.dialects import simt
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.fma import fma
 
@@ -70,6 +71,45 @@ def reciprocal_root(a: Array) -> Array:
     return np.divide(a.dtype.type(1), np.sqrt(a))
 
 
+def approximate_reciprocal(a: Array) -> Array:
+    """1 / a."""
+    return np.reciprocal(a)
+
+
+def approximate_root(a: Array) -> Array:
+    """1 / sqrt(a)."""
+    return np.reciprocal(np.sqrt(a))
+
+
+def guess(exact: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """
+    What the GPU's approximations are at least as good as: in FP64 they read and write the upper half of a
+    number only.
+    """
+
+    def upper(a: Array) -> Array:
+        if a.dtype != np.float64:
+            return a
+        return (a.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64)
+
+    def apply(a: Array) -> Array:
+        return upper(exact(upper(np.asarray(a))))
+
+    return no_signals(apply)
+
+
+def split(a: Array) -> tuple[Array, Array]:
+    """The lower and the upper half of 8-byte numbers."""
+    bits = np.asarray(a).view(np.uint64)
+    return bits.astype(np.uint32).view(np.int32), (bits >> 32).astype(np.uint32).view(np.int32)
+
+
+def join(low: Array, high: Array, dtype: Any) -> Array:
+    """The 8-byte numbers with these halves."""
+    low, high = (np.asarray(a).astype(np.uint32).astype(np.uint64) for a in (low, high))
+    return (low | high << np.uint64(32)).view(dtype)
+
+
 def unsigned(operation: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     """An operation on integers that are taken as unsigned."""
 
@@ -122,6 +162,8 @@ OPERATIONS: dict[type[Operation], Callable[..., Array]] = {
     arith.ShLIOp: np.left_shift,
     arith.ShRUIOp: unsigned(np.right_shift),
     arith.SelectOp: np.where,
+    simt.ReciprocalOp: guess(approximate_reciprocal),
+    simt.ReciprocalRootOp: guess(approximate_root),
 }
 
 CONVERSIONS: tuple[type[Operation], ...] = (
@@ -189,6 +231,8 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
             return compare_integers(op.predicate.value.data, operands[0], operands[1])
         case arith.CmpfOp():
             return compare_floats(op.predicate.value.data, operands[0], operands[1])
+        case arith.BitcastOp():
+            return np.asarray(operands[0]).view(dtype_of(op.result.type))
         case _ if isinstance(op, CONVERSIONS):
             with np.errstate(all="ignore"):
                 return operands[0].astype(dtype_of(op.results[0].type))

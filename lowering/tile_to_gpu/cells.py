@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
@@ -12,6 +13,10 @@ from xdsl.ir import Operation, SSAValue
 from timetile.lowering.emitter import Emitter
 
 Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
+
+
+DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
+"""Operations that are slow for special operands."""
 
 
 class CellFunction:
@@ -29,7 +34,8 @@ class CellFunction:
         """
         The one value that is computed before any of the arguments `late` is needed, and is all that
         the rest takes from before; None where there is none, or several, or it is not of the result's
-        type.
+        type. Nor is there one where the rest divides or takes roots: other cells' values in its place
+        would be special cases for nothing.
         """
         waits: set[SSAValue] = {argument for k, argument in enumerate(self.arguments) if k in late}
         ready: set[SSAValue] = set()
@@ -38,6 +44,8 @@ class CellFunction:
             if isinstance(op, arith.ConstantOp):
                 continue
             if any(operand in waits for operand in op.operands):
+                if isinstance(op, DIVIDING):
+                    return None
                 waits.update(op.results)
                 taken.update(operand for operand in op.operands if operand in ready)
             else:

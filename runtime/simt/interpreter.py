@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.passes.diagnostics import refuse
-from timetile.runtime.arithmetic import dtype_of, evaluate
+from timetile.runtime.arithmetic import dtype_of, evaluate, join, split
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.memory import Buffer, Clocks, Ints, Mask
 
@@ -96,6 +96,19 @@ class Launch:
         else:
             unset = np.logical_or.reduce(masks) if masks else None
         self.define(op.results[0], evaluate(op, operands), unset)
+
+    def run_guess(self, op: simt.ReciprocalOp | simt.ReciprocalRootOp, active: Mask) -> None:
+        self.run_arithmetic(op)
+
+    def run_split(self, op: simt.SplitOp, active: Mask) -> None:
+        low, high = split(self.values[op.value])
+        self.define(op.low, low, self.unset_of(op.value))
+        self.define(op.high, high, self.unset_of(op.value))
+
+    def run_join(self, op: simt.JoinOp, active: Mask) -> None:
+        unset = [m for v in op.operands if (m := self.unset_of(v)) is not None]
+        joined = join(self.values[op.low], self.values[op.high], dtype_of(op.result.type))
+        self.define(op.result, joined, np.logical_or.reduce(unset) if unset else None)
 
     def select_unset(self, op: arith.SelectOp) -> Mask:
         """A selection is unset where its condition or what it takes is."""
@@ -342,6 +355,11 @@ class Launch:
             raise SimtError(op, "the lanes of a warp differ")
         self.define(op.result, value)
 
+    def run_all(self, op: simt.AllOp, active: Mask) -> None:
+        self.check_whole_warps(op, active)
+        together = self.spread(op.condition).reshape(-1, LANES).all(axis=1)
+        self.define(op.result, np.repeat(together, LANES))
+
     def run_barrier(self, op: Operation, active: Mask) -> None:
         waiting = active.reshape(self.grid, self.block)
         if (waiting.any(axis=1) != waiting.all(axis=1)).any():
@@ -378,8 +396,13 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
     simt.SharedOp: Launch.run_shared,
     simt.ShuffleOp: Launch.run_shuffle,
     simt.UniformOp: Launch.run_uniform,
+    simt.AllOp: Launch.run_all,
     simt.UnsetOp: Launch.run_unset,
     simt.PhaseOp: Launch.ignore,
+    simt.ReciprocalOp: Launch.run_guess,
+    simt.ReciprocalRootOp: Launch.run_guess,
+    simt.SplitOp: Launch.run_split,
+    simt.JoinOp: Launch.run_join,
     nvvm.CpAsyncCommitGroupOp: Launch.run_commit,
     nvvm.CpAsyncWaitGroupOp: Launch.run_wait,
     nvvm.WarpSyncOp: Launch.run_warp_sync,

@@ -23,7 +23,7 @@ from support.expressions import Offset
 from support.programs import program_text
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
-from timetile.passes.raise_time_loop import constant_of
+from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels import loops_of
 
@@ -123,7 +123,7 @@ def kind_of(op: Operation) -> str:
 
 def per_step(loop: scf.ForOp) -> dict[str, float]:
     """All operations of one stream step but indexing, so that what is not expected shows as well."""
-    turns = constant_of(loop.step)
+    turns = integer_constant(loop.step)
     assert turns
     kinds = [kind_of(op) for op in loop.body.walk() if not isinstance(op, INDEXING + RENAMING)]
     return {kind: number / turns for kind, number in Counter(kinds).items()}

@@ -79,7 +79,7 @@ CONTEXTS: dict[str, str] = {
         }""",
     "simt.join": "func.func @around(%lo: i32, %hi: i32) { EXAMPLE func.return }",
     "nvvm": """
-        func.func @around(%full: i32, %v: i32, %one: i32, %clamp: i32) {
+        func.func @around(%full: i32, %v: i32, %one: i32, %clamp: i32, %p: i1) {
           EXAMPLE
           func.return
         }""",

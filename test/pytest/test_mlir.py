@@ -77,6 +77,7 @@ OPERATIONS = [
     "nvvm.read.ptx.sreg.tid.x",
     "nvvm.read.ptx.sreg.ctaid.x",
     "nvvm.redux.sync",
+    "nvvm.vote.sync",
     "nvvm.shfl.sync",
     "nvvm.cp.async.shared.global",
     "nvvm.cp.async.commit.group",
@@ -93,6 +94,7 @@ def test_all_our_nvvm_operations_are_mlirs_own():
         volume = len(schedule.tiling.cells or ()) == 2
         name, domain = ("heat-3d", (16, 40, 40)) if volume else ("heat-2d", (16, 300))
         used += check(program_text(entry(name).make(domain)), schedule, 2)
+    used += check(program_text(entry("roots-2d").make((16, 300))), None, 2)
     mirrored = {name for name in used if name.startswith("nvvm.")}
     assert mirrored == set(OPERATIONS)
     with ir.Context() as context:

@@ -24,6 +24,8 @@
     // CHECK-NEXT: "nvvm.redux.sync"(%[[b]], %[[full]]) <{kind = #nvvm.reduction_kind<min>}>
     %u = simt.uniform %b : i32
     %m = arith.cmpi ult, %t, %b : i32
+    // CHECK:      "nvvm.vote.sync"(%[[full]], %m) <{kind = #nvvm.vote_sync_kind<all>}>
+    %all = simt.all %m : i1
     // CHECK:      %ring = simt.shared at 0 : !llvm.ptr<3>
     %ring = simt.shared at 0 : memref<512xf64, 3 : i64>
 

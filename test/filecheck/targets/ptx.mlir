@@ -49,6 +49,13 @@ llvm.func @floats(%a: f64, %b: f64, %s: f32) attributes {nvvm.kernel, nvvm.maxnt
   // CHECK-NEXT: sqrt.rn.f64 [[root:%fd[0-9]+]], [[a]];
   // CHECK-NEXT: rcp.rn.f64 %fd{{[0-9]+}}, [[root]];
   %8 = math.rsqrt %a : f64
+  // What Newton's method starts from, and the bits of a number.
+  // CHECK-NEXT: rcp.approx.ftz.f64 %fd{{[0-9]+}}, [[a]];
+  %near = simt.reciprocal %a : f64
+  // CHECK-NEXT: rsqrt.approx.ftz.f32 %f{{[0-9]+}}, [[s]];
+  %near_root = simt.reciprocal_root %s : f32
+  // CHECK-NEXT: mov.b32 %r{{[0-9]+}}, [[s]];
+  %word = arith.bitcast %s : f32 to i32
   // The sign of %b comes first.
   // CHECK-NEXT: copysign.f64 %fd{{[0-9]+}}, [[b]], [[a]];
   %9 = math.copysign %a, %b : f64
@@ -245,6 +252,10 @@ llvm.func @threads(%x: f64) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 3
   %0 = "nvvm.redux.sync"(%t, %full) <{kind = #nvvm.reduction_kind<min>}> : (i32, i32) -> i32
   // CHECK-NEXT: redux.sync.max.u32
   %1 = "nvvm.redux.sync"(%t, %full) <{kind = #nvvm.reduction_kind<umax>}> : (i32, i32) -> i32
+  // CHECK-NEXT: setp.lt.s32 [[p:%p[0-9]+]], [[t]], 1;
+  %p = arith.cmpi slt, %t, %one : i32
+  // CHECK-NEXT: vote.sync.all.pred %p{{[0-9]+}}, [[p]], -1;
+  %all = "nvvm.vote.sync"(%full, %p) <{kind = #nvvm.vote_sync_kind<all>}> : (i32, i1) -> i1
   // CHECK-NEXT: redux.sync.or.b32
   %2 = "nvvm.redux.sync"(%t, %full) <{kind = #nvvm.reduction_kind<or>}> : (i32, i32) -> i32
   // CHECK-NEXT: mov.b64 {[[lo:%r[0-9]+]], [[hi:%r[0-9]+]]}, [[x]];

@@ -19,6 +19,14 @@ func.func @reduction_kind(%m: i32) {
 
 // -----
 
+func.func @vote_kind(%m: i32, %p: i1) {
+  // CHECK: expected one of any, all, uni, got most
+  %0 = "nvvm.vote.sync"(%m, %p) <{kind = #nvvm.vote_sync_kind<most>}> : (i32, i1) -> i1
+  func.return
+}
+
+// -----
+
 func.func @cache_modifier(%s: !llvm.ptr<3>, %p: !llvm.ptr<1>) {
   // CHECK: expected one of ca, cg, cs, lu, cv, got all
   "nvvm.cp.async.shared.global"(%s, %p) <{size = 16 : i32, modifier = #nvvm.load_cache_modifier<all>}> : (!llvm.ptr<3>, !llvm.ptr<1>) -> ()

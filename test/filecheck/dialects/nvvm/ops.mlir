@@ -28,7 +28,7 @@ func.func @waits(%id: i32, %count: i32, %mask: i32) {
 }
 
 // CHECK-LABEL: func.func @exchanges
-func.func @exchanges(%mask: i32, %v: i32, %f: f32, %delta: i32, %clamp: i32) {
+func.func @exchanges(%mask: i32, %v: i32, %f: f32, %delta: i32, %clamp: i32, %p: i1) {
   // CHECK-NEXT: "nvvm.shfl.sync"(%mask, %v, %delta, %clamp) <{kind = #nvvm.shfl_kind<up>}> : (i32, i32, i32, i32) -> i32
   %0 = "nvvm.shfl.sync"(%mask, %v, %delta, %clamp) <{kind = #nvvm.shfl_kind<up>}> : (i32, i32, i32, i32) -> i32
   // CHECK-NEXT: "nvvm.shfl.sync"(%mask, %f, %delta, %clamp) <{kind = #nvvm.shfl_kind<down>}> : (i32, f32, i32, i32) -> f32
@@ -41,6 +41,10 @@ func.func @exchanges(%mask: i32, %v: i32, %f: f32, %delta: i32, %clamp: i32) {
   %4 = "nvvm.redux.sync"(%v, %mask) <{kind = #nvvm.reduction_kind<min>}> : (i32, i32) -> i32
   // CHECK-NEXT: kind = #nvvm.reduction_kind<umax>
   %5 = "nvvm.redux.sync"(%v, %mask) <{kind = #nvvm.reduction_kind<umax>}> : (i32, i32) -> i32
+  // CHECK-NEXT: "nvvm.vote.sync"(%mask, %p) <{kind = #nvvm.vote_sync_kind<all>}> : (i32, i1) -> i1
+  %6 = "nvvm.vote.sync"(%mask, %p) <{kind = #nvvm.vote_sync_kind<all>}> : (i32, i1) -> i1
+  // CHECK-NEXT: kind = #nvvm.vote_sync_kind<any>
+  %7 = "nvvm.vote.sync"(%mask, %p) <{kind = #nvvm.vote_sync_kind<any>}> : (i32, i1) -> i1
   func.return
 }
 

@@ -45,13 +45,15 @@ func.func @copies(%ring: memref<64xf64, 3>, %a: memref<64xf64, 1>, %r: !llvm.ptr
 }
 
 // CHECK-LABEL: func.func @threads
-func.func @threads(%v: f64, %f: f32, %warp: i32) {
+func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
   // CHECK-NEXT: %l = simt.shuffle %v delta -1 : f64
   %l = simt.shuffle %v delta -1 : f64
   // CHECK-NEXT: %r = simt.shuffle %f delta 31 : f32
   %r = simt.shuffle %f delta 31 : f32
   // CHECK-NEXT: %u = simt.uniform %warp : i32
   %u = simt.uniform %warp : i32
+  // CHECK-NEXT: %all = simt.all %c : i1
+  %all = simt.all %c : i1
   // CHECK-NEXT: %ring = simt.shared at 0 : memref<512xf64, 3 : i64>
   %ring = simt.shared at 0 : memref<512xf64, 3 : i64>
   // CHECK-NEXT: %mail = simt.shared at 4096 : !llvm.ptr<3>
@@ -64,6 +66,10 @@ func.func @threads(%v: f64, %f: f32, %warp: i32) {
   %lo, %hi = simt.split %v : f64
   // CHECK-NEXT: %j = simt.join %lo, %hi : f64
   %j = simt.join %lo, %hi : f64
+  // CHECK-NEXT: %q = simt.reciprocal %v : f64
+  %q = simt.reciprocal %v : f64
+  // CHECK-NEXT: %s = simt.reciprocal_root %f : f32
+  %s = simt.reciprocal_root %f : f32
   func.return
 }
 
@@ -76,6 +82,6 @@ func.func @threads(%v: f64, %f: f32, %warp: i32) {
 // DCE-LABEL: func.func @copies
 // DCE-COUNT-3: simt.copy_async
 // DCE-LABEL: func.func @threads
-// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join}}
+// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal}}
 // DCE:       simt.phase
-// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join}}
+// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal}}

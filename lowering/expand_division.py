@@ -1,0 +1,340 @@
+"""expand-division: quotients and square roots as multiply-adds, their special cases apart.
+
+Before, for the cells of a row: `%r = math.sqrt %x : f64   %q = arith.divf %one, %r : f64`
+After:
+```
+%y = simt.reciprocal_root %x : f64       // a guess; then two steps of Newton's method, for every cell
+...
+%all = simt.all %ordinary : i1           // every operand's exponent lies far from the ends
+%q = scf.if %all -> (f64) {
+  scf.yield %quick : f64
+} else {                                 // division by 0, infinities, NaNs, tiny and huge numbers
+  %r = math.sqrt %x : f64
+  ...
+}
+```
+The assembler expands each quotient and root by itself, with a branch for its special cases: what lies
+between two branches is one chain of dependent operations. Here all of a row share one branch, and their
+chains run side by side. The results are the correctly rounded ones: the sequences are those that
+NVIDIA's assembler emits (Newton-Raphson with a last step of known remainder; P. Markstein, "Computation
+of elementary functions on the IBM RISC System/6000 processor", 1990).
+
+1. Roots and quotients of a block are taken together up to the first operation that is not arithmetic
+   and needs one of them.
+2. The arithmetic between them is done on both sides; what needs them later moves behind the branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, f32, f64, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa
+
+from timetile.dialects import simt
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.order_threads import used_values
+from timetile.lowering.tile_to_gpu.cells import DIVIDING, is_arithmetic
+from timetile.passes.analysis.constants import float_constant
+
+
+@dataclass(frozen=True)
+class Format:
+    """
+    Numbers whose exponents are `farthest` at most, of either sign, are ordinary: their roots, quotients
+    and remainders are normal numbers. `bias` and `fraction` (bits below the exponent) describe the word
+    that has the exponent.
+    """
+
+    bias: int
+    fraction: int
+    farthest: int
+
+    @property
+    def least(self) -> int:
+        """The word of the least ordinary number, as an integer."""
+        return (self.bias - self.farthest) << self.fraction
+
+    @property
+    def span(self) -> int:
+        """How many words of ordinary positive numbers follow it."""
+        return 2 * self.farthest << self.fraction
+
+    def is_ordinary(self, value: float) -> bool:
+        """A number is ordinary, of either sign."""
+        return 2.0**-self.farthest <= abs(value) < 2.0**self.farthest
+
+
+FORMATS: dict[Attribute, Format] = {f64: Format(1023, 20, 400), f32: Format(127, 23, 60)}
+
+SIGN_OFF = 0x7FFFFFFF
+
+
+class Expansion:
+    """Writes the sequences, and collects the conditions under which they hold."""
+
+    def __init__(self, emit: Emitter):
+        self.emit = emit
+        self.conditions: list[SSAValue] = []
+        self.ordinary: set[SSAValue] = set()
+
+    def constant(self, value: float, kind: Attribute) -> SSAValue:
+        assert isa(kind, AnyFloat)
+        return self.emit.constant(FloatAttr(value, kind), kind)
+
+    def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        return self.emit.add(xmath.FmaOp(a, b, c)).result
+
+    def multiply(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit.binary(arith.MulfOp, a, b)
+
+    def negative(self, a: SSAValue) -> SSAValue:
+        return self.emit.add(arith.NegfOp(a)).result
+
+    def require_ordinary(self, value: SSAValue, *, positive: bool, or_zero: bool = False) -> None:
+        """The sequences need a number of a moderate exponent; some do as well with +0."""
+        if value in self.ordinary:
+            return
+        if not or_zero:
+            self.ordinary.add(value)
+        form = FORMATS[value.type]
+        known = float_constant(value)
+        if known is not None and form.is_ordinary(known) and (known > 0 or not positive):
+            return
+        word = number = self.exponent_word(value)
+        if not positive:
+            word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
+        distance = self.emit.add_int(word, -form.least)
+        condition = self.emit.compare("ult", distance, form.span)
+        if or_zero:
+            if value.type == f64:
+                low = self.emit.add(simt.SplitOp(value)).low
+                number = self.emit.binary(arith.OrIOp, number, low)
+            zero = self.emit.compare("eq", number, 0)
+            condition = self.emit.any_of([condition, zero])
+        self.conditions.append(condition)
+
+    def require_some_zero(self, value: SSAValue) -> None:
+        """Where all bits of the fraction are ones, Newton's last step may round the reciprocal down."""
+        if value.type == f64:
+            low = self.emit.add(simt.SplitOp(value)).low
+            self.conditions.append(self.emit.compare("ne", low, -1))
+
+    def exponent_word(self, value: SSAValue) -> SSAValue:
+        """The 32 bits with sign and exponent."""
+        if value.type == f64:
+            return self.emit.add(simt.SplitOp(value)).high
+        return self.emit.add(arith.BitcastOp(value, i32)).result
+
+    def halved(self, value: SSAValue) -> SSAValue:
+        """Half of an ordinary number: in FP64 an integer operation spares the other pipe."""
+        if value.type != f64:
+            return self.multiply(value, self.constant(0.5, value.type))
+        halves = self.emit.add(simt.SplitOp(value))
+        high = self.emit.add_int(halves.high, -(1 << FORMATS[f64].fraction))
+        return self.emit.add(simt.JoinOp(halves.low, high, f64)).result
+
+    def bounded(self, guess: SSAValue) -> SSAValue:
+        """An ordinary number in place of infinity: times 0 it is 0."""
+        form = FORMATS[guess.type]
+        if guess.type != f64:
+            most = self.constant(2.0**form.farthest, guess.type)
+            return self.emit.binary(arith.MinnumfOp, guess, most)
+        halves = self.emit.add(simt.SplitOp(guess))
+        most = self.emit.int(form.least + form.span)
+        high = self.emit.binary(arith.MinUIOp, halves.high, most)
+        return self.emit.add(simt.JoinOp(halves.low, high, f64)).result
+
+    def root(self, x: SSAValue, *, or_zero: bool) -> SSAValue:
+        """The square root of an ordinary positive number or of +0, correctly rounded."""
+        self.require_ordinary(x, positive=True, or_zero=or_zero)
+        guess = self.emit.add(simt.ReciprocalRootOp(x)).result
+        if or_zero:
+            guess = self.bounded(guess)
+        if x.type == f64:
+            one, half = self.constant(1.0, f64), self.constant(0.5, f64)
+            error = self.fma(x, self.negative(self.multiply(guess, guess)), one)
+            weight = self.fma(error, self.constant(0.375, f64), half)
+            guess = self.fma(weight, self.multiply(guess, error), guess)
+        root = self.multiply(x, guess)
+        rest = self.fma(root, self.negative(root), x)
+        result = self.fma(rest, self.halved(guess), root)
+        if not or_zero:
+            # Its exponent is half of an ordinary number's.
+            self.ordinary.add(result)
+        return result
+
+    def reciprocal(self, x: SSAValue) -> SSAValue:
+        """One by an ordinary number, correctly rounded."""
+        self.require_ordinary(x, positive=False)
+        self.require_some_zero(x)
+        one, against = self.constant(1.0, x.type), self.negative(x)
+        guess = self.emit.add(simt.ReciprocalOp(x)).result
+        if x.type == f64:
+            error = self.fma(against, guess, one)
+            guess = self.fma(guess, self.fma(error, error, error), guess)
+        return self.fma(guess, self.fma(against, guess, one), guess)
+
+    def quotient(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A quotient of ordinary numbers, correctly rounded."""
+        reciprocal = self.reciprocal(b)
+        if float_constant(a) == 1.0:
+            return reciprocal
+        self.require_ordinary(a, positive=False, or_zero=True)
+        against = self.negative(b)
+        result = self.multiply(a, reciprocal)
+        # The reciprocal in FP32 has had one step less.
+        for _ in range(1 if a.type == f64 else 2):
+            result = self.fma(reciprocal, self.fma(against, result, a), result)
+        return result
+
+    def expand(self, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
+        """The quick result of a quotient or a root."""
+        match op:
+            case xmath.SqrtOp():
+                return self.root(operands[0], or_zero=not only_divides(op.result))
+            case xmath.RsqrtOp():
+                return self.reciprocal(self.root(operands[0], or_zero=False))
+            case _:
+                return self.quotient(operands[0], operands[1])
+
+
+def only_divides(value: SSAValue) -> bool:
+    """The value is a divisor and nothing else: it may as well be special where it is 0."""
+    return all(isinstance(use.operation, arith.DivfOp) and use.index == 1 for use in value.uses)
+
+
+def is_expanded(op: Operation) -> bool:
+    """The operation is a quotient or a root of a type that has a sequence."""
+    return isinstance(op, DIVIDING) and op.results[0].type in FORMATS
+
+
+def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
+    """A copy of an arithmetic operation on other operands."""
+    return type(op).create(
+        operands=operands,
+        result_types=[result.type for result in op.results],
+        properties=op.properties,
+        attributes=op.attributes,
+    )
+
+
+class Group:
+    """Quotients and roots that share a branch, and the arithmetic that depends on them."""
+
+    def __init__(self) -> None:
+        self.members: list[Operation] = []
+        self.dependent: dict[Operation, None] = {}
+
+    def depends(self, op: Operation) -> bool:
+        """The operation needs a result of the group."""
+        return any(value.owner in self.dependent for value in used_values(op))
+
+    def add(self, op: Operation) -> None:
+        """Take an operation in, a member or one that depends on members."""
+        if is_expanded(op):
+            self.members.append(op)
+        self.dependent[op] = None
+
+    def core(self) -> list[Operation]:
+        """The members and what lies between them, in order."""
+        needed: set[Operation | Block] = set(self.members)
+        for op in reversed(self.dependent):
+            if op in needed:
+                needed.update(value.owner for value in op.operands)
+        return [op for op in self.dependent if op in needed]
+
+    def expand(self, before: Operation, setup: Emitter) -> None:
+        """Replace the group by both sides of a branch, ahead of an operation."""
+        if not self.members:
+            return
+        core = self.core()
+        inside = set(core)
+        taken = [
+            result
+            for op in core
+            for result in op.results
+            if any(use.operation not in inside for use in result.uses)
+        ]
+        scratch = Block()
+        expansion = Expansion(setup.into(scratch))
+        quick = evaluated(core, scratch, lambda op, values: expansion.expand(op, values))
+        mask = expansion.emit.all_of(expansion.conditions)
+        block = before.parent
+        assert block is not None
+        kinds = [value.type for value in taken]
+        if mask is None:
+            chosen: Sequence[SSAValue] = [quick[value] for value in taken]
+        else:
+            exact = Block()
+            slow = evaluated(core, exact, None)
+            exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))
+            agreed = Block([scf.YieldOp(*(quick[value] for value in taken))])
+            # The lanes of a warp stay together, as the shuffles that follow want them.
+            together = expansion.emit.add(simt.AllOp(mask)).result
+            branch = scf.IfOp(together, kinds, [agreed], [exact])
+            scratch.add_op(branch)
+            chosen = branch.results
+        for op in list(scratch.ops):
+            op.detach()
+            block.insert_op_before(op, before)
+        for op in self.dependent:
+            op.detach()
+            if op not in inside:
+                block.insert_op_before(op, before)
+        for value, new in zip(taken, chosen):
+            value.replace_all_uses_with(new)
+        for op in reversed(core):
+            op.erase()
+
+
+def evaluated(
+    core: Sequence[Operation],
+    block: Block,
+    expand: Callable[[Operation, Sequence[SSAValue]], SSAValue] | None,
+) -> dict[SSAValue, SSAValue]:
+    """Append the core to a block, its members expanded or as they are; what stands for each value."""
+    values: dict[SSAValue, SSAValue] = {}
+    for op in core:
+        operands = [values.get(value, value) for value in op.operands]
+        if expand is not None and is_expanded(op):
+            values[op.results[0]] = expand(op, operands)
+            continue
+        copy = copied(op, operands)
+        block.add_op(copy)
+        values.update(zip(op.results, copy.results))
+    return values
+
+
+def expand_block(block: Block, setup: Emitter) -> None:
+    """Expand the quotients and roots of one block; constants go where `setup` puts them."""
+    group = Group()
+    for op in list(block.ops):
+        for region in op.regions:
+            for inner in region.blocks:
+                expand_block(inner, setup)
+        if is_expanded(op) or (is_arithmetic(op) and group.depends(op)):
+            group.add(op)
+        elif group.depends(op):
+            group.expand(op, setup)
+            group = Group()
+    if group.members:
+        assert block.last_op is not None
+        group.expand(block.last_op, setup)
+
+
+class ExpandDivisionPass(ModulePass):
+    """Expand the quotients and roots of all kernels; see the module's documentation."""
+
+    name = "expand-division"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [inner for inner in op.walk() if isinstance(inner, gpu.FuncOp)]:
+            block = function.body.block
+            expand_block(block, Emitter(block))

@@ -1,0 +1,99 @@
+// RUN: xdsl-opt %s -p expand-division | filecheck %s
+// RUN: xdsl-opt %s -p expand-division | xdsl-opt | filecheck %s
+// RUN: xdsl-opt %s -p expand-division | filecheck %s --check-prefix=ONCE
+
+// Quotients and roots become multiply-adds; their special cases share one branch.
+
+"gpu.module"() <{sym_name = "kernels"}> ({
+  // Two cells of a row: the root's operand is looked at, the quotient's is known to be ordinary then but
+  // for a fraction of ones. The sum behind the quotient needs no copy: it moves behind the branch.
+  // CHECK-LABEL: ^bb0(%field: memref<4096xf64, 1 : i64>, %i: i32, %x: f64, %y: f64)
+  // CHECK-NOT:     arith.divf
+  // CHECK-NOT:     math.sqrt
+  // CHECK:         %{{[0-9]+}}, [[word:%[a-z0-9]+]] = simt.split %x : f64
+  // CHECK-NEXT:    [[distance:%[a-z0-9]+]] = arith.addi [[word]], %{{[a-z0-9]+}} : i32
+  // CHECK-NEXT:    [[first:%[a-z0-9]+]] = arith.cmpi ult, [[distance]], %{{[a-z0-9]+}} : i32
+  // CHECK-NEXT:    [[guess:%[a-z0-9]+]] = simt.reciprocal_root %x : f64
+  // CHECK:         simt.join
+  // CHECK-NEXT:    [[root:%[a-z0-9]+]] = math.fma
+  // CHECK-NEXT:    [[low:%[a-z0-9]+]], %{{[a-z0-9]+}} = simt.split [[root]] : f64
+  // CHECK-NEXT:    [[second:%[a-z0-9]+]] = arith.cmpi ne, [[low]], %{{[a-z0-9]+}} : i32
+  // CHECK-NEXT:    arith.negf [[root]] : f64
+  // CHECK-NEXT:    simt.reciprocal [[root]] : f64
+  // CHECK-NOT:     simt.all
+  // CHECK:         simt.reciprocal_root %y : f64
+  // CHECK:         arith.andi [[first]], [[second]] : i1
+  // CHECK:         [[together:%[a-z0-9]+]] = simt.all %{{[a-z0-9]+}} : i1
+  // CHECK-NEXT:    [[one:%[a-z0-9]+]], [[other:%[a-z0-9]+]] = scf.if [[together]] -> (f64, f64) {
+  // CHECK-NEXT:      scf.yield %{{[a-z0-9]+}}, %{{[a-z0-9]+}} : f64, f64
+  // CHECK-NEXT:    } else {
+  // CHECK-NEXT:      [[r:%[a-z0-9]+]] = math.sqrt %x : f64
+  // CHECK-NEXT:      [[q:%[a-z0-9]+]] = arith.divf %{{[a-z0-9]+}}, [[r]] : f64
+  // CHECK-NEXT:      [[s:%[a-z0-9]+]] = math.sqrt %y : f64
+  // CHECK-NEXT:      [[p:%[a-z0-9]+]] = arith.divf %{{[a-z0-9]+}}, [[s]] : f64
+  // CHECK-NEXT:      scf.yield [[q]], [[p]] : f64, f64
+  // CHECK-NEXT:    }
+  // CHECK-NEXT:    %a = arith.addf [[one]], %x : f64
+  // CHECK-NEXT:    %b = arith.addf [[other]], %y : f64
+  // CHECK-NEXT:    simt.store %a, %b to %field[%i + 0]
+  // ONCE:          simt.all
+  // ONCE-NOT:      simt.all
+  // ONCE:          "gpu.return"
+  "gpu.func"() <{function_type = (memref<4096xf64, 1>, i32, f64, f64) -> (), kernel}> ({
+  ^bb0(%field: memref<4096xf64, 1>, %i: i32, %x: f64, %y: f64):
+    %unit = arith.constant 1.0 : f64
+    %r = math.sqrt %x : f64
+    %q = arith.divf %unit, %r : f64
+    %a = arith.addf %q, %x : f64
+    %s = math.sqrt %y : f64
+    %p = arith.divf %unit, %s : f64
+    %b = arith.addf %p, %y : f64
+    simt.store %a, %b to %field[%i + 0]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "row"} : () -> ()
+
+  // What other lanes hold must be there before it is divided: two branches. In FP32 the bits of a number
+  // are one word, its sign is masked, and a constant that is ordinary is not looked at.
+  // CHECK-LABEL: ^bb0(%field: memref<4096xf32, 1 : i64>
+  // CHECK:         [[bits:%[a-z0-9]+]] = arith.bitcast %x : f32 to i32
+  // CHECK-NEXT:    arith.andi [[bits]], %{{[a-z0-9]+}} : i32
+  // CHECK:         simt.reciprocal %x : f32
+  // CHECK-NOT:     arith.bitcast
+  // CHECK:         simt.all
+  // CHECK-NEXT:    [[first:%[a-z0-9]+]] = scf.if
+  // CHECK:         %left = simt.shuffle [[first]] delta -1 : f32
+  // CHECK-NEXT:    [[next:%[a-z0-9]+]] = arith.bitcast %left : f32 to i32
+  // CHECK-NOT:     arith.andi [[next]]
+  // CHECK:         simt.reciprocal_root %left : f32
+  // CHECK:         simt.all
+  // CHECK:         math.rsqrt %left : f32
+  // CHECK:         "gpu.return"
+  "gpu.func"() <{function_type = (memref<4096xf32, 1>, i32, f32) -> (), kernel}> ({
+  ^bb0(%field: memref<4096xf32, 1>, %i: i32, %x: f32):
+    %three = arith.constant 3.0 : f32
+    %q = arith.divf %three, %x : f32
+    %left = simt.shuffle %q delta -1 : f32
+    %r = math.rsqrt %left : f32
+    simt.store %r to %field[%i + 0]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "lanes"} : () -> ()
+
+  // Inside a loop its branch stays there, and integers are left alone.
+  // CHECK-LABEL: ^bb0(%n: i32
+  // CHECK:         scf.for
+  // CHECK:           arith.divsi
+  // CHECK:           simt.all
+  // CHECK-NEXT:      [[q:%[a-z0-9]+]] = scf.if
+  // CHECK:           scf.yield [[q]] : f64
+  "gpu.func"() <{function_type = (i32, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %x: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %last = scf.for %i = %zero to %n step %one iter_args(%u = %x) -> (f64) : i32 {
+      %q = arith.divf %u, %x : f64
+      %k = arith.divsi %i, %n : i32
+      scf.yield %q : f64
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "loop"} : () -> ()
+}) : () -> ()
