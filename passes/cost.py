@@ -52,8 +52,8 @@ PIPE_EFFICIENCY = 0.85
 
 SEVERAL_BLOCKS_EFFICIENCY = 0.94
 """
-Share of that with several blocks, where the pipe limits: its schedulers favour the oldest block, and the
-last is left alone with a pipe that it cannot fill (measured: FP64; in FP32 issuing limits, and is fair).
+Share of that with several blocks: schedulers favour the oldest, and the last is left alone with pipes that
+it cannot fill (measured).
 """
 
 OVERLAP_POWER = 4
@@ -459,7 +459,7 @@ class KernelCost:
         """One stream step on the multiprocessor that has most of a launch's tiles."""
         blocks = self.residency.blocks(tiles)
         busy = cycles.total * self.residency.busy_warps(tiles) / PIPE_EFFICIENCY
-        if blocks > 1 and cycles.limit == "pipe":
+        if blocks > 1:
             busy /= SEVERAL_BLOCKS_EFFICIENCY
         seconds = busy / (self.arch.clock_ghz * 1e9)
         # Blocks that share a multiprocessor hide each other's waits.
@@ -489,7 +489,7 @@ class KernelCost:
                 moved += published * facts.cell_bytes / VECTOR_BYTES
                 shared += wavefronts(published, facts.cell_bytes)
         moved += sum(cells * CELL_BYTES[element_type(f)] / VECTOR_BYTES for f in self.stored)
-        period = fitting_period(self.natural_period, self.taps_of_step())
+        period = self.period
         if period < self.natural_period:
             # Planes that do not come round to their registers in a turn are moved.
             moved += (self.words_per_cell - self.words) * cells / period
@@ -502,6 +502,11 @@ class KernelCost:
             OVERHEAD_SHARE * moved / SCHEDULERS,
         )
         return StepCycles(pipe, issue, shared, unhidden)
+
+    @property
+    def period(self) -> int:
+        """Stream steps of a turn of the loop."""
+        return fitting_period(self.natural_period, self.taps_of_step())
 
     def taps_of_step(self) -> int:
         """Taps that a thread makes in one stream step."""
