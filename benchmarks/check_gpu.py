@@ -3,8 +3,8 @@
     python benchmarks/check_gpu.py
     compute-sanitizer --tool memcheck --error-exitcode 9 python benchmarks/check_gpu.py --small
 
-The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, second order
-in time with a coefficient field, warp and block tiles, sums by rows, and domains with every remainder.
+The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
+roots, second order in time with a coefficient field, warp and block tiles, sums by rows, and domains with every remainder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 from dataclasses import dataclass
 
 import numpy as np
-from stencils import STENCILS, program, wave
+from stencils import STENCILS, gradient, program, wave
 
 import timetile
 
@@ -37,6 +37,8 @@ CASES = (
     Case("j2d5pt", (1, 1), "f64", 5, 3),
     Case("j2d9pt", (67, 131), "f64", 11, 3),
     Case("j2d9pt-gol", (50, 140), "f64", 10, None),
+    Case("gradient2d", (45, 300), "f64", 9, 4),
+    Case("gradient2d", (37, 150), "f32", 7, None),
     Case("j2d25pt", (43, 140), "f32", 6, 2),
     Case("star2d4r", (41, 140), "f64", 5, 2),
     Case("box2d4r", (23, 140), "f32", 3, 1),
@@ -54,6 +56,8 @@ def source(case: Case) -> tuple[str, int, int]:
     if case.name.startswith("wave"):
         radius = int(case.name.removeprefix("wave"))
         return wave(case.domain, radius, case.element), radius, 4
+    if case.name == "gradient2d":
+        return gradient(case.domain, case.element), 1, 2
     stencil = STENCILS[case.name].scaled()
     return program(stencil, case.domain, case.element), stencil.radius, 2
 
@@ -74,9 +78,9 @@ def check(case: Case) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="the first 14 programs only")
+    parser.add_argument("--small", action="store_true", help="the first 16 programs only")
     options = parser.parse_args()
-    cases = CASES[:14] if options.small else CASES
+    cases = CASES[:16] if options.small else CASES
     failed = 0
     for case in cases:
         same = check(case)

@@ -21,12 +21,12 @@ STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 SIDE_OF_STEPS, STEPS_OF_SIDES = 4096, 100
 
 
-class Square:
-    """Two square fields on the device, filled with random numbers a piece at a time."""
+class Plate:
+    """Two fields on the device with a halo of one, filled with random numbers a piece at a time."""
 
-    def __init__(self, gpu: Device, side: int, element: str):
-        self.gpu, self.side = gpu, side
-        self.shape, kind = (side + 2, side + 2), np.dtype(ELEMENTS[element])
+    def __init__(self, gpu: Device, domain: tuple[int, int], element: str):
+        self.gpu, self.domain = gpu, domain
+        self.shape, kind = (domain[0] + 2, domain[1] + 2), np.dtype(ELEMENTS[element])
         self.bytes = self.shape[0] * self.shape[1] * kind.itemsize
         piece = np.random.default_rng(7).random(min(self.shape[0] * self.shape[1], 1 << 22), kind)
         self.pointers = [gpu.allocate(self.bytes) for _ in range(2)]
@@ -47,11 +47,11 @@ class Square:
             self.gpu.free(pointer)
 
 
-def milliseconds(gpu: Device, square: Square, name: str, element: str, steps: int) -> float:
+def milliseconds(gpu: Device, plate: Plate, name: str, element: str, steps: int) -> float:
     """A whole run through the public interface, in the median."""
-    text, _, _ = source(name, (square.side, square.side), element)
+    text, _, _ = source(name, plate.domain, element)
     compiled = timetile.compile(text, executor="gpu")
-    times = events(gpu, lambda: compiled(*square.views, steps, steps=steps), 5)
+    times = events(gpu, lambda: compiled(*plate.views, steps, steps=steps), 5)
     compiled.runner(0).close()
     return float(np.median(times))
 
@@ -76,10 +76,10 @@ def main() -> None:
     cases += [(SIDE_OF_STEPS, steps) for steps in STEPS]
     with gpu.current():
         for side, steps in cases:
-            square = Square(gpu, side, options.element)
-            time = milliseconds(gpu, square, options.stencil, options.element, steps)
-            copy = float(np.median(events(gpu, square.copy, 5)))
-            square.free()
+            plate = Plate(gpu, (side, side), options.element)
+            time = milliseconds(gpu, plate, options.stencil, options.element, steps)
+            copy = float(np.median(events(gpu, plate.copy, 5)))
+            plate.free()
             rate = side * side * steps / time / 1e6
             rows.append(
                 {"side": side, "steps": steps, "milliseconds": time, "copy_milliseconds": copy}

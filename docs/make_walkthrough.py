@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 import timetile
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
+from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.plan_launches import PlanLaunchesPass
@@ -26,10 +27,13 @@ from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.expand_powers import ExpandPowersPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
 from timetile.passes.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.share_subexpressions import ShareSubexpressionsPass
+from timetile.passes.simplify_cells import SimplifyCellsPass
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.kernels import run_passes
@@ -172,10 +176,11 @@ why.""",
         whole,
     ),
     Section(
-        (ContractCellsPass(),),
-        "contract-cells",
+        (ExpandPowersPass(), SimplifyCellsPass(), ContractCellsPass(), ShareSubexpressionsPass()),
+        "expand-powers, simplify-cells, contract-cells, share-subexpressions",
         """\
-Products and sums become fused multiply-adds, as `nvcc` does by default, but here, once, before any
+This cell has no powers, no quotients by constants and nothing that is computed twice, which the first two
+and the last of these passes look for. Products and sums become fused multiply-adds, as `nvcc` does by default, but here, once, before any
 schedule is chosen. No later pass contracts, and the PTX is printed with explicit rounding, which the
 assembler leaves alone. That is why all schedules, and the CPU, compute the same bits.
 (`fp-contract=off` leaves the cell as it was.)""",
@@ -245,13 +250,15 @@ anybody. The loop carries two rows of `%src` and two of the first time level.
         turn,
     ),
     Section(
-        (OrderThreadsPass(),),
-        "order-threads",
+        (OrderThreadsPass(), ExpandDivisionPass()),
+        "order-threads, expand-division",
         """\
 The newest row enters every sum last. All that does not need it, of both time levels, now comes first,
 the last level first: it runs while the row is on its way, and each partial sum takes the place of the
 oldest row, which has just been read for the last time. What is left after the wait is one
-multiply-add per cell and level. That is also what lets two unrolled copies do without moves.""",
+multiply-add per cell and level. That is also what lets two unrolled copies do without moves.
+`expand-division` has nothing to do here: quotients and roots of a row would become multiply-adds now, with
+one branch for all their special cases.""",
         turn,
     ),
     Section(

@@ -22,20 +22,26 @@ from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
 from timetile.passes.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.share_subexpressions import ShareSubexpressionsPass
+from timetile.passes.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
 
 FpContract = Literal["fast", "on", "off"]
 
 
-def temporal_passes(fp_contract: FpContract = "fast") -> tuple[ModulePass, ...]:
+def temporal_passes(
+    fp_contract: FpContract = "fast", fp_division: FpDivision = "exact"
+) -> tuple[ModulePass, ...]:
     """From the stencil dialect to time loops with contracted cells: what every executor starts from."""
     return (
         RaiseTimeLoopPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),
-        # Contraction first: every schedule then computes the same bits.
+        SimplifyCellsPass(fp_division),
+        # Contraction before any schedule: all compute the same bits then.
         ContractCellsPass(fp_contract),
+        ShareSubexpressionsPass(),
     )
 
 
@@ -68,14 +74,17 @@ def thread_passes() -> tuple[ModulePass, ...]:
 
 
 def pipeline(
-    depth: int | None = None, arch: str = "sm_90", fp_contract: FpContract = "fast"
+    depth: int | None = None,
+    arch: str = "sm_90",
+    fp_contract: FpContract = "fast",
+    fp_division: FpDivision = "exact",
 ) -> tuple[ModulePass, ...]:
     """
     All passes from the stencil dialect to kernels that `-t ptx` prints. None needs a GPU or the
     command line; each is a plain ModulePass.
     """
     return (
-        *temporal_passes(fp_contract),
+        *temporal_passes(fp_contract, fp_division),
         *tile_passes(depth, arch),
         *thread_passes(),
         ConvertGpuToNvvmPass(),
@@ -91,6 +100,8 @@ class TimetilePass(ModulePass):
     depth: int | None = None
     arch: str = "sm_90"
     fp_contract: FpContract = "fast"
+    fp_division: FpDivision = "exact"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        PassPipeline(pipeline(self.depth, self.arch, self.fp_contract)).apply(ctx, op)
+        passes = pipeline(self.depth, self.arch, self.fp_contract, self.fp_division)
+        PassPipeline(passes).apply(ctx, op)

@@ -24,7 +24,9 @@ DIALECTS = {
 PASSES = {
     "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),
     "expand-powers": lazy("passes.expand_powers", "ExpandPowersPass"),
+    "simplify-cells": lazy("passes.simplify_cells", "SimplifyCellsPass"),
     "contract-cells": lazy("passes.contract_cells", "ContractCellsPass"),
+    "share-subexpressions": lazy("passes.share_subexpressions", "ShareSubexpressionsPass"),
     "choose-schedule": lazy("passes.choose_schedule", "ChooseSchedulePass"),
     "temporal-fusion": lazy("passes.temporal_fusion", "TemporalFusionPass"),
     "device-tiling": lazy("passes.device_tiling", "DeviceTilingPass"),

@@ -55,6 +55,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", type=natural, default=0, metavar="N", help="the GPU's number")
     parser.add_argument("--depth", type=positive, metavar="N", help="time steps of a kernel")
     parser.add_argument("--fp-contract", choices=("fast", "on", "off"), default="fast")
+    parser.add_argument("--fp-division", choices=("exact", "fast"), default="exact")
     parser.add_argument(
         "--pipeline", metavar="PASSES", help="replaces the passes from time loops to placed kernels"
     )

@@ -23,6 +23,7 @@ from timetile.lowering.pipelines import FpContract
 from timetile.lowering.ptx import kernels_of, print_module
 from timetile.lowering.universe import PASSES
 from timetile.passes.arch import arch_named
+from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cache import Cache
 from timetile.runtime.comparison import difference
 from timetile.runtime.compile import compile as compile_program
@@ -51,6 +52,7 @@ class Options(argparse.Namespace):
     device: int
     depth: int | None
     fp_contract: FpContract
+    fp_division: FpDivision
     pipeline: str | None
     steps: int | None
     args: Path | None
@@ -88,6 +90,7 @@ def compiled(options: Options, executor: Executor | None) -> CompiledProgram:
             depth=options.depth,
             arch=options.arch,
             fp_contract=options.fp_contract,
+            fp_division=options.fp_division,
             passes=None if options.pipeline is None else parse_passes(options.pipeline),
             function=options.function,
             gpu=options.device,

@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.arch import ARCHS
+from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cache import Cache
 from timetile.runtime.gpu import device, gpu_is_available
 from timetile.runtime.kernels import Options, ProgramKernels
@@ -24,6 +25,7 @@ def compile(
     depth: int | None = None,
     arch: str | None = None,
     fp_contract: FpContract = "fast",
+    fp_division: FpDivision = "exact",
     passes: tuple[ModulePass, ...] | None = None,
     function: str | None = None,
     gpu: int = 0,
@@ -34,7 +36,8 @@ def compile(
 
     `executor` is `gpu` where a driver answers and `cpu` elsewhere, unless given. `depth` is how many
     time steps a kernel advances at once, chosen if not given. `arch` is the GPU's own unless given.
-    `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
+    `fp_contract` and `fp_division` say how freely products and sums are contracted, and quotients by
+    constants become products. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
     by default; False compiles anew.
 
     Raises CompileError where the program is wrong or cannot be compiled.
@@ -46,7 +49,7 @@ def compile(
         if arch not in ARCHS:
             # PTX for an older architecture runs on newer ones.
             arch = "sm_90" if int(arch.removeprefix("sm_")) > 90 else "sm_80"
-    options = Options(depth, arch, fp_contract, passes, function)
+    options = Options(depth, arch, fp_contract, passes, function, fp_division)
     chosen = None if cache is False else cache or Cache.default()
     module = raised(program, options, chosen)
     return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu)

@@ -21,6 +21,7 @@ from timetile.passes.analysis.attainable import depth_that_shifts, shared_reads
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.liveness import live_arguments, written_bounds
+from timetile.passes.analysis.utilisation import classify
 from timetile.passes.arch import arch_named
 from timetile.passes.choose_schedule import Candidate, candidates, predict
 from timetile.passes.cost import LAUNCH_SECONDS, Cost
@@ -34,6 +35,7 @@ from timetile.runtime.facts import (
     copy_bound,
     flops,
     launch_counts,
+    loop_alu_utilisation,
     loop_flops,
     occupancy,
     reach,
@@ -165,6 +167,7 @@ class Explanation:
             f"{loaded} bytes read, {stored} written, {work} flops: "
             f"{work / (loaded + stored):.2f} flops per byte",
         )
+        self.say("arithmetic units", f"used by {loop_alu_utilisation(loop):.0%} (AN5D, section 5)")
         arch = arch_named(self.program.kernels.options.arch)
         self.say(
             "one step per launch",
@@ -248,7 +251,9 @@ class Explanation:
         self.heading("Kernels")
         columns = ("kernel", "steps", "tiles", "cells of a tile", "stored", "planes of a chunk",
                    "computed / useful cells", "bytes")  # fmt: skip
+        kernels = tuple(kernels)
         self.table(columns, map(work_row, kernels))
+        self.say("cells of the tiles", f"{classes_text(kernels[0])} (AN5D, section 5)")
         self.say("planes of a chunk", "for tiles at the rim / inside")
         self.say("computed / useful", "by the tiles' overlap x by filling and draining the stream")
         self.say("bytes", "of memory traffic that a cell and step cannot avoid")
@@ -312,6 +317,21 @@ def entry_text(entry: Attribute) -> str:
             return product(decode_integers(cast(Integers, entry)))
         case _:
             return short(entry)
+
+
+def classes_text(kernel: KernelOp) -> str:
+    """What the cells of a kernel's tiles are there for, as shares."""
+    classes = classify(Geometry(kernel))
+    shares = [
+        f"{count / classes.total:.1%} {name}"
+        for name, count in (
+            ("valid", classes.valid),
+            ("redundant", classes.redundant),
+            ("boundary", classes.boundary),
+            ("out of bounds", classes.out_of_bound),
+        )
+    ]
+    return ", ".join(shares)
 
 
 def work_row(kernel: KernelOp) -> list[str]:

@@ -20,6 +20,7 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.plan_launches import KernelFacts, rotation_of
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.launch_planning import Launch, plan
+from timetile.passes.analysis.utilisation import alu_utilisation
 from timetile.passes.arch import Arch
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.kernels import Kernel
@@ -49,6 +50,15 @@ def arithmetic(function: FuncOp) -> Counter[str]:
 def flops(function: FuncOp) -> int:
     """Floating-point operations of one cell; a fused multiply-add counts as two."""
     return sum(FLOPS.get(type(op), 0) for op in function.walk())
+
+
+def loop_alu_utilisation(loop: LoopOp) -> float:
+    """How far fused multiply-adds make up a cell's arithmetic (AN5D, section 5)."""
+    counts: Counter[str] = Counter()
+    for update in loop.updates:
+        counts += arithmetic(cell_function(update))
+    fused = counts.pop("fma", 0)
+    return alu_utilisation(fused, counts.total())
 
 
 def loop_flops(loop: LoopOp) -> int:

@@ -27,6 +27,7 @@ from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx import kernels_of, print_module
 from timetile.passes.arch import arch_named
 from timetile.passes.diagnostics import CompileError
+from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache import Cache, key_of
 
@@ -43,6 +44,7 @@ class Options:
     passes: tuple[ModulePass, ...] | None = None
     """The passes from time loops to placed kernels, in place of the default ones."""
     function: str | None = None
+    fp_division: FpDivision = "exact"
 
     def tile_passes(self) -> tuple[ModulePass, ...]:
         return tile_passes(self.depth, self.arch) if self.passes is None else self.passes
@@ -50,7 +52,7 @@ class Options:
     def key(self) -> str:
         """The options as text."""
         passes = ",".join(str(p) for p in self.tile_passes())
-        return f"{self.arch};{self.fp_contract};{self.function};{passes}"
+        return f"{self.arch};{self.fp_contract};{self.fp_division};{self.function};{passes}"
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ class ProgramKernels:
 
 def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     """The program at temporal level; CompileError where it has no time loop."""
-    run_passes(temporal_passes(options.fp_contract), module)
+    run_passes(temporal_passes(options.fp_contract, options.fp_division), module)
     if not any(isinstance(op, LoopOp) for op in module.walk()):
         raise CompileError(
             "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; "

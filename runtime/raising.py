@@ -29,7 +29,8 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     name = str(program) if isinstance(program, Path) else "<program>"
     text = program.read_text() if isinstance(program, Path) else program
     versions = (timetile.__version__, version("xdsl"))
-    key = key_of("raised", name, text, options.fp_contract, *versions)
+    arithmetic = (options.fp_contract, options.fp_division)
+    key = key_of("raised", name, text, *arithmetic, *versions)
     files = cache.read(key)
     if files is not None:
         return restored(files["temporal.mlir"].decode(), json.loads(files["places.json"]), name)

@@ -185,6 +185,10 @@ def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue |
     return emit.all_of(masks)
 
 
+WIDE_FIELD = 1 << 30
+"""Cells of a field from which 32 bits may not number a cell and what lies around it."""
+
+
 def index_width(geometry: Geometry) -> IntegerType:
     """The integer that numbers the cells of every field: 32 bits wherever they suffice."""
     largest = max(
@@ -192,7 +196,7 @@ def index_width(geometry: Geometry) -> IntegerType:
         for argument, role in zip(geometry.kernel.body.block.args, geometry.kernel.roles)
         if role.role[0] != "scalar"
     )
-    return i32 if largest < 1 << 30 else i64
+    return i32 if largest < WIDE_FIELD else i64
 
 
 def plane_base(emit: Emitter, geometry: Geometry, thread: Thread, shape: FieldShape) -> SSAValue:

@@ -17,6 +17,7 @@ from support.description import Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
+from timetile.lowering.tile_to_gpu import thread
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program import Executor
@@ -122,6 +123,23 @@ def test_a_box(schedule: Schedule, executor: Executor):
 )
 def test_several_buffers(name: str, schedule: Schedule, executor: Executor):
     check(entry(name).make((19, 71)), schedule, 2, executor)
+
+
+WIDE = [
+    WARP_ROWS[1],
+    Schedule("computed", warp_row(), Buffering(storage="shared"), streaming=None),
+    BLOCK_ROWS[2],
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", WIDE, ids=named)
+def test_cells_that_64_bits_number(
+    schedule: Schedule, executor: Executor, monkeypatch: pytest.MonkeyPatch
+):
+    """As in fields of more cells than 32 bits can number, which are too large for tests."""
+    monkeypatch.setattr(thread, "WIDE_FIELD", 1)
+    check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
 
 
 ROWS = [

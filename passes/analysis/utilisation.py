@@ -1,0 +1,102 @@
+"""What of the machine a kernel uses (AN5D, section 5), and what its registers allow (section 6.3).
+
+The paper's unit is a thread, which holds one cell of a tile; here a thread holds several, so classes are
+counted in cells. Its time is the largest of the times of computing, global and shared memory, by the
+utilisations below. `passes/cost.py` goes beyond: it counts issue slots, shuffles and exchanges, lets
+computing and memory overlap, knows the makespan of guarded and other tiles, and registers by the planes
+that are really kept. `timetile explain` shows the classes and the utilisation of the arithmetic units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import ceil, prod
+
+from timetile.passes.analysis.geometry import AxisTiling, FieldShape, Geometry
+from timetile.passes.arch import Arch
+
+Offset = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CellClasses:
+    """
+    The cells of one plane of all tiles: `valid` ones are computed and stored, `redundant` ones computed for
+    their neighbours' sake, `boundary` ones read from the halo, the rest lies `out_of_bound`.
+    """
+
+    valid: int
+    redundant: int
+    boundary: int
+    out_of_bound: int
+
+    @property
+    def total(self) -> int:
+        return self.valid + self.redundant + self.boundary + self.out_of_bound
+
+
+def between(axis: AxisTiling, low: int, high: int) -> int:
+    """Cells of all tiles along an axis whose coordinate is one of [low, high)."""
+    count = 0
+    for tile in range(axis.count):
+        start = axis.origin + tile * axis.useful
+        count += max(0, min(high, start + axis.layout.extent) - max(low, start))
+    return count
+
+
+def classify(geometry: Geometry) -> CellClasses:
+    """The classes of a kernel's cells, for the first field that it stores."""
+    shape = FieldShape.of(geometry.stored_fields[0])
+    bounds = [(geometry.lower[a.axis], geometry.upper[a.axis]) for a in geometry.axes]
+    valid = prod(high - low for low, high in bounds)
+    inside = prod(between(a, low, high) for a, (low, high) in zip(geometry.axes, bounds))
+    field = prod(between(a, shape.lower[a.axis], shape.upper[a.axis]) for a in geometry.axes)
+    held = prod(a.count * a.layout.extent for a in geometry.axes)
+    return CellClasses(valid, inside - valid, field - inside, held - field)
+
+
+def alu_utilisation(fused: int, others: int) -> float:
+    """
+    Floating-point operations of a cell by those that its instructions could do: fused multiply-adds do
+    two, others one.
+    """
+    return (2 * fused + others) / (2 * (fused + others)) if fused + others else 1.0
+
+
+def multiprocessor_utilisation(blocks: int, resident: int) -> float:
+    """
+    The share of a launch in which multiprocessors have blocks, where the device holds `resident` at
+    once. (The paper prints a floor over a ceiling, which is 0 for less than a wave; this is its limit for
+    many waves, and what it stands for in one.)
+    """
+    waves = blocks / resident
+    return waves / ceil(waves)
+
+
+def shared_reads(taps: Collection[Offset], stream: int, *, cached: bool) -> int:
+    """
+    Reads of shared memory by a thread of one cell (table 2): all taps but those of its own column along
+    the stream, which are in registers; with what the assembler keeps, one for every column of a box.
+    """
+    taps = set(taps)
+
+    def column(tap: Offset) -> Offset:
+        return tuple(d for axis, d in enumerate(tap) if axis != stream)
+
+    if cached:
+        return len({column(tap) for tap in taps if any(column(tap))})
+    return sum(any(column(tap)) for tap in taps)
+
+
+def registers(depth: int, radius: int, cell_bytes: int) -> int:
+    """Registers of a thread of one cell (section 6.3): the planes of every level, and a fixed number."""
+    words = cell_bytes // 4
+    return words * depth * (2 * radius + 1) + depth + 10 * (words + 1)
+
+
+def fits(depth: int, radius: int, cell_bytes: int, threads: int, arch: Arch) -> bool:
+    """The configuration is not pruned: a block of threads has the registers that it needs."""
+    needed = registers(depth, radius, cell_bytes)
+    enough = needed * threads <= arch.registers_per_multiprocessor
+    return needed <= arch.registers_per_thread and enough

@@ -1,0 +1,122 @@
+"""simplify-cells: what the cells compute of constants is computed now; known quotients become products.
+
+Before:                                  After:
+```
+%four = arith.constant 4.0 : f64         %r = arith.constant 0.25 : f64
+%q = arith.divf %x, %four : f64          %q = arith.mulf %x, %r : f64
+```
+1. Operations on constants are folded, rounded as they would be.
+2. A quotient by a power of two is a product with its reciprocal, which is exact.
+3. A quotient by another constant is only where the program allows it (`fastmath<arcp>`), or everywhere
+   with `fp-division=fast`: two roundings in place of one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32, f64
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from timetile.passes.analysis.constants import float_constant
+from timetile.passes.contract_cells import cell_functions
+
+FpDivision = Literal["exact", "fast"]
+
+FOLDED: dict[type[Operation], Callable[..., float]] = {
+    arith.AddfOp: float.__add__,
+    arith.SubfOp: float.__sub__,
+    arith.MulfOp: float.__mul__,
+    arith.DivfOp: float.__truediv__,
+    arith.NegfOp: float.__neg__,
+    math_dialect.SqrtOp: math.sqrt,
+}
+"""
+Operations as FP64 computes them. Rounded to FP32 their results are FP32's own: FP64 has more than twice its
+bits and two (S. Figueroa, "When is double rounding innocuous?", 1995).
+"""
+
+
+def constant(value: float, kind: Attribute) -> arith.ConstantOp | None:
+    """A constant of a type, rounded to it; None where it is not finite."""
+    if kind not in (f32, f64) or not math.isfinite(value):
+        return None
+    try:
+        op = arith.ConstantOp(FloatAttr(value, f64 if kind == f64 else f32))
+    except OverflowError:
+        return None
+    return op
+
+
+def folded(op: Operation) -> arith.ConstantOp | None:
+    """The constant that an operation on constants is."""
+    fold = FOLDED.get(type(op))
+    operands = [float_constant(value) for value in op.operands]
+    known = [value for value in operands if value is not None]
+    if fold is None or len(known) < len(operands):
+        return None
+    try:
+        return constant(fold(*known), op.results[0].type)
+    except (ZeroDivisionError, ValueError, OverflowError):
+        # Infinities and NaNs are left to the executors.
+        return None
+
+
+def is_power_of_two(value: float) -> bool:
+    """The number is a power of two, of either sign."""
+    return abs(math.frexp(value)[0]) == 0.5
+
+
+def reciprocal(op: arith.DivfOp, everywhere: bool) -> arith.ConstantOp | None:
+    """The constant that a quotient's numerator may be multiplied with instead."""
+    divisor = float_constant(op.rhs)
+    if divisor is None or divisor == 0.0 or float_constant(op.lhs) is not None:
+        return None
+    allowed = everywhere or FastMathFlag.ALLOW_RECIP in op.fastmath.data
+    return constant(1.0 / divisor, op.result.type) if allowed or is_power_of_two(divisor) else None
+
+
+def replace(op: Operation, new: list[Operation]) -> None:
+    """Put operations in the place of one; its constants are erased where nothing else needs them."""
+    operands = list(op.operands)
+    Rewriter.insert_op(new, InsertPoint.before(op))
+    hint = op.results[0].name_hint
+    op.results[0].replace_all_uses_with(new[-1].results[0])
+    new[-1].results[0].name_hint = hint
+    Rewriter.erase_op(op)
+    for value in dict.fromkeys(operands):
+        if value.first_use is None and isinstance(value.owner, arith.ConstantOp):
+            Rewriter.erase_op(value.owner)
+
+
+def product(factor: SSAValue, op: arith.DivfOp) -> arith.MulfOp:
+    """The product that stands for a quotient."""
+    return arith.MulfOp(op.lhs, factor, op.fastmath)
+
+
+@dataclass(frozen=True)
+class SimplifyCellsPass(ModulePass):
+    """Simplify all cell functions; see the module's documentation."""
+
+    name = "simplify-cells"
+
+    fp_division: FpDivision = "exact"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in cell_functions(op):
+            for inner in list(function.body.block.ops):
+                if (known := folded(inner)) is not None:
+                    replace(inner, [known])
+                elif isinstance(inner, arith.DivfOp):
+                    factor = reciprocal(inner, self.fp_division == "fast")
+                    if factor is not None:
+                        replace(inner, [factor, product(factor.result, inner)])

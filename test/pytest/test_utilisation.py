@@ -1,0 +1,103 @@
+"""The model of AN5D's sections 5 and 6.3, and the classes of a real kernel's cells counted one by one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from support.catalogue import box, star, sum_program
+from support.programs import program_text
+from timetile.dialects.tile import KernelOp
+from timetile.lowering.pipelines import temporal_passes, tile_passes
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.utilisation import (
+    CellClasses,
+    alu_utilisation,
+    classify,
+    fits,
+    multiprocessor_utilisation,
+    registers,
+    shared_reads,
+)
+from timetile.passes.arch import arch_named
+from timetile.runtime.kernels import run_passes
+from timetile.runtime.loading import load
+
+
+@pytest.mark.parametrize("radius", [1, 2, 3, 4])
+@pytest.mark.parametrize("rank", [2, 3])
+def test_reads_of_shared_memory_are_those_of_table_2(rank: int, radius: int):
+    beside = 2 * radius * (rank - 1)
+    side = 2 * radius + 1
+    around = box((-radius,) * rank, (radius,) * rank)
+    for cached in (False, True):
+        assert shared_reads(star(rank, radius), 0, cached=cached) == beside
+    assert shared_reads(around, 0, cached=False) == side**rank - side
+    assert shared_reads(around, 0, cached=True) == side ** (rank - 1) - 1
+
+
+def test_arithmetic_units_are_full_of_fused_operations_only():
+    assert alu_utilisation(10, 0) == 1.0
+    assert alu_utilisation(0, 3) == 0.5
+    # j2d5pt: one product, four fused multiply-adds.
+    assert alu_utilisation(4, 1) == 0.9
+    assert alu_utilisation(0, 0) == 1.0
+
+
+def test_multiprocessors_are_idle_in_the_last_wave():
+    assert multiprocessor_utilisation(528, 264) == 1.0
+    assert multiprocessor_utilisation(66, 264) == 0.25
+    assert multiprocessor_utilisation(265, 264) == pytest.approx(265 / 528)
+
+
+def test_registers_prune_the_papers_configurations():
+    assert registers(10, 1, 4) == 10 * 3 + 10 + 20
+    assert registers(10, 1, 8) == 2 * 10 * 3 + 10 + 30
+    arch = arch_named("sm_90")
+    assert fits(10, 1, 8, 512, arch)
+    # 100 registers for each of 1024 threads are more than a multiprocessor has.
+    assert not fits(10, 1, 8, 1024, arch)
+    assert not fits(16, 4, 8, 32, arch)
+
+
+def kernels(domain: tuple[int, ...], radius: int, depth: int) -> list[KernelOp]:
+    """The placed kernels of a star."""
+    module = load(program_text(sum_program("f64", star(len(domain), radius))(domain)))
+    assert isinstance(module, ModuleOp)
+    run_passes((*temporal_passes(), *tile_passes(depth)), module)
+    return [op for op in module.ops if isinstance(op, KernelOp)]
+
+
+@pytest.mark.parametrize(
+    ("domain", "radius", "depth"),
+    [((37, 500), 1, 3), ((20, 301), 2, 2), ((9, 50, 70), 1, 2), ((64, 7), 1, 1)],
+)
+def test_classes_are_what_counting_gives(domain: tuple[int, ...], radius: int, depth: int):
+    for kernel in kernels(domain, radius, depth):
+        geometry = Geometry(kernel)
+        found = dict.fromkeys(("valid", "redundant", "boundary", "out_of_bound"), 0)
+        counts = [axis.count for axis in geometry.axes]
+        for tile in product(*map(range, counts)):
+            places = [
+                axis.origin + number * axis.useful + np.arange(axis.layout.extent)
+                for axis, number in zip(geometry.axes, tile)
+            ]
+            for cell in product(*places):
+                sizes = [domain[axis.axis] for axis in geometry.axes]
+                owned = all(
+                    0 <= x < size and axis.first + n * axis.useful <= x < axis.first + (n + 1) * axis.useful
+                    for x, size, axis, n in zip(cell, sizes, geometry.axes, tile)
+                )  # fmt: skip
+                if owned:
+                    found["valid"] += 1
+                elif all(0 <= x < size for x, size in zip(cell, sizes)):
+                    found["redundant"] += 1
+                elif all(-radius <= x < size + radius for x, size in zip(cell, sizes)):
+                    found["boundary"] += 1
+                else:
+                    found["out_of_bound"] += 1
+        assert classify(geometry) == CellClasses(**found)
+        assert classify(geometry).total == sum(found.values())
