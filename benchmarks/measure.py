@@ -12,7 +12,6 @@ import argparse
 import json
 import platform
 import subprocess
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -31,11 +30,11 @@ from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.arch import arch_named
 from timetile.passes.choose_schedule import predict
-from timetile.passes.cost import Cost
+from timetile.passes.cost import Cost, instructions
 from timetile.passes.schedule import Schedule
 from timetile.runtime.arithmetic import DTYPES
 from timetile.runtime.cpu import cell_function
-from timetile.runtime.facts import arithmetic, copy_bound, occupancy
+from timetile.runtime.facts import FLOPS, copy_bound, occupancy
 from timetile.runtime.gpu import Device, checked, device
 from timetile.runtime.kernels import Options, loops_of, raise_program, run_passes
 from timetile.runtime.loading import load
@@ -241,17 +240,17 @@ def predicted(compiled: CompiledProgram, name: str) -> Cost:
     return predict(placed[name], module, SM_90)
 
 
-def fma_bound(compiled: CompiledProgram, element: str) -> float | None:
+def fma_bound(compiled: CompiledProgram, element: str) -> float:
     """
     GCells/s at which the floating-point pipe is full of a step's operations: one each, also where it
-    is not fused. None where one is not a single instruction.
+    is not fused; a quotient or a root is as many as its sequence has.
     """
     functions = [cell_function(update) for update in loops_of(compiled.module)[0].updates]
-    counts = sum(map(arithmetic, functions), start=Counter[str]())
-    if counts["sqrt"] or counts["rsqrt"] or counts["divf"]:
-        return None
+    operations = sum(
+        instructions(op)[0] for function in functions for op in function.walk() if type(op) in FLOPS
+    )
     per_second = SM_90.fma_per_cycle[np.dtype(ELEMENTS[element]).itemsize] * SM_90.multiprocessors
-    return round(per_second * SM_90.clock_ghz / counts.total(), 1)
+    return round(per_second * SM_90.clock_ghz / operations, 1)
 
 
 def launch_once(compiled: CompiledProgram, facts: Any, fields: Fields) -> None:

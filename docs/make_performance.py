@@ -26,7 +26,7 @@ SM_90 = arch_named("sm_90")
 TYPES = {"f64": "FP64", "f32": "FP32"}
 COLUMNS = (
     "stencil", "type", "domain", "depth", "GCells/s", "peak", "1000 steps", "model", "FMA bound",
-    "share", "best peer", "ratio", "registers", "spilled", "warps",
+    "share", "copied", "best peer", "ratio", "registers", "spilled", "warps",
 )  # fmt: skip
 
 SEARCHED = (
@@ -63,7 +63,8 @@ def cells_of(row: Row) -> Iterator[str]:
     yield number(row.get("gcells_per_s_1000_steps"))
     yield number(row["gcells_per_s_predicted"])
     yield number(bound)
-    yield "" if bound is None else f"{100 * speed / bound:.0f}%"
+    yield f"{100 * speed / bound:.0f}%"
+    yield f"{100 * speed / row['copy_bound'] / row['depth']:.0f}%"
     yield "" if peer is None else f"{peer[0]:.0f} ({peer[1]})"
     yield "" if peer is None else number(speed / peer[0], 2)
     yield str(row["registers"])

@@ -22,12 +22,16 @@ of elementary functions on the IBM RISC System/6000 processor", 1990).
 1. Roots and quotients of a block are taken together up to the first operation that is not arithmetic
    and needs one of them.
 2. The arithmetic between them is done on both sides; what needs them later moves behind the branch.
+3. The lanes of a warp vote on the side, so they must come there together, as `lower-tile-to-gpu` lets them;
+   the SIMT interpreter reports it where they do not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import copysign, frexp
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
@@ -47,8 +51,8 @@ from timetile.passes.analysis.constants import float_constant
 @dataclass(frozen=True)
 class Format:
     """
-    Numbers whose exponents are `farthest` at most, of either sign, are ordinary: their roots, quotients
-    and remainders are normal numbers. `bias` and `fraction` (bits below the exponent) describe the word
+    Numbers from 2^-farthest to below 2^farthest, of either sign, are ordinary: their roots, quotients and
+    remainders are normal numbers. `bias` and `fraction` (bits below the exponent) describe the word
     that has the exponent.
     """
 
@@ -66,14 +70,30 @@ class Format:
         """How many words of ordinary positive numbers follow it."""
         return 2 * self.farthest << self.fraction
 
-    def is_ordinary(self, value: float) -> bool:
-        """A number is ordinary, of either sign."""
-        return 2.0**-self.farthest <= abs(value) < 2.0**self.farthest
+    def suits(self, value: float | None, positive: bool) -> bool:
+        """A number, if it is known, may be divided by, or its root taken if it is positive."""
+        if value is None:
+            return True
+        ordinary = 2.0**-self.farthest <= abs(value) < 2.0**self.farthest
+        ones = frexp(abs(value))[0] > 1 - 2.0 ** -(self.fraction + 1)
+        return ordinary and (value > 0 or not positive) and not ones
 
 
 FORMATS: dict[Attribute, Format] = {f64: Format(1023, 20, 400), f32: Format(127, 23, 60)}
 
 SIGN_OFF = 0x7FFFFFFF
+
+Requirement = Literal["ordinary", "positive", "ordinary or zero", "positive or zero", "some zero"]
+"""What an operand must be: ordinary, of one sign or either, or +0; or not of ones only."""
+
+STRONGER: dict[Requirement, tuple[Requirement, ...]] = {
+    "positive": (),
+    "ordinary": ("positive",),
+    "positive or zero": ("positive",),
+    "ordinary or zero": ("ordinary", "positive", "positive or zero"),
+    "some zero": (),
+}
+"""The requirements that imply one."""
 
 
 class Expansion:
@@ -81,8 +101,18 @@ class Expansion:
 
     def __init__(self, emit: Emitter):
         self.emit = emit
-        self.conditions: list[SSAValue] = []
-        self.ordinary: set[SSAValue] = set()
+        self.conditions: dict[tuple[SSAValue, Requirement], SSAValue] = {}
+        self.roots: set[SSAValue] = set()
+        """Results that are ordinary and positive where the conditions hold."""
+        self.made: dict[tuple[str, SSAValue], tuple[SSAValue, ...]] = {}
+
+    def once(
+        self, name: str, value: SSAValue, make: Callable[[], tuple[SSAValue, ...]]
+    ) -> tuple[SSAValue, ...]:
+        """What is made of a value, made once."""
+        if (name, value) not in self.made:
+            self.made[name, value] = make()
+        return self.made[name, value]
 
     def constant(self, value: float, kind: Attribute) -> SSAValue:
         assert isa(kind, AnyFloat)
@@ -95,65 +125,68 @@ class Expansion:
         return self.emit.binary(arith.MulfOp, a, b)
 
     def negative(self, a: SSAValue) -> SSAValue:
-        return self.emit.add(arith.NegfOp(a)).result
+        return self.once("negative", a, lambda: (self.emit.add(arith.NegfOp(a)).result,))[0]
 
-    def require_ordinary(self, value: SSAValue, *, positive: bool, or_zero: bool = False) -> None:
-        """The sequences need a number of a moderate exponent; some do as well with +0."""
-        if value in self.ordinary:
+    def halves(self, value: SSAValue) -> tuple[SSAValue, ...]:
+        """The lower and the upper word of an FP64 number."""
+        return self.once("halves", value, lambda: tuple(self.emit.add(simt.SplitOp(value)).results))
+
+    def require(self, value: SSAValue, what: Requirement) -> None:
+        """The sequences hold where a value is so."""
+        stronger = (what, *STRONGER[what])
+        if value in self.roots and what != "some zero":
             return
-        if not or_zero:
-            self.ordinary.add(value)
+        if float_constant(value) is None and not any(
+            (value, x) in self.conditions for x in stronger
+        ):
+            self.conditions[value, what] = self.condition(value, what)
+
+    def condition(self, value: SSAValue, what: Requirement) -> SSAValue:
+        """The condition that a value is so."""
+        if what == "some zero":
+            # Only the lower word: one number of four billion is special for nothing.
+            return self.emit.compare("ne", self.halves(value)[0], -1)
         form = FORMATS[value.type]
-        known = float_constant(value)
-        if known is not None and form.is_ordinary(known) and (known > 0 or not positive):
-            return
         word = number = self.exponent_word(value)
-        if not positive:
+        if "positive" not in what:
             word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
-        distance = self.emit.add_int(word, -form.least)
-        condition = self.emit.compare("ult", distance, form.span)
-        if or_zero:
-            if value.type == f64:
-                low = self.emit.add(simt.SplitOp(value)).low
-                number = self.emit.binary(arith.OrIOp, number, low)
-            zero = self.emit.compare("eq", number, 0)
-            condition = self.emit.any_of([condition, zero])
-        self.conditions.append(condition)
-
-    def require_some_zero(self, value: SSAValue) -> None:
-        """Where all bits of the fraction are ones, Newton's last step may round the reciprocal down."""
+        ordinary = self.emit.compare("ult", self.emit.add_int(word, -form.least), form.span)
+        if "or zero" not in what:
+            return ordinary
         if value.type == f64:
-            low = self.emit.add(simt.SplitOp(value)).low
-            self.conditions.append(self.emit.compare("ne", low, -1))
+            number = self.emit.binary(arith.OrIOp, number, self.halves(value)[0])
+        return self.emit.any_of([ordinary, self.emit.compare("eq", number, 0)])
 
     def exponent_word(self, value: SSAValue) -> SSAValue:
         """The 32 bits with sign and exponent."""
         if value.type == f64:
-            return self.emit.add(simt.SplitOp(value)).high
-        return self.emit.add(arith.BitcastOp(value, i32)).result
+            return self.halves(value)[1]
+        cast = self.once(
+            "word", value, lambda: (self.emit.add(arith.BitcastOp(value, i32)).result,)
+        )
+        return cast[0]
 
     def halved(self, value: SSAValue) -> SSAValue:
         """Half of an ordinary number: in FP64 an integer operation spares the other pipe."""
         if value.type != f64:
             return self.multiply(value, self.constant(0.5, value.type))
-        halves = self.emit.add(simt.SplitOp(value))
-        high = self.emit.add_int(halves.high, -(1 << FORMATS[f64].fraction))
-        return self.emit.add(simt.JoinOp(halves.low, high, f64)).result
+        low, high = self.halves(value)
+        high = self.emit.add_int(high, -(1 << FORMATS[f64].fraction))
+        return self.emit.add(simt.JoinOp(low, high, f64)).result
 
     def bounded(self, guess: SSAValue) -> SSAValue:
-        """An ordinary number in place of infinity: times 0 it is 0."""
+        """A number far from the ends in place of infinity: times 0 it is 0."""
         form = FORMATS[guess.type]
         if guess.type != f64:
             most = self.constant(2.0**form.farthest, guess.type)
             return self.emit.binary(arith.MinnumfOp, guess, most)
-        halves = self.emit.add(simt.SplitOp(guess))
-        most = self.emit.int(form.least + form.span)
-        high = self.emit.binary(arith.MinUIOp, halves.high, most)
-        return self.emit.add(simt.JoinOp(halves.low, high, f64)).result
+        low, high = self.halves(guess)
+        high = self.emit.binary(arith.MinUIOp, high, self.emit.int(form.least + form.span))
+        return self.emit.add(simt.JoinOp(low, high, f64)).result
 
     def root(self, x: SSAValue, *, or_zero: bool) -> SSAValue:
         """The square root of an ordinary positive number or of +0, correctly rounded."""
-        self.require_ordinary(x, positive=True, or_zero=or_zero)
+        self.require(x, "positive or zero" if or_zero else "positive")
         guess = self.emit.add(simt.ReciprocalRootOp(x)).result
         if or_zero:
             guess = self.bounded(guess)
@@ -167,13 +200,19 @@ class Expansion:
         result = self.fma(rest, self.halved(guess), root)
         if not or_zero:
             # Its exponent is half of an ordinary number's.
-            self.ordinary.add(result)
+            self.roots.add(result)
         return result
 
     def reciprocal(self, x: SSAValue) -> SSAValue:
         """One by an ordinary number, correctly rounded."""
-        self.require_ordinary(x, positive=False)
-        self.require_some_zero(x)
+        self.require(x, "ordinary")
+        if x.type == f64:
+            # Where all bits of the fraction are ones, the last step may round the reciprocal down.
+            self.require(x, "some zero")
+        return self.once("reciprocal", x, lambda: (self.newton(x),))[0]
+
+    def newton(self, x: SSAValue) -> SSAValue:
+        """Newton's method for a reciprocal."""
         one, against = self.constant(1.0, x.type), self.negative(x)
         guess = self.emit.add(simt.ReciprocalOp(x)).result
         if x.type == f64:
@@ -182,11 +221,11 @@ class Expansion:
         return self.fma(guess, self.fma(against, guess, one), guess)
 
     def quotient(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """A quotient of ordinary numbers, correctly rounded."""
+        """A quotient of ordinary numbers, correctly rounded; the numerator may be +0."""
         reciprocal = self.reciprocal(b)
         if float_constant(a) == 1.0:
             return reciprocal
-        self.require_ordinary(a, positive=False, or_zero=True)
+        self.require(a, "ordinary or zero")
         against = self.negative(b)
         result = self.multiply(a, reciprocal)
         # The reciprocal in FP32 has had one step less.
@@ -211,8 +250,23 @@ def only_divides(value: SSAValue) -> bool:
 
 
 def is_expanded(op: Operation) -> bool:
-    """The operation is a quotient or a root of a type that has a sequence."""
-    return isinstance(op, DIVIDING) and op.results[0].type in FORMATS
+    """
+    The operation is a quotient or a root of a type that has a sequence, and none of its operands is known
+    to be special.
+    """
+    if not isinstance(op, DIVIDING) or op.results[0].type not in FORMATS:
+        return False
+    form = FORMATS[op.results[0].type]
+    *numerators, last = (float_constant(value) for value in op.operands)
+    positive = not isinstance(op, arith.DivfOp)
+    return form.suits(last, positive) and all(
+        n is None or is_positive_zero(n) or form.suits(n, False) for n in numerators
+    )
+
+
+def is_positive_zero(value: float) -> bool:
+    """The number is +0."""
+    return value == 0.0 and copysign(1.0, value) > 0
 
 
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
@@ -265,7 +319,7 @@ class Group:
         scratch = Block()
         expansion = Expansion(setup.into(scratch))
         quick = evaluated(core, scratch, lambda op, values: expansion.expand(op, values))
-        mask = expansion.emit.all_of(expansion.conditions)
+        mask = expansion.emit.all_of([*expansion.conditions.values()])
         block = before.parent
         assert block is not None
         kinds = [value.type for value in taken]

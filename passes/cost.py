@@ -104,8 +104,11 @@ RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
 """Instructions of a quotient whose numerator is 1."""
 
 
-DIVIDING_REGISTERS: dict[int, int] = {8: 5, 4: 1}
-"""Per cell and level that divides or takes roots, and two more a cell: by bytes of the element (measured)."""
+DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
+"""Per cell and level that divides or takes roots, by bytes of the element (fitted to assembled kernels)."""
+
+DIVIDING_MORE = 6
+"""What such kernels need besides."""
 
 
 @dataclass(frozen=True)
@@ -343,7 +346,7 @@ class KernelCost:
         dividing = sum(stage.helpers > 0 for stage in self.stages)
         if dividing:
             each = DIVIDING_REGISTERS[4 * self.words]
-            planes += self.thread_cells * (each * dividing + 2)
+            planes += self.thread_cells * each * dividing + DIVIDING_MORE
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         return FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
 
@@ -452,6 +455,8 @@ class KernelCost:
         times bandwidth, by Little's law (EBISU, section 6.1).
         """
         loaded, _ = self.moved_bytes(geometry)
+        if not loaded:
+            return 1
         on_their_way = concurrency(self.arch.latency_seconds, self.memory_share)
         return max(1, ceil(on_their_way / loaded))
 

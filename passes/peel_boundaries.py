@@ -75,7 +75,10 @@ def launch_steps(
 
 
 def choose_chunks(geometry: Geometry, residency: Residency, weight: float) -> Chunks:
-    """The heights at which a launch ends first."""
+    """
+    The heights at which a launch ends first, where a step takes as long as its multiprocessor is crowded.
+    (The cost model knows more of a step; heights need only compare launches of one kernel.)
+    """
     most = ceil_div(6 * residency.tiles, max(1, geometry.plane_tiles)) + 1
 
     def candidates() -> Iterator[Chunks]:

@@ -6,7 +6,8 @@ Before:                                  After:
 %q = arith.divf %x, %four : f64          %q = arith.mulf %x, %r : f64
 ```
 1. Operations on constants are folded, rounded as they would be.
-2. A quotient by a power of two is a product with its reciprocal, which is exact.
+2. A quotient by a power of two is a product with its reciprocal, which is exact. (Contraction may fuse it
+   then, like any product: bits differ only where the quotient itself would overflow or be subnormal.)
 3. A quotient by another constant is only where the program allows it (`fastmath<arcp>`), or everywhere
    with `fp-division=fast`: two roundings in place of one.
 """
@@ -46,6 +47,9 @@ bits and two (S. Figueroa, "When is double rounding innocuous?", 1995).
 """
 
 
+SMALLEST_NORMAL: dict[Attribute, float] = {f64: 2.0**-1022, f32: 2.0**-126}
+
+
 def constant(value: float, kind: Attribute) -> arith.ConstantOp | None:
     """A constant of a type, rounded to it; None where it is not finite."""
     if kind not in (f32, f64) or not math.isfinite(value):
@@ -78,11 +82,16 @@ def is_power_of_two(value: float) -> bool:
 
 def reciprocal(op: arith.DivfOp, everywhere: bool) -> arith.ConstantOp | None:
     """The constant that a quotient's numerator may be multiplied with instead."""
-    divisor = float_constant(op.rhs)
+    divisor, kind = float_constant(op.rhs), op.result.type
     if divisor is None or divisor == 0.0 or float_constant(op.lhs) is not None:
         return None
-    allowed = everywhere or FastMathFlag.ALLOW_RECIP in op.fastmath.data
-    return constant(1.0 / divisor, op.result.type) if allowed or is_power_of_two(divisor) else None
+    factor = 1.0 / divisor
+    if not is_power_of_two(divisor):
+        # A subnormal reciprocal would have lost more than its last bit.
+        allowed = everywhere or FastMathFlag.ALLOW_RECIP in op.fastmath.data
+        if not allowed or abs(factor) < SMALLEST_NORMAL.get(kind, math.inf):
+            return None
+    return constant(factor, kind)
 
 
 def replace(op: Operation, new: list[Operation]) -> None:

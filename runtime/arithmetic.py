@@ -83,8 +83,8 @@ def approximate_root(a: Array) -> Array:
 
 def guess(exact: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """
-    What the GPU's approximations are at least as good as: in FP64 they read and write the upper half of a
-    number only.
+    Stands for the GPU's approximations: in FP64 the upper half of a number from the upper half of another,
+    in FP32 the nearest number, which theirs may miss by one.
     """
 
     def upper(a: Array) -> Array:

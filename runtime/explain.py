@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, S
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
-from timetile.dialects.syntax import Integers, decode_integers
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import Integers, decode_integers, element_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StageOp, queue_lag
 from timetile.lowering.plan_launches import constant_steps
@@ -21,7 +22,12 @@ from timetile.passes.analysis.attainable import depth_that_shifts, shared_reads
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.liveness import live_arguments, written_bounds
-from timetile.passes.analysis.utilisation import classify
+from timetile.passes.analysis.utilisation import (
+    classify,
+    fits,
+    multiprocessor_utilisation,
+    thread_reads,
+)
 from timetile.passes.arch import arch_named
 from timetile.passes.choose_schedule import Candidate, candidates, predict
 from timetile.passes.cost import LAUNCH_SECONDS, Cost
@@ -177,6 +183,15 @@ class Explanation:
 
         self.show_levels(loop)
 
+    def deepest_of_an5d(self, loop: LoopOp) -> int:
+        """The deepest kernel that AN5D's registers allow."""
+        arch = arch_named(self.program.kernels.options.arch)
+        radius = max(max(-low, high) for low, high in reach(loop.updates))
+        size = max(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers)
+        return max(
+            (depth for depth in range(256) if fits(depth, radius, size, 256, arch)), default=0
+        )
+
     def show_levels(self, loop: LoopOp) -> None:
         """What the levels of a launch ask of shared memory, in the model of EBISU."""
         taps: dict[SSAValue, set[tuple[int, ...]]] = {}
@@ -194,6 +209,12 @@ class Explanation:
         self.say(
             "levels in shared memory",
             f"{plain:g} accesses a cell, {kept:g} with planes in registers, too (EBISU, table 2)",
+        )
+        beside = sum(thread_reads(of, stream, cached=True) for of in taps.values())
+        self.say(
+            "planes in registers only",
+            f"{beside} reads of shared memory a cell and step (AN5D, table 2), at most "
+            f"{self.deepest_of_an5d(loop)} steps a launch with 256 threads a block (section 6.3)",
         )
         arch = arch_named(self.program.kernels.options.arch)
         fields = len(read_fields(loop)) + len(written_fields(loop))
@@ -253,7 +274,8 @@ class Explanation:
                    "computed / useful cells", "bytes")  # fmt: skip
         kernels = tuple(kernels)
         self.table(columns, map(work_row, kernels))
-        self.say("cells of the tiles", f"{classes_text(kernels[0])} (AN5D, section 5)")
+        deepest = kernels[0]
+        self.say(f"cells of @{deepest.sym_name.data}", f"{classes_text(deepest)} (AN5D, section 5)")
         self.say("planes of a chunk", "for tiles at the rim / inside")
         self.say("computed / useful", "by the tiles' overlap x by filling and draining the stream")
         self.say("bytes", "of memory traffic that a cell and step cannot avoid")
@@ -286,12 +308,15 @@ class Explanation:
         for kernel in kernels:
             row = [f"@{kernel.name}", f"{kernel.grid} x {kernel.block}", f"{kernel.shared_bytes} B"]
             if kernel.registers:
-                fits = occupancy(kernel, arch)
-                blocks = f"{fits.blocks} x {fits.warps} warps, limited by {fits.limit}"
-                row += [str(kernel.registers), f"{kernel.spill_bytes} B", blocks]
-            rows.append(row + [""] * (6 - len(row)))
-        columns = ("kernel", "grid x block", "shared", "registers", "spilled", "a multiprocessor")
+                room = occupancy(kernel, arch)
+                blocks = f"{room.blocks} x {room.warps} warps, limited by {room.limit}"
+                used = multiprocessor_utilisation(kernel.grid, room.blocks * arch.multiprocessors)
+                row += [str(kernel.registers), f"{kernel.spill_bytes} B", blocks, f"{used:.0%}"]
+            rows.append(row + [""] * (7 - len(row)))
+        columns = ("kernel", "grid x block", "shared", "registers", "spilled", "a multiprocessor",
+                   "waves full")  # fmt: skip
         self.table(columns, rows)
+        self.say("waves full", "utilisation of the multiprocessors (AN5D, section 5)")
 
     def show_launches(self, loop: LoopOp) -> None:
         """The plan for a number of steps."""

@@ -30,6 +30,11 @@ class CellFunction:
         assert isinstance(terminator, ReturnOp)
         self.results = tuple(terminator.operands)
 
+    @property
+    def divides(self) -> bool:
+        """Some operation is slow for special operands."""
+        return any(isinstance(op, DIVIDING) for op in self.operations)
+
     def crossing_value(self, late: Collection[int]) -> SSAValue | None:
         """
         The one value that is computed before any of the arguments `late` is needed, and is all that

@@ -34,8 +34,9 @@ from timetile.passes.multi_queue_buffering import taps_of_step
 
 LONGEST_TRIPLE = 1000
 """Taps of a step beyond which one guarded loop serves head, steady part and tail: its guards weigh
-little beside so much arithmetic, and three copies would be slow to compile. So do guards where no halo
-is apart from its data: they only keep loads inside their fields."""
+little beside so much arithmetic, and three copies would be slow to compile. So does one where cells divide
+or take roots, whose exact side is long, and where no halo is apart from its data: guards only keep loads
+inside their fields there."""
 
 
 class VariantEmitter(Variant):
@@ -52,7 +53,7 @@ class VariantEmitter(Variant):
             return
         state = self.initial_state()
         head, steady, tail = self.segments()
-        if taps_of_step(self.kernel) > LONGEST_TRIPLE or not self.geometry.reads_halos:
+        if not self.has_three_loops():
             self.emit_loop(head, self.end(), state)
             return
         state = self.emit_loop(head, steady, state)
@@ -60,6 +61,12 @@ class VariantEmitter(Variant):
         state = self.emit_loop(steady, tail, state)
         self.stream_guarded = True
         self.emit_loop(tail, self.end(), state)
+
+    def has_three_loops(self) -> bool:
+        """Head and tail have loops of their own, so that the steady one is without guards."""
+        divides = any(function.divides for function in self.functions.values())
+        long = taps_of_step(self.kernel) > LONGEST_TRIPLE or divides
+        return self.geometry.reads_halos and not long
 
     def end(self) -> SSAValue:
         """

@@ -1,10 +1,10 @@
 """What of the machine a kernel uses (AN5D, section 5), and what its registers allow (section 6.3).
 
 The paper's unit is a thread, which holds one cell of a tile; here a thread holds several, so classes are
-counted in cells. Its time is the largest of the times of computing, global and shared memory, by the
-utilisations below. `passes/cost.py` goes beyond: it counts issue slots, shuffles and exchanges, lets
-computing and memory overlap, knows the makespan of guarded and other tiles, and registers by the planes
-that are really kept. `timetile explain` shows the classes and the utilisation of the arithmetic units.
+counted in cells, and for the widest halo, that of the deepest level. `passes/cost.py` decides, and goes
+beyond: it counts issue slots, shuffles and exchanges, lets computing and memory overlap, knows the makespan
+of guarded and other tiles, and registers by the planes that are really kept. `timetile explain` shows what
+is here beside it.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def alu_utilisation(fused: int, others: int) -> float:
 def multiprocessor_utilisation(blocks: int, resident: int) -> float:
     """
     The share of a launch in which multiprocessors have blocks, where the device holds `resident` at
-    once. (The paper prints a floor over a ceiling, which is 0 for less than a wave; this is its limit for
-    many waves, and what it stands for in one.)
+    once: the waves of blocks over whole waves. (The paper prints their floor over their ceiling, which is 0
+    for less than a wave.)
     """
     waves = blocks / resident
     return waves / ceil(waves)
 
 
-def shared_reads(taps: Collection[Offset], stream: int, *, cached: bool) -> int:
+def thread_reads(taps: Collection[Offset], stream: int, *, cached: bool) -> int:
     """
     Reads of shared memory by a thread of one cell (table 2): all taps but those of its own column along
     the stream, which are in registers; with what the assembler keeps, one for every column of a box.

@@ -356,6 +356,7 @@ class Launch:
         self.define(op.result, value)
 
     def run_all(self, op: simt.AllOp, active: Mask) -> None:
+        """Lanes whose condition depends on what nothing has set vote, too, as they do on a GPU."""
         self.check_whole_warps(op, active)
         together = self.spread(op.condition).reshape(-1, LANES).all(axis=1)
         self.define(op.result, np.repeat(together, LANES))

@@ -6,6 +6,7 @@ the hardware's accuracy; and ordinary operands never take the slow side of the b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import combinations
 from math import ldexp, prod
 from typing import Any
@@ -21,9 +22,8 @@ from support.compare import bits_of
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
+from timetile.lowering.tile_to_gpu.cells import DIVIDING
 from timetile.runtime import arithmetic
-from timetile.runtime.kernels import run_passes
-from timetile.runtime.loading import load
 from timetile.runtime.program import Executor
 from timetile.runtime.simt import interpreter
 
@@ -32,13 +32,50 @@ KINDS: dict[str, type[np.floating[Any]]] = {"f64": np.float64, "f32": np.float32
 BITS: dict[str, type[np.unsignedinteger[Any]]] = {"f64": np.uint64, "f32": np.uint32}
 FRACTION = {"f64": 52, "f32": 23}
 
-BODIES: dict[str, tuple[str, Callable[[Array, Array], Array]]] = {
-    "quotient": ("%r = arith.divf %a, %b", np.divide),
-    "reciprocal": ("%r = arith.divf %one, %b", lambda a, b: np.divide(b.dtype.type(1), b)),
-    "root": ("%r = math.sqrt %a", lambda a, b: np.sqrt(a)),
-    "reciprocal root": (
-        "%r = math.rsqrt %a",
-        lambda a, b: np.divide(a.dtype.type(1), np.sqrt(a)),
+
+@dataclass(frozen=True)
+class Body:
+    """A cell of `%a` and `%b` that ends in `%r`, and what NumPy makes of it."""
+
+    text: str
+    expected: Callable[[Array, Array], Array]
+
+
+BODIES = {
+    "quotient": Body("%r = arith.divf %a, %b", lambda a, b: a / b),
+    "reciprocal": Body("%r = arith.divf %one, %b", lambda a, b: np.divide(b.dtype.type(1), b)),
+    "root": Body("%r = math.sqrt %a", lambda a, b: np.sqrt(a)),
+    "reciprocal root": Body(
+        "%r = math.rsqrt %a", lambda a, b: np.divide(a.dtype.type(1), np.sqrt(a))
+    ),
+    # What one operation needs of a value is not what another does.
+    "divisor, then under the root": Body(
+        "%q = arith.divf %b, %a : TYPE  %s = math.sqrt %a : TYPE  %r = arith.addf %q, %s",
+        lambda a, b: b / a + np.sqrt(a),
+    ),
+    "under the root, then a divisor": Body(
+        "%s = math.sqrt %a : TYPE  %q = arith.divf %b, %a : TYPE  %r = arith.addf %q, %s",
+        lambda a, b: b / a + np.sqrt(a),
+    ),
+    "two numerators": Body(
+        "%q = arith.divf %a, %b : TYPE  %s = arith.divf %one, %b : TYPE  %r = arith.subf %q, %s",
+        lambda a, b: a / b - a.dtype.type(1) / b,
+    ),
+    "root of a root": Body(
+        "%s = math.sqrt %a : TYPE  %r = math.sqrt %s", lambda a, b: np.sqrt(np.sqrt(a))
+    ),
+    "root of a quotient": Body(
+        "%q = arith.divf %a, %b : TYPE  %r = math.sqrt %q", lambda a, b: np.sqrt(a / b)
+    ),
+    "root that divides and is added": Body(
+        "%s = math.sqrt %a : TYPE  %q = arith.divf %b, %s : TYPE  %r = arith.addf %q, %s",
+        lambda a, b: b / np.sqrt(a) + np.sqrt(a),
+    ),
+    # Constants far from the ordinary leave their operation as it is, and no other one.
+    "special constants": Body(
+        "%tiny = arith.constant 1.0e-30 : TYPE  %q = arith.divf %a, %tiny : TYPE"
+        "  %s = arith.divf %a, %b : TYPE  %r = arith.subf %q, %s",
+        lambda a, b: a / a.dtype.type(1e-30) - a / b,
     ),
 }
 
@@ -53,11 +90,11 @@ def program(body: str, element: str, cells: int) -> str:
       scf.for %t = %zero to %n step %step {{
         %x = stencil.load %A : {field} -> {temp}
         %y = stencil.load %B : {field} -> {temp}
-        %z = stencil.apply(%p = %x : {temp}, %q = %y : {temp}) -> ({temp}) {{
-          %a = stencil.access %p[0] : {temp}
-          %b = stencil.access %q[0] : {temp}
+        %z = stencil.apply(%u = %x : {temp}, %v = %y : {temp}) -> ({temp}) {{
+          %a = stencil.access %u[0] : {temp}
+          %b = stencil.access %v[0] : {temp}
           %one = arith.constant 1.0 : {element}
-          {body} : {element}
+          {body.replace("TYPE", element)} : {element}
           stencil.return %r : {element}
         }}
         stencil.store %z to %C(<[0], [{cells}]>) : {temp} to {field}
@@ -76,6 +113,31 @@ def specials(element: str) -> Array:
     values += [*ends, *(np.nextafter(e, kind(0)) for e in ends)]
     array = np.array([float(v) for v in values]).astype(kind)
     return np.concatenate([array, -array])
+
+
+LANES, TILE = 32, 512
+"""Cells of a warp's tile: at most 16 a lane."""
+
+
+def whole_warps(element: str) -> tuple[Array, Array]:
+    """
+    Pairs of ends of the ordinary range, of either sign, and of +0, each pair for a whole warp, as a lane
+    with another would take all to the exact side.
+    """
+    kind = KINDS[element]
+    farthest = 400 if element == "f64" else 60
+    least, most = kind(2.0**-farthest), np.nextafter(kind(2.0**farthest), kind(0))
+    ends = [
+        least,
+        np.nextafter(least, kind(1)),
+        most,
+        np.nextafter(most, kind(0)),
+        kind(1),
+        kind(1.5),
+    ]
+    values = np.array([0, *ends, *(-x for x in ends)], kind)
+    a, b = np.repeat(values, len(values)), np.tile(values, len(values))
+    return np.repeat(a, TILE), np.repeat(b, TILE)
 
 
 def near_ones(element: str, generator: np.random.Generator, count: int) -> Array:
@@ -128,6 +190,8 @@ def operands(element: str) -> tuple[Array, Array]:
 
     hard = [*hard_squares(), *hard_divisors()] if element == "f64" else [1.0]
     columns = [
+        # First: here they fill warps.
+        whole_warps(element),
         (np.repeat(ends, len(ends)), np.tile(ends, len(ends))),
         (any_bits(), any_bits()),
         (near_ones(element, generator, 4000), near_ones(element, generator, 4000)),
@@ -144,12 +208,12 @@ def check(element: str, body: str, executor: Executor) -> None:
 
 def compare(element: str, body: str, executor: Executor, a: Array, b: Array) -> None:
     """The program's cells are those of NumPy, bit for bit; one NaN is as good as another."""
-    text, expected = BODIES[body]
+    cell = BODIES[body]
     result = np.zeros_like(a)
-    compiled = timetile.compile(program(text, element, len(a)), executor=executor, cache=False)
+    compiled = timetile.compile(program(cell.text, element, len(a)), executor=executor, cache=False)
     compiled(a.copy(), b.copy(), result, 1, steps=1)
     with np.errstate(all="ignore"):
-        wanted = expected(a, b)
+        wanted = cell.expected(a, b)
     wrong = (bits_of(result) != bits_of(wanted)) & ~(np.isnan(result) & np.isnan(wanted))
     assert not wrong.any(), (a[wrong][:3], b[wrong][:3], result[wrong][:3], wanted[wrong][:3])
 
@@ -187,26 +251,64 @@ def test_so_it_is_in_fp32_for_every_fraction(body: str):
         compare("f32", body, "gpu", *2 * ((a + np.uint32(power)).view(np.float32),))
 
 
-def test_ordinary_numbers_take_the_quick_side(monkeypatch: pytest.MonkeyPatch):
-    """Also in the guarded copies, whose cells outside the bounds come from other levels."""
-    taken = {True: 0, False: 0}
+@dataclass
+class Votes:
+    """How many warps took each side."""
+
+    quick: int = 0
+    exact: int = 0
+
+
+@pytest.fixture
+def votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
+    """Counts the sides that the SIMT interpreter takes."""
+    counted = Votes()
     original = interpreter.HANDLERS[simt.AllOp]
 
     def count(launch: interpreter.Launch, op: simt.AllOp, active: Array) -> None:
         original(launch, op, active)
-        (branch,) = (use.operation for use in op.result.uses)
-        assert isinstance(branch, scf.IfOp)
-        for side in launch.spread(op.result)[active]:
-            taken[bool(side)] += 1
+        sides = launch.spread(op.result)[active][::LANES]
+        counted.quick += int(sides.sum())
+        counted.exact += int((~sides).sum())
 
     monkeypatch.setitem(interpreter.HANDLERS, simt.AllOp, count)
+    return counted
+
+
+def test_ordinary_numbers_take_the_quick_side(votes: Votes):
+    """Also in the guarded copies, whose cells outside the bounds come from other levels."""
     inputs = entry("roots-2d").make((60, 300))
     compiled = timetile.compile(program_text(inputs), executor="simt", depth=3, cache=False)
     generator = np.random.default_rng(5)
     fields = [generator.random((62, 302)) + 0.5 for _ in range(2)]
     compiled(*fields, 7, steps=7)
-    assert taken[True] > 1000
-    assert taken[False] == 0
+    assert votes.quick > 100
+    assert votes.exact == 0
+
+
+@pytest.mark.parametrize(
+    ("element", "body", "quick"),
+    [
+        # All divisors but 0 and, in FP64, those whose fraction is of ones only.
+        ("f64", "quotient", 10),
+        ("f32", "quotient", 12),
+        ("f64", "reciprocal", 10),
+        ("f32", "reciprocal", 12),
+        # The positive ones, and 0.
+        ("f64", "root", 7),
+        ("f32", "root", 7),
+    ],
+)
+def test_so_do_the_ends_of_their_range(element: str, body: str, quick: int, votes: Votes):
+    compare(element, body, "simt", *whole_warps(element))
+    assert votes.quick * 13 == quick * (votes.quick + votes.exact) > 0
+
+
+def test_constants_that_are_special_take_nobody_along(votes: Votes):
+    generator = np.random.default_rng(2)
+    a, b = (generator.random(2 * TILE).astype(np.float32) + 1 for _ in range(2))
+    compare("f32", "special constants", "simt", a, b)
+    assert (votes.quick, votes.exact) == (2, 0)
 
 
 def test_quotients_share_a_branch():
@@ -219,6 +321,10 @@ def test_quotients_share_a_branch():
     branches = [op for op in ops if isinstance(op, simt.AllOp)]
     guesses = [op for op in ops if isinstance(op, simt.ReciprocalOp | simt.ReciprocalRootOp)]
     assert len(guesses) >= 8 * len(branches) > 0
-    module = load(program("%r = arith.divf %a, %b", "f64", 64))
-    run_passes(timetile.pipeline(), module)
-    assert "math.sqrt" not in str(module)
+    exact = [op for op in ops if isinstance(op, DIVIDING)]
+    assert exact
+    for op in exact:
+        branch = op.parent_op()
+        assert isinstance(branch, scf.IfOp)
+        assert isinstance(branch.cond.owner, simt.AllOp)
+        assert op.parent is branch.false_region.block

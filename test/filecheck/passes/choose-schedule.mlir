@@ -11,6 +11,10 @@
 
 // ARCH: the architecture sm_20 is not known; use sm_90 or sm_80
 
+func.func private @seven() -> f64 {
+  %c = arith.constant 7.0 : f64
+  func.return %c : f64
+}
 func.func private @sum(%l: f64, %r: f64) -> f64 {
   %s = arith.addf %l, %r : f64
   func.return %s : f64
@@ -69,6 +73,16 @@ func.func @floats(%n: index, %A: !stencil.field<[-1,4097]xf32>, %B: !stencil.fie
 func.func @plane(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[-1, 0], %a[1, 0]) in <[0, 0], [4096, 4096]>
+  } : !stencil.field<[-1,4097]x[-1,4097]xf64>, !stencil.field<[-1,4097]x[-1,4097]xf64>
+  func.return
+}
+
+// Nothing is loaded here.
+// CHECK-LABEL: func.func @filled(
+// CHECK:         depths [{{([0-9]+, )*}}1] schedule {tile = "warp"
+func.func @filled(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @seven() in <[0, 0], [4096, 4096]>
   } : !stencil.field<[-1,4097]x[-1,4097]xf64>, !stencil.field<[-1,4097]x[-1,4097]xf64>
   func.return
 }
