@@ -288,7 +288,7 @@ class Group:
 
     def depends(self, op: Operation) -> bool:
         """The operation needs a result of the group."""
-        return any(value.owner in self.dependent for value in used_values(op))
+        return bool(self.dependent) and any(v.owner in self.dependent for v in used_values(op))
 
     def add(self, op: Operation) -> None:
         """Take an operation in, a member or one that depends on members."""

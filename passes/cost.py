@@ -454,11 +454,14 @@ class KernelCost:
         Steps ahead of their use at which enough bytes are on their way to saturate the memory: latency
         times bandwidth, by Little's law (EBISU, section 6.1).
         """
-        loaded, _ = self.moved_bytes(geometry)
+        loaded, stored = self.moved_bytes(geometry)
         if not loaded:
             return 1
         on_their_way = concurrency(self.arch.latency_seconds, self.memory_share)
-        return max(1, ceil(on_their_way / loaded))
+        # Planes of tiles with two axes are large: stores keep the memory busy meanwhile (measured: a box
+        # in 3D at 162 GCells/s with one plane ahead, at 153 with two).
+        step = loaded if len(self.layouts) == 1 else loaded + stored
+        return max(1, ceil(on_their_way / step))
 
     def computing_seconds(self, cycles: StepCycles, tiles: int) -> float:
         """One stream step on the multiprocessor that has most of a launch's tiles."""
