@@ -12,12 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 
-from xdsl.dialects import arith
-from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.traits import SymbolTable
+from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
@@ -32,13 +28,12 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.attainable import concurrency
-from timetile.passes.analysis.constants import float_constant
 from timetile.passes.analysis.extents import extents
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
+from timetile.passes.analysis.instructions import operations
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.residency import SCHEDULERS, Residency
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
-from timetile.passes.diagnostics import refuse
 from timetile.passes.multi_queue_buffering import (
     copies_slots,
     fitting_period,
@@ -88,20 +83,6 @@ LOAD_REGISTERS = 4
 
 FIXED_REGISTERS = 30
 """Addresses, masks, counters and what is in flight, in a thread that streams."""
-
-
-SEQUENCES: dict[type[Operation], dict[int, tuple[int, int]]] = {
-    arith.DivfOp: {8: (8, 6), 4: (7, 5)},
-    xmath.SqrtOp: {8: (8, 5), 4: (4, 4)},
-    xmath.RsqrtOp: {8: (13, 8), 4: (6, 5)},
-}
-"""
-Instructions of a quotient or a root, by bytes of the element: on the floating-point pipe, and beside it
-(the approximation that Newton's method starts from, and what tells special operands).
-"""
-
-RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
-"""Instructions of a quotient whose numerator is 1."""
 
 
 DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
@@ -181,58 +162,37 @@ class TapFacts:
 
 
 @dataclass(frozen=True)
-class StageFacts:
-    """
-    An apply: instructions a cell on the floating-point pipe and beside it, what its cells are, its taps.
-    """
+class CellFacts:
+    """What the cells of a queue are."""
 
-    operations: int
-    helpers: int
     element: Attribute
-    taps: tuple[TapFacts, ...]
 
     @property
     def cell_bytes(self) -> int:
-        """The size of the results' cells."""
+        """The size of a cell."""
         return CELL_BYTES[self.element]
 
 
 @dataclass(frozen=True)
-class ExchangeFacts:
+class StageFacts(CellFacts):
+    """
+    An apply: instructions a cell on the floating-point pipe and beside it, and its taps.
+    """
+
+    operations: int
+    helpers: int
+    taps: tuple[TapFacts, ...]
+
+
+@dataclass(frozen=True)
+class ExchangeFacts(CellFacts):
     """An exchange: how wide its edges are, and the slots of its mail."""
 
     exchange: ExchangeOp
-    element: Attribute
     edges: tuple[int, ...]
     copies: bool
     slots: int
     """Of mail; those of copies depend on how early planes are fetched."""
-
-    @property
-    def cell_bytes(self) -> int:
-        """The size of the exchanged cells."""
-        return CELL_BYTES[self.element]
-
-
-def instructions(op: Operation) -> tuple[int, int]:
-    """What an operation of a cell function takes of the floating-point pipe, and beside it."""
-    if isinstance(op, ReturnOp | arith.ConstantOp):
-        return 0, 0
-    size = CELL_BYTES.get(op.results[0].type)
-    if type(op) not in SEQUENCES or size is None:
-        return 1, 0
-    if isinstance(op, arith.DivfOp) and float_constant(op.lhs) == 1.0:
-        return RECIPROCAL[size]
-    return SEQUENCES[type(op)][size]
-
-
-def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
-    """Instructions of one cell of a stage, on the floating-point pipe and beside it."""
-    function = SymbolTable.lookup_symbol(module, apply.cell)
-    if not isinstance(function, FuncOp):
-        refuse(apply, f"its cell function {apply.cell} is not in the module")
-    counts = [instructions(op) for op in function.body.block.ops]
-    return sum(pipe for pipe, _ in counts), sum(beside for _, beside in counts)
 
 
 def cell_bytes(queue: SSAValue) -> int:
@@ -286,15 +246,14 @@ class KernelCost:
             row = tap.offset[axes[0]] if len(axes) == 2 else 0
             shared = isinstance(queue.owner, ExchangeOp)
             taps.append(TapFacts(queue, stage.age(tap), row, tap.offset[axes[-1]], shared))
-        return StageFacts(
-            *operations(self.module, stage), queue_type(stage.res[0]).element, tuple(taps)
-        )
+        element = queue_type(stage.res[0]).element
+        return StageFacts(element, *operations(self.module, stage), tuple(taps))
 
     def exchange_facts(self, exchange: ExchangeOp) -> ExchangeFacts:
         slots = exchange.delay.data + 1 + oldest_age(exchange.result, self.kernel.stream_axis)
         return ExchangeFacts(
-            exchange,
             queue_type(exchange.result).element,
+            exchange,
             exchange.edges,
             exchange.publishes_copies,
             max(slots, 2),

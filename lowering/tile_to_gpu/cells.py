@@ -19,6 +19,16 @@ DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
 """Operations that are slow for special operands."""
 
 
+def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
+    """A copy of an arithmetic operation on other operands."""
+    return type(op).create(
+        operands=operands,
+        result_types=[result.type for result in op.results],
+        properties=op.properties,
+        attributes=op.attributes,
+    )
+
+
 class CellFunction:
     """The body of a cell function as a list of copiers, one an operation."""
 
@@ -76,12 +86,7 @@ class CellFunction:
             if isinstance(op, arith.ConstantOp):
                 values[op.result] = self.constant(emit, op)
                 continue
-            copy = type(op).create(
-                operands=[values[operand] for operand in op.operands],
-                result_types=[result.type for result in op.results],
-                properties=op.properties,
-                attributes=op.attributes,
-            )
+            copy = copied(op, [values[operand] for operand in op.operands])
             block.add_op(copy)
             for old, new in zip(op.results, copy.results):
                 values[old] = through(new) if old is cut and through is not None else new

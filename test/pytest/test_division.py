@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Block, Operation
 
 import timetile
 from support.catalogue import entry
@@ -22,7 +25,10 @@ from support.compare import bits_of
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.newton import Expansion
 from timetile.lowering.tile_to_gpu.cells import DIVIDING
+from timetile.passes.analysis.instructions import instructions
 from timetile.runtime import arithmetic
 from timetile.runtime.program import Executor
 from timetile.runtime.simt import interpreter
@@ -328,3 +334,24 @@ def test_quotients_share_a_branch():
         assert isinstance(branch, scf.IfOp)
         assert isinstance(branch.cond.owner, simt.AllOp)
         assert op.parent is branch.false_region.block
+
+
+PIPE = (arith.MulfOp, xmath.FmaOp)
+"""Signs cost nothing: they are part of the operand."""
+
+
+@pytest.mark.parametrize("element", KINDS)
+@pytest.mark.parametrize("kind", [arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp])
+def test_the_model_counts_the_sequences(kind: type[Operation], element: str):
+    type_ = {"f64": f64, "f32": f32}[element]
+    count = 2 if kind is arith.DivfOp else 1
+    block = Block(arg_types=[type_] * count)
+    op = kind.create(
+        operands=block.args,
+        result_types=[type_],
+        properties={"fastmath": arith.FastMathFlagsAttr("none")},
+    )
+    Expansion(Emitter(block)).expand(op, list(block.args))
+    made = list(block.ops)
+    pipe, _ = instructions(op)
+    assert sum(isinstance(inner, PIPE) for inner in made) == pipe

@@ -1,0 +1,246 @@
+"""Quotients and square roots by Newton's method, correctly rounded, and the conditions under which they are.
+
+The sequences are those that NVIDIA's assembler emits: an approximation, one or two steps of Newton's method,
+and a last one with the remainder, which a fused multiply-add knows exactly (P. Markstein, "Computation of
+elementary functions on the IBM RISC System/6000 processor", 1990). Near the ends of the range, and for
+infinities and NaNs, they are wrong: the conditions say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import copysign, frexp
+from typing import Literal
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, f32, f64, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from timetile.dialects import simt
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.cells import DIVIDING
+from timetile.passes.analysis.constants import float_constant
+
+
+@dataclass(frozen=True)
+class Format:
+    """
+    Numbers from 2^-farthest to below 2^farthest, of either sign, are ordinary: their roots, quotients and
+    remainders are normal numbers. `bias` and `fraction` (bits below the exponent) describe the word
+    that has the exponent.
+    """
+
+    bias: int
+    fraction: int
+    farthest: int
+
+    @property
+    def least(self) -> int:
+        """The word of the least ordinary number, as an integer."""
+        return (self.bias - self.farthest) << self.fraction
+
+    @property
+    def span(self) -> int:
+        """How many words of ordinary positive numbers follow it."""
+        return 2 * self.farthest << self.fraction
+
+    def suits(self, value: float | None, positive: bool) -> bool:
+        """A number, if it is known, may be divided by, or its root taken if it is positive."""
+        if value is None:
+            return True
+        ordinary = 2.0**-self.farthest <= abs(value) < 2.0**self.farthest
+        ones = frexp(abs(value))[0] > 1 - 2.0 ** -(self.fraction + 1)
+        return ordinary and (value > 0 or not positive) and not ones
+
+
+FORMATS: dict[Attribute, Format] = {f64: Format(1023, 20, 400), f32: Format(127, 23, 60)}
+
+SIGN_OFF = 0x7FFFFFFF
+
+Requirement = Literal["ordinary", "positive", "ordinary or zero", "positive or zero", "some zero"]
+"""What an operand must be: ordinary, of one sign or either, or +0; or not of ones only."""
+
+STRONGER: dict[Requirement, tuple[Requirement, ...]] = {
+    "positive": (),
+    "ordinary": ("positive",),
+    "positive or zero": ("positive",),
+    "ordinary or zero": ("ordinary", "positive", "positive or zero"),
+    "some zero": (),
+}
+"""The requirements that imply one."""
+
+
+class Expansion:
+    """Writes the sequences, and collects the conditions under which they hold."""
+
+    def __init__(self, emit: Emitter):
+        self.emit = emit
+        self.conditions: dict[tuple[SSAValue, Requirement], SSAValue] = {}
+        self.roots: set[SSAValue] = set()
+        """Results that are ordinary and positive where the conditions hold."""
+        self.made: dict[tuple[str, SSAValue], tuple[SSAValue, ...]] = {}
+
+    def once(
+        self, name: str, value: SSAValue, make: Callable[[], tuple[SSAValue, ...]]
+    ) -> tuple[SSAValue, ...]:
+        """What is made of a value, made once."""
+        if (name, value) not in self.made:
+            self.made[name, value] = make()
+        return self.made[name, value]
+
+    def constant(self, value: float, kind: Attribute) -> SSAValue:
+        assert isa(kind, AnyFloat)
+        return self.emit.constant(FloatAttr(value, kind), kind)
+
+    def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        return self.emit.add(xmath.FmaOp(a, b, c)).result
+
+    def multiply(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit.binary(arith.MulfOp, a, b)
+
+    def negative(self, a: SSAValue) -> SSAValue:
+        return self.once("negative", a, lambda: (self.emit.add(arith.NegfOp(a)).result,))[0]
+
+    def halves(self, value: SSAValue) -> tuple[SSAValue, ...]:
+        """The lower and the upper word of an FP64 number."""
+        return self.once("halves", value, lambda: tuple(self.emit.add(simt.SplitOp(value)).results))
+
+    def require(self, value: SSAValue, what: Requirement) -> None:
+        """The sequences hold where a value is so."""
+        stronger = (what, *STRONGER[what])
+        if value in self.roots and what != "some zero":
+            return
+        if float_constant(value) is None and not any(
+            (value, x) in self.conditions for x in stronger
+        ):
+            self.conditions[value, what] = self.condition(value, what)
+
+    def condition(self, value: SSAValue, what: Requirement) -> SSAValue:
+        """The condition that a value is so."""
+        if what == "some zero":
+            # Only the lower word: one number of four billion is special for nothing.
+            return self.emit.compare("ne", self.halves(value)[0], -1)
+        form = FORMATS[value.type]
+        word = number = self.exponent_word(value)
+        if "positive" not in what:
+            word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
+        ordinary = self.emit.compare("ult", self.emit.add_int(word, -form.least), form.span)
+        if "or zero" not in what:
+            return ordinary
+        if value.type == f64:
+            number = self.emit.binary(arith.OrIOp, number, self.halves(value)[0])
+        return self.emit.any_of([ordinary, self.emit.compare("eq", number, 0)])
+
+    def exponent_word(self, value: SSAValue) -> SSAValue:
+        """The 32 bits with sign and exponent."""
+        if value.type == f64:
+            return self.halves(value)[1]
+        cast = self.once(
+            "word", value, lambda: (self.emit.add(arith.BitcastOp(value, i32)).result,)
+        )
+        return cast[0]
+
+    def halved(self, value: SSAValue) -> SSAValue:
+        """Half of an ordinary number: in FP64 an integer operation spares the other pipe."""
+        if value.type != f64:
+            return self.multiply(value, self.constant(0.5, value.type))
+        low, high = self.halves(value)
+        high = self.emit.add_int(high, -(1 << FORMATS[f64].fraction))
+        return self.emit.add(simt.JoinOp(low, high, f64)).result
+
+    def bounded(self, guess: SSAValue) -> SSAValue:
+        """A number far from the ends in place of infinity: times 0 it is 0."""
+        form = FORMATS[guess.type]
+        if guess.type != f64:
+            most = self.constant(2.0**form.farthest, guess.type)
+            return self.emit.binary(arith.MinnumfOp, guess, most)
+        low, high = self.halves(guess)
+        high = self.emit.binary(arith.MinUIOp, high, self.emit.int(form.least + form.span))
+        return self.emit.add(simt.JoinOp(low, high, f64)).result
+
+    def root(self, x: SSAValue, *, or_zero: bool) -> SSAValue:
+        """The square root of an ordinary positive number or of +0, correctly rounded."""
+        self.require(x, "positive or zero" if or_zero else "positive")
+        guess = self.emit.add(simt.ReciprocalRootOp(x)).result
+        if or_zero:
+            guess = self.bounded(guess)
+        if x.type == f64:
+            one, half = self.constant(1.0, f64), self.constant(0.5, f64)
+            error = self.fma(x, self.negative(self.multiply(guess, guess)), one)
+            weight = self.fma(error, self.constant(0.375, f64), half)
+            guess = self.fma(weight, self.multiply(guess, error), guess)
+        root = self.multiply(x, guess)
+        rest = self.fma(root, self.negative(root), x)
+        result = self.fma(rest, self.halved(guess), root)
+        if not or_zero:
+            # Its exponent is half of an ordinary number's.
+            self.roots.add(result)
+        return result
+
+    def reciprocal(self, x: SSAValue) -> SSAValue:
+        """One by an ordinary number, correctly rounded."""
+        self.require(x, "ordinary")
+        if x.type == f64:
+            # Where all bits of the fraction are ones, the last step may round the reciprocal down.
+            self.require(x, "some zero")
+        return self.once("reciprocal", x, lambda: (self.newton(x),))[0]
+
+    def newton(self, x: SSAValue) -> SSAValue:
+        """Newton's method for a reciprocal."""
+        one, against = self.constant(1.0, x.type), self.negative(x)
+        guess = self.emit.add(simt.ReciprocalOp(x)).result
+        if x.type == f64:
+            error = self.fma(against, guess, one)
+            guess = self.fma(guess, self.fma(error, error, error), guess)
+        return self.fma(guess, self.fma(against, guess, one), guess)
+
+    def quotient(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A quotient of ordinary numbers, correctly rounded; the numerator may be +0."""
+        reciprocal = self.reciprocal(b)
+        if float_constant(a) == 1.0:
+            return reciprocal
+        self.require(a, "ordinary or zero")
+        against = self.negative(b)
+        result = self.multiply(a, reciprocal)
+        # The reciprocal in FP32 has had one step less.
+        for _ in range(1 if a.type == f64 else 2):
+            result = self.fma(reciprocal, self.fma(against, result, a), result)
+        return result
+
+    def expand(self, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
+        """The quick result of a quotient or a root."""
+        match op:
+            case xmath.SqrtOp():
+                return self.root(operands[0], or_zero=not only_divides(op.result))
+            case xmath.RsqrtOp():
+                return self.reciprocal(self.root(operands[0], or_zero=False))
+            case _:
+                return self.quotient(operands[0], operands[1])
+
+
+def only_divides(value: SSAValue) -> bool:
+    """The value is a divisor and nothing else: it may as well be special where it is 0."""
+    return all(isinstance(use.operation, arith.DivfOp) and use.index == 1 for use in value.uses)
+
+
+def is_expanded(op: Operation) -> bool:
+    """
+    The operation is a quotient or a root of a type that has a sequence, and none of its operands is known
+    to be special.
+    """
+    if not isinstance(op, DIVIDING) or op.results[0].type not in FORMATS:
+        return False
+    form = FORMATS[op.results[0].type]
+    *numerators, last = (float_constant(value) for value in op.operands)
+    positive = not isinstance(op, arith.DivfOp)
+    return form.suits(last, positive) and all(
+        n is None or is_positive_zero(n) or form.suits(n, False) for n in numerators
+    )
+
+
+def is_positive_zero(value: float) -> bool:
+    """The number is +0."""
+    return value == 0.0 and copysign(1.0, value) > 0

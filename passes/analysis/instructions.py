@@ -1,0 +1,49 @@
+"""What the operations of a cell take of the machine: instructions on the floating-point pipe, and beside it."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.tile import ApplyOp
+from timetile.passes.analysis.constants import float_constant
+from timetile.passes.diagnostics import refuse
+
+SEQUENCES: dict[type[Operation], dict[int, tuple[int, int]]] = {
+    arith.DivfOp: {8: (8, 6), 4: (7, 5)},
+    xmath.SqrtOp: {8: (8, 5), 4: (4, 4)},
+    xmath.RsqrtOp: {8: (13, 8), 4: (6, 5)},
+}
+"""
+Instructions of a quotient or a root, by bytes of the element: on the floating-point pipe, and beside it
+(the approximation that Newton's method starts from, and what tells special operands).
+"""
+
+RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
+"""Instructions of a quotient whose numerator is 1."""
+
+
+def instructions(op: Operation) -> tuple[int, int]:
+    """What an operation of a cell function takes of the floating-point pipe, and beside it."""
+    if isinstance(op, ReturnOp | arith.ConstantOp):
+        return 0, 0
+    size = CELL_BYTES.get(op.results[0].type)
+    if type(op) not in SEQUENCES or size is None:
+        return 1, 0
+    if isinstance(op, arith.DivfOp) and float_constant(op.lhs) == 1.0:
+        return RECIPROCAL[size]
+    return SEQUENCES[type(op)][size]
+
+
+def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
+    """Instructions of one cell of a stage, on the floating-point pipe and beside it."""
+    function = SymbolTable.lookup_symbol(module, apply.cell)
+    if not isinstance(function, FuncOp):
+        refuse(apply, f"its cell function {apply.cell} is not in the module")
+    counts = [instructions(op) for op in function.body.block.ops]
+    return sum(pipe for pipe, _ in counts), sum(beside for _, beside in counts)
