@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -42,6 +43,9 @@ from timetile.passes.temporal_fusion import complete_depths
 DEEPEST = 16
 """The deepest kernel that is considered."""
 
+
+FEW_CELLS = 1 << 24
+"""Cells of a plate from which there are always enough tiles for blocks of all warps."""
 
 MOST_AHEAD = 7
 """The most planes that are fetched ahead of their use in two dimensions."""
@@ -79,6 +83,12 @@ class Candidate:
         return speed * (TIGHT_SPEED if self.tight else 1.0)
 
 
+def cells_of(loop: LoopOp) -> int:
+    """The cells that a step writes."""
+    bounds = written_bounds(loop)
+    return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
+
+
 def reach(loop: LoopOp) -> tuple[int, ...]:
     """The farthest that one step looks along each axis."""
     rank = len(written_bounds(loop).lb)
@@ -107,8 +117,8 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
         widths = (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
         forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
         for cells, form, warps in product(widths, forms, (8, 12, 16)):
-            # One block of all warps, whose turns are fair; several where there are few tiles.
-            for pack in (warps, 4):
+            # One block of all warps, whose turns are fair; several where there may be few tiles.
+            for pack in (warps, 4) if cells_of(loop) < FEW_CELLS else (warps,):
                 occupancy = warps // pack
                 yield Schedule(
                     cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD

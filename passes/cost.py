@@ -221,7 +221,6 @@ class KernelCost:
 
     def __init__(self, kernel: KernelOp, module: ModuleOp, arch: Arch):
         self.kernel, self.module, self.arch = kernel, module, arch
-        self.residency = Residency(kernel, arch)
         self.extents = extents(kernel)
         self.stages = [self.stage_facts(s) for s in kernel.stages if isinstance(s, ApplyOp)]
         self.exchanges = [
@@ -270,6 +269,11 @@ class KernelCost:
         )
 
     # What the layout decides.
+
+    @property
+    def residency(self) -> Residency:
+        """How many tiles the device holds."""
+        return Residency.of(self.kernel, self.arch)
 
     @property
     def layouts(self) -> tuple[AxisLayout, ...]:
@@ -510,7 +514,8 @@ class KernelCost:
 
     def predict(self, geometry: Geometry, ahead: int) -> Cost:
         """The cost of one launch with the kernel's present layout and occupancy."""
-        chunks = choose_chunks(geometry, self.residency, edge_weight(geometry))
+        residency = self.residency
+        chunks = choose_chunks(geometry, residency, edge_weight(geometry))
         updates = self.kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):
             updates *= high - low

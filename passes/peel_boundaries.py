@@ -58,20 +58,21 @@ class Chunks:
 
 
 def launch_steps(
-    geometry: Geometry, edge: int, interior: int, residency: Residency, weight: float
-) -> float:
+    geometry: Geometry, rim: int, edge: int, interior: int, residency: Residency, weight: float
+) -> tuple[int, float]:
     """
-    When a launch is done whose blocks take the next tiles as soon as they are, in steps of an interior
-    tile. Tiles that share a block are done together.
+    The tiles of a launch with `rim` columns on the rim, and when it is done if its blocks take the next
+    tiles as soon as they are, in steps of an interior tile. Tiles that share a block are done together.
     """
     pack = residency.block_tiles
-    rim = geometry.edge_columns * geometry.chunks(edge)
-    inner = (geometry.plane_tiles - geometry.edge_columns) * geometry.chunks(interior)
-    return makespan(
-        (ceil_div(rim, pack), weight * geometry.steps(edge)),
+    outer = rim * geometry.chunks(edge)
+    inner = (geometry.plane_tiles - rim) * geometry.chunks(interior)
+    steps = makespan(
+        (ceil_div(outer, pack), weight * geometry.steps(edge)),
         (ceil_div(inner, pack), float(geometry.steps(interior))),
         residency.tiles // pack,
     )
+    return outer + inner, steps
 
 
 def choose_chunks(geometry: Geometry, residency: Residency, weight: float) -> Chunks:
@@ -80,13 +81,14 @@ def choose_chunks(geometry: Geometry, residency: Residency, weight: float) -> Ch
     (The cost model knows more of a step; heights need only compare launches of one kernel.)
     """
     most = ceil_div(6 * residency.tiles, max(1, geometry.plane_tiles)) + 1
+    rim = geometry.edge_columns
 
     def candidates() -> Iterator[Chunks]:
         counts = range(1, min(geometry.planes, most) + 1)
         for interior in dict.fromkeys(ceil_div(geometry.planes, count) for count in counts):
             for edge in {edge_height(geometry, interior, weight), interior}:
-                steps = launch_steps(geometry, edge, interior, residency, weight)
-                yield Chunks(edge, interior, geometry.tiles(edge, interior), steps)
+                tiles, steps = launch_steps(geometry, rim, edge, interior, residency, weight)
+                yield Chunks(edge, interior, tiles, steps)
 
     return min(candidates(), key=lambda chunks: chunks.steps * residency.crowding(chunks.tiles))
 
@@ -109,7 +111,7 @@ class PeelBoundariesPass(ModulePass):
                 edge = interior = self.planes
             else:
                 weight = self.edge_weight or edge_weight(geometry)
-                chosen = choose_chunks(geometry, Residency(kernel, arch), weight)
+                chosen = choose_chunks(geometry, Residency.of(kernel, arch), weight)
                 edge, interior = chosen.edge, chosen.interior
             variants = [VariantAttr(kernel.plane_axes, edge)]
             if geometry.reads_halos or kernel.stream_axis is None:

@@ -222,7 +222,7 @@ class Geometry:
                     return True
         return False
 
-    @property
+    @cached_property
     def plane_tiles(self) -> int:
         """Tiles that cover one plane."""
         product = 1
@@ -232,7 +232,7 @@ class Geometry:
 
     # Along the stream.
 
-    @property
+    @cached_property
     def planes(self) -> int:
         """Planes that the kernel stores."""
         stream = self.kernel.stream_axis

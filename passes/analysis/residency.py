@@ -18,38 +18,40 @@ SATURATING_WARPS = 1.4 * SCHEDULERS
 
 @dataclass(frozen=True)
 class Residency:
-    """A kernel's tiles on a device."""
+    """
+    A kernel's tiles on a device: tiles and warps of a `block`, blocks that a multiprocessor holds at once
+    (`fitting`), and how many `multiprocessors` there are.
+    """
 
-    kernel: KernelOp
-    arch: Arch
+    block_tiles: int
+    block_warps: int
+    fitting: int
+    multiprocessors: int
 
-    @property
-    def block_tiles(self) -> int:
-        """Tiles of a block."""
-        assert self.kernel.layout is not None
-        return self.kernel.layout.pack.data
-
-    @property
-    def block_warps(self) -> int:
-        """Warps of a block."""
-        assert self.kernel.layout is not None
-        return self.kernel.layout.threads // LANES
+    @staticmethod
+    def of(kernel: KernelOp, arch: Arch) -> Residency:
+        """That of a kernel with its present layout and occupancy."""
+        assert kernel.layout is not None
+        return Residency(
+            kernel.layout.pack.data,
+            kernel.layout.threads // LANES,
+            kernel.blocks_per_multiprocessor,
+            arch.multiprocessors,
+        )
 
     @property
     def warps(self) -> int:
         """Warps of a multiprocessor that is full."""
-        return self.block_warps * self.kernel.blocks_per_multiprocessor
+        return self.block_warps * self.fitting
 
     @property
     def tiles(self) -> int:
         """Tiles that the device holds at once."""
-        blocks = self.arch.multiprocessors * self.kernel.blocks_per_multiprocessor
-        return blocks * self.block_tiles
+        return self.multiprocessors * self.fitting * self.block_tiles
 
     def blocks(self, tiles: int) -> int:
         """Blocks of the multiprocessor that has most of a launch of so many tiles."""
-        spread = ceil(ceil(tiles / self.block_tiles) / self.arch.multiprocessors)
-        return min(self.kernel.blocks_per_multiprocessor, spread)
+        return min(self.fitting, ceil(ceil(tiles / self.block_tiles) / self.multiprocessors))
 
     def busy_warps(self, tiles: int) -> float:
         """The warps of that multiprocessor, at least as many as its pipes can be kept busy by."""
