@@ -4,7 +4,8 @@
     compute-sanitizer --tool memcheck --error-exitcode 9 python benchmarks/check_gpu.py --small
 
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
-roots, second order in time with a coefficient field, warp and block tiles, sums by rows, and domains with every remainder.
+roots, second order in time with a coefficient field, warp and block tiles, sums by rows, and domains with
+every remainder.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 from dataclasses import dataclass
 
 import numpy as np
-from stencils import STENCILS, gradient, program, wave
+from measure import source
 
 import timetile
 
@@ -51,20 +52,9 @@ CASES = (
 )
 
 
-def source(case: Case) -> tuple[str, int, int]:
-    """The program's text, its halo and how many fields it takes."""
-    if case.name.startswith("wave"):
-        radius = int(case.name.removeprefix("wave"))
-        return wave(case.domain, radius, case.element), radius, 4
-    if case.name == "gradient2d":
-        return gradient(case.domain, case.element), 1, 2
-    stencil = STENCILS[case.name].scaled()
-    return program(stencil, case.domain, case.element), stencil.radius, 2
-
-
 def check(case: Case) -> bool:
     """The GPU leaves in every buffer, halos included, the bits that the CPU leaves."""
-    text, halo, count = source(case)
+    text, halo, count = source(case.name, case.domain, case.element)
     shape = tuple(n + 2 * halo for n in case.domain)
     generator = np.random.default_rng(3)
     kind = {"f64": np.float64, "f32": np.float32}[case.element]

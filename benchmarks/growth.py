@@ -56,13 +56,18 @@ def milliseconds(gpu: Device, plate: Plate, name: str, element: str, steps: int)
     return float(np.median(times))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def make_parser(description: str | None, element: str) -> argparse.ArgumentParser:
+    """The options of a measurement on plates."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--stencil", default="j2d5pt")
-    parser.add_argument("--element", default="f64", choices=sorted(ELEMENTS))
-    options = parser.parse_args()
+    parser.add_argument("--element", default=element, choices=sorted(ELEMENTS))
+    return parser
+
+
+def main() -> None:
+    options = make_parser(__doc__, "f64").parse_args()
     gpu = device()
     rows: list[dict[str, Any]] = []
     report = {

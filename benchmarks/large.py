@@ -5,15 +5,13 @@ python benchmarks/large.py --out benchmarks/results/h200-large.json
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from growth import Plate
-from measure import ELEMENTS, commit, events, source
+from growth import Plate, make_parser
+from measure import commit, events, source
 
 import timetile
 from timetile.runtime.gpu import Device, device
@@ -31,11 +29,7 @@ def pieces(gpu: Device, pointer: int, size: int) -> Iterator[np.ndarray[Any, Any
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--commit", default=None)
-    parser.add_argument("--stencil", default="j2d5pt")
-    parser.add_argument("--element", default="f32", choices=sorted(ELEMENTS))
+    parser = make_parser(__doc__, "f32")
     parser.add_argument("--domain", type=int, nargs=2, default=(40000, 60000))
     options = parser.parse_args()
     domain, gpu = (options.domain[0], options.domain[1]), device()

@@ -485,8 +485,19 @@ class ShuffleOp(IRDLOperation):
         return cls(value, delta)
 
 
+class UnaryOp(IRDLOperation):
+    """Base of the operations of one value whose result is of its type."""
+
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[value.type])
+
+
 @irdl_op_definition
-class UniformOp(IRDLOperation):
+class UniformOp(UnaryOp):
     """
     A value that all lanes of a warp hold alike, known to be so: what depends on it alone does not
     diverge inside a warp.
@@ -499,14 +510,10 @@ class UniformOp(IRDLOperation):
     value = operand_def(i32)
     result = result_def(i32)
     assembly_format = "$value attr-dict `:` type($value)"
-    traits = traits_def(Pure())
-
-    def __init__(self, value: SSAValue):
-        super().__init__(operands=[value], result_types=[i32])
 
 
 @irdl_op_definition
-class AllOp(IRDLOperation):
+class AllOp(UnaryOp):
     """
     The condition holds for all lanes of a warp: what depends on it does not diverge inside a warp.
 
@@ -515,13 +522,9 @@ class AllOp(IRDLOperation):
 
     name = "simt.all"
 
-    condition = operand_def(i1)
+    value = operand_def(i1)
     result = result_def(i1)
-    assembly_format = "$condition attr-dict `:` type($condition)"
-    traits = traits_def(Pure())
-
-    def __init__(self, condition: SSAValue):
-        super().__init__(operands=[condition], result_types=[i1])
+    assembly_format = "$value attr-dict `:` type($value)"
 
 
 @irdl_op_definition
@@ -654,7 +657,7 @@ class JoinOp(IRDLOperation):
         super().__init__(operands=[low, high], result_types=[result_type])
 
 
-class GuessOp(IRDLOperation):
+class GuessOp(UnaryOp):
     """Base of the approximations that Newton's method starts from."""
 
     T: ClassVar = VarConstraint("T", base(Float32Type) | base(Float64Type))
@@ -662,10 +665,6 @@ class GuessOp(IRDLOperation):
     value = operand_def(T)
     result = result_def(T)
     assembly_format = "$value attr-dict `:` type($result)"
-    traits = traits_def(Pure())
-
-    def __init__(self, value: SSAValue):
-        super().__init__(operands=[value], result_types=[value.type])
 
 
 @irdl_op_definition

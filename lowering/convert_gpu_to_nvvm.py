@@ -169,7 +169,7 @@ class FunctionConverter:
         Rewriter.replace_op(op, nvvm.ReduxSyncOp(op.value, self.int(FULL_WARP), "min"))
 
     def convert_all(self, op: simt.AllOp) -> None:
-        Rewriter.replace_op(op, nvvm.VoteSyncOp(self.int(FULL_WARP), op.condition, "all"))
+        Rewriter.replace_op(op, nvvm.VoteSyncOp(self.int(FULL_WARP), op.value, "all"))
 
     def convert_id(
         self, op: gpu.ThreadIdOp | gpu.BlockIdOp, register: nvvm.SpecialRegisterOp

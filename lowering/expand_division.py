@@ -26,7 +26,7 @@ chains run side by side. The results are the correctly rounded ones (`newton.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import gpu, scf
@@ -45,17 +45,17 @@ class Group:
     """Quotients and roots that share a branch, and the arithmetic that depends on them."""
 
     def __init__(self) -> None:
-        self.members: list[Operation] = []
+        self.members: set[Operation] = set()
         self.dependent: dict[Operation, None] = {}
 
     def depends(self, op: Operation) -> bool:
         """The operation needs a result of the group."""
         return bool(self.dependent) and any(v.owner in self.dependent for v in used_values(op))
 
-    def add(self, op: Operation) -> None:
+    def add(self, op: Operation, *, member: bool) -> None:
         """Take an operation in, a member or one that depends on members."""
-        if is_expanded(op):
-            self.members.append(op)
+        if member:
+            self.members.add(op)
         self.dependent[op] = None
 
     def core(self) -> list[Operation]:
@@ -68,8 +68,6 @@ class Group:
 
     def expand(self, before: Operation, setup: Emitter) -> None:
         """Replace the group by both sides of a branch, ahead of an operation."""
-        if not self.members:
-            return
         core = self.core()
         inside = set(core)
         taken = [
@@ -80,7 +78,15 @@ class Group:
         ]
         scratch = Block()
         expansion = Expansion(setup.into(scratch))
-        quick = evaluated(core, scratch, lambda op, values: expansion.expand(op, values))
+        quick: dict[SSAValue, SSAValue] = {}
+        for op in core:
+            operands = [quick.get(value, value) for value in op.operands]
+            if op in self.members:
+                quick[op.results[0]] = expansion.expand(op, operands)
+            else:
+                copy = copied(op, operands)
+                scratch.add_op(copy)
+                quick.update(zip(op.results, copy.results))
         mask = expansion.emit.all_of([*expansion.conditions.values()])
         block = before.parent
         assert block is not None
@@ -89,7 +95,8 @@ class Group:
             chosen: Sequence[SSAValue] = [quick[value] for value in taken]
         else:
             exact = Block()
-            slow = evaluated(core, exact, None)
+            slow: dict[SSAValue, SSAValue] = {}
+            exact.add_ops([op.clone(slow, clone_name_hints=False) for op in core])
             exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))
             agreed = Block([scf.YieldOp(*(quick[value] for value in taken))])
             # The lanes of a warp stay together, as the shuffles that follow want them.
@@ -110,24 +117,6 @@ class Group:
             op.erase()
 
 
-def evaluated(
-    core: Sequence[Operation],
-    block: Block,
-    expand: Callable[[Operation, Sequence[SSAValue]], SSAValue] | None,
-) -> dict[SSAValue, SSAValue]:
-    """Append the core to a block, its members expanded or as they are; what stands for each value."""
-    values: dict[SSAValue, SSAValue] = {}
-    for op in core:
-        operands = [values.get(value, value) for value in op.operands]
-        if expand is not None and is_expanded(op):
-            values[op.results[0]] = expand(op, operands)
-            continue
-        copy = copied(op, operands)
-        block.add_op(copy)
-        values.update(zip(op.results, copy.results))
-    return values
-
-
 def expand_block(block: Block, setup: Emitter) -> None:
     """Expand the quotients and roots of one block; constants go where `setup` puts them."""
     group = Group()
@@ -135,9 +124,10 @@ def expand_block(block: Block, setup: Emitter) -> None:
         for region in op.regions:
             for inner in region.blocks:
                 expand_block(inner, setup)
-        if is_expanded(op) or (is_arithmetic(op) and group.depends(op)):
-            group.add(op)
-        elif group.depends(op):
+        member, depends = is_expanded(op), group.depends(op)
+        if member or (depends and is_arithmetic(op)):
+            group.add(op, member=member)
+        elif depends:
             group.expand(op, setup)
             group = Group()
     if group.members:

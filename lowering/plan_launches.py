@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.dialects.tile_attributes import RoleAttr
+from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.analysis.launch_planning import Launch, Plan, Rotation, plan
 from timetile.passes.analysis.liveness import live_arguments, written_arguments
 from timetile.passes.diagnostics import refuse, remark
@@ -137,10 +138,7 @@ class LoopPlanner:
 
 def constant_steps(loop: LoopOp) -> int | None:
     """The number of steps where the program states it."""
-    owner = loop.steps.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
+    return integer_constant(loop.steps)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -25,7 +24,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.liveness import written_bounds, written_cells
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.contract_cells import cell_functions
 from timetile.passes.cost import Cost, KernelCost
@@ -83,12 +82,6 @@ class Candidate:
         return speed * (TIGHT_SPEED if self.tight else 1.0)
 
 
-def cells_of(loop: LoopOp) -> int:
-    """The cells that a step writes."""
-    bounds = written_bounds(loop)
-    return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
-
-
 def reach(loop: LoopOp) -> tuple[int, ...]:
     """The farthest that one step looks along each axis."""
     rank = len(written_bounds(loop).lb)
@@ -116,9 +109,10 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
         # Wider strips overlap less, but their loops outgrow the instruction cache.
         widths = (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
         forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
+        few = written_cells(loop) < FEW_CELLS
         for cells, form, warps in product(widths, forms, (8, 12, 16)):
             # One block of all warps, whose turns are fair; several where there may be few tiles.
-            for pack in (warps, 4) if cells_of(loop) < FEW_CELLS else (warps,):
+            for pack in (warps, 4) if few else (warps,):
                 occupancy = warps // pack
                 yield Schedule(
                     cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD

@@ -25,10 +25,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.temporal import UpdateOp
+from timetile.passes.analysis.rewriting import replace_with
 
 
 def cell_functions(module: ModuleOp) -> Iterable[FuncOp]:
@@ -74,11 +75,7 @@ def contract(op: arith.AddfOp | arith.SubfOp, everywhere: bool) -> None:
     product = right or left
     if product is None:
         return
-    Rewriter.insert_op(new, InsertPoint.before(op))
-    hint = op.result.name_hint
-    op.result.replace_all_uses_with(new[-1].results[0])
-    new[-1].results[0].name_hint = hint
-    Rewriter.erase_op(op)
+    replace_with(op, new)
     Rewriter.erase_op(product)
 
 

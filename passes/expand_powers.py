@@ -13,21 +13,15 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
+from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.rewriting import erase_unread_constants
 from timetile.passes.contract_cells import cell_functions
-
-
-def constant_exponent(op: math_dialect.FPowIOp) -> int | None:
-    """The exponent, where it is a constant."""
-    owner = op.rhs.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def expand(op: math_dialect.FPowIOp, exponent: int) -> None:
@@ -52,10 +46,9 @@ def expand(op: math_dialect.FPowIOp, exponent: int) -> None:
         result = add(arith.DivfOp(add(arith.ConstantOp(FloatAttr(1.0, kind))), result))
     Rewriter.insert_op(new, InsertPoint.before(op))
     op.result.replace_all_uses_with(result)
-    exponent_op = op.rhs.owner
+    exponent_value = op.rhs
     Rewriter.erase_op(op)
-    if isinstance(exponent_op, arith.ConstantOp) and exponent_op.result.first_use is None:
-        Rewriter.erase_op(exponent_op)
+    erase_unread_constants([exponent_value])
 
 
 class ExpandPowersPass(ModulePass):
@@ -67,6 +60,6 @@ class ExpandPowersPass(ModulePass):
         for function in cell_functions(op):
             for inner in list(function.body.block.ops):
                 if isinstance(inner, math_dialect.FPowIOp):
-                    exponent = constant_exponent(inner)
+                    exponent = integer_constant(inner.rhs)
                     if exponent is not None:
                         expand(inner, exponent)

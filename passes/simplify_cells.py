@@ -22,13 +22,13 @@ from typing import Literal
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32, f64
+from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, ModuleOp, f32, f64
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.passes.analysis.constants import float_constant
+from timetile.passes.analysis.rewriting import erase_unread_constants, replace_with
 from timetile.passes.contract_cells import cell_functions
 
 FpDivision = Literal["exact", "fast"]
@@ -52,13 +52,12 @@ SMALLEST_NORMAL: dict[Attribute, float] = {f64: 2.0**-1022, f32: 2.0**-126}
 
 def constant(value: float, kind: Attribute) -> arith.ConstantOp | None:
     """A constant of a type, rounded to it; None where it is not finite."""
-    if kind not in (f32, f64) or not math.isfinite(value):
+    if not isinstance(kind, Float32Type | Float64Type) or not math.isfinite(value):
         return None
     try:
-        op = arith.ConstantOp(FloatAttr(value, f64 if kind == f64 else f32))
+        return arith.ConstantOp(FloatAttr(value, kind))
     except OverflowError:
         return None
-    return op
 
 
 def folded(op: Operation) -> arith.ConstantOp | None:
@@ -94,22 +93,11 @@ def reciprocal(op: arith.DivfOp, everywhere: bool) -> arith.ConstantOp | None:
     return constant(factor, kind)
 
 
-def replace(op: Operation, new: list[Operation]) -> None:
-    """Put operations in the place of one; its constants are erased where nothing else needs them."""
+def replace(op: Operation, *new: Operation) -> None:
+    """Put operations in the place of one, and erase the constants that only it needed."""
     operands = list(op.operands)
-    Rewriter.insert_op(new, InsertPoint.before(op))
-    hint = op.results[0].name_hint
-    op.results[0].replace_all_uses_with(new[-1].results[0])
-    new[-1].results[0].name_hint = hint
-    Rewriter.erase_op(op)
-    for value in dict.fromkeys(operands):
-        if value.first_use is None and isinstance(value.owner, arith.ConstantOp):
-            Rewriter.erase_op(value.owner)
-
-
-def product(factor: SSAValue, op: arith.DivfOp) -> arith.MulfOp:
-    """The product that stands for a quotient."""
-    return arith.MulfOp(op.lhs, factor, op.fastmath)
+    replace_with(op, new)
+    erase_unread_constants(operands)
 
 
 @dataclass(frozen=True)
@@ -124,8 +112,9 @@ class SimplifyCellsPass(ModulePass):
         for function in cell_functions(op):
             for inner in list(function.body.block.ops):
                 if (known := folded(inner)) is not None:
-                    replace(inner, [known])
+                    replace(inner, known)
                 elif isinstance(inner, arith.DivfOp):
                     factor = reciprocal(inner, self.fp_division == "fast")
                     if factor is not None:
-                        replace(inner, [factor, product(factor.result, inner)])
+                        product = arith.MulfOp(inner.lhs, factor.result, inner.fastmath)
+                        replace(inner, factor, product)

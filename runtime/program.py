@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.liveness import written_cells
 from timetile.runtime.arrays import (
     DeviceArray,
     check_aliasing,
@@ -217,8 +217,7 @@ class CompiledProgram:
                 if source in written:
                     positions += [k for k, value in enumerate(values) if value is names[role]]
             latest.append(tuple(positions))
-            box = written_bounds(loop)
-            cells += count * int(np.prod([high - low for low, high in zip(box.lb, box.ub)]))
+            cells += count * written_cells(loop)
         return RunResult(tuple(latest), tuple(count for _, count, _ in collected), cells, seconds)
 
     def run_checked(

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from timetile.lowering.emitter import Emitter
+from timetile.passes.analysis.instructions import SEQUENCES
 
 Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
 
 
-DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
+DIVIDING = tuple(SEQUENCES)
 """Operations that are slow for special operands."""
 
 

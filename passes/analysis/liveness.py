@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.stencil import StencilBoundsAttr
 
 from timetile.dialects.temporal import LoopOp
@@ -50,3 +52,9 @@ def written_arguments(loop: LoopOp) -> tuple[bool, ...]:
     """For each argument of the loop: a step writes it."""
     targets = {target for update in loop.updates for target in update.targets}
     return tuple(arg in targets for arg in loop.body.block.args)
+
+
+def written_cells(loop: LoopOp) -> int:
+    """The cells of the box around all that a step writes."""
+    bounds = written_bounds(loop)
+    return prod(high - low for low, high in zip(bounds.lb, bounds.ub))

@@ -1,11 +1,12 @@
-"""Rewrites of stages that several passes need."""
+"""Rewrites of stages and cells that several passes need."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from xdsl.ir import SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, queue_type
@@ -34,3 +35,19 @@ def replace_apply(
         new.home = old.home
     Rewriter.replace_op(old, new)
     return new
+
+
+def replace_with(op: Operation, new: Sequence[Operation]) -> None:
+    """Put operations in the place of one, whose result and name the last one's takes."""
+    Rewriter.insert_op(new, InsertPoint.before(op))
+    old, result = op.results[0], new[-1].results[0]
+    result.name_hint = old.name_hint
+    old.replace_all_uses_with(result)
+    Rewriter.erase_op(op)
+
+
+def erase_unread_constants(values: Iterable[SSAValue]) -> None:
+    """Erase the constants among values that nothing needs any more."""
+    for value in dict.fromkeys(values):
+        if value.first_use is None and isinstance(value.owner, arith.ConstantOp):
+            Rewriter.erase_op(value.owner)

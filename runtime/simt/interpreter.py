@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
+from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import dtype_of, evaluate, join, split
 from timetile.runtime.simt.errors import SimtError
@@ -69,7 +70,7 @@ class Launch:
             handler = HANDLERS.get(type(op))
             if handler is not None:
                 handler(self, op, active)
-            elif op.name.startswith(("arith.", "math.")):
+            elif is_arithmetic(op) or isinstance(op, simt.GuessOp):
                 self.run_arithmetic(op)
             else:
                 refuse(op, "the SIMT interpreter does not know it")
@@ -88,17 +89,17 @@ class Launch:
         self.values[result] = value
         self.unset[result] = unset if unset is not None and unset.any() else None
 
+    def any_unset(self, op: Operation) -> Mask | None:
+        """Where an operand is unset; None where none is."""
+        masks = [m for v in op.operands if (m := self.unset_of(v)) is not None]
+        return np.logical_or.reduce(masks) if masks else None
+
     def run_arithmetic(self, op: Operation) -> None:
         operands = [self.values[v] for v in op.operands]
-        masks = [m for v in op.operands if (m := self.unset.get(v)) is not None]
-        if isinstance(op, arith.SelectOp) and masks:
+        unset = self.any_unset(op)
+        if isinstance(op, arith.SelectOp) and unset is not None:
             unset = self.select_unset(op)
-        else:
-            unset = np.logical_or.reduce(masks) if masks else None
         self.define(op.results[0], evaluate(op, operands), unset)
-
-    def run_guess(self, op: simt.ReciprocalOp | simt.ReciprocalRootOp, active: Mask) -> None:
-        self.run_arithmetic(op)
 
     def run_split(self, op: simt.SplitOp, active: Mask) -> None:
         low, high = split(self.values[op.value])
@@ -106,9 +107,8 @@ class Launch:
         self.define(op.high, high, self.unset_of(op.value))
 
     def run_join(self, op: simt.JoinOp, active: Mask) -> None:
-        unset = [m for v in op.operands if (m := self.unset_of(v)) is not None]
         joined = join(self.values[op.low], self.values[op.high], dtype_of(op.result.type))
-        self.define(op.result, joined, np.logical_or.reduce(unset) if unset else None)
+        self.define(op.result, joined, self.any_unset(op))
 
     def select_unset(self, op: arith.SelectOp) -> Mask:
         """A selection is unset where its condition or what it takes is."""
@@ -358,7 +358,7 @@ class Launch:
     def run_all(self, op: simt.AllOp, active: Mask) -> None:
         """Lanes whose condition depends on what nothing has set vote, too, as they do on a GPU."""
         self.check_whole_warps(op, active)
-        together = self.spread(op.condition).reshape(-1, LANES).all(axis=1)
+        together = self.spread(op.value).reshape(-1, LANES).all(axis=1)
         self.define(op.result, np.repeat(together, LANES))
 
     def run_barrier(self, op: Operation, active: Mask) -> None:
@@ -400,8 +400,6 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
     simt.AllOp: Launch.run_all,
     simt.UnsetOp: Launch.run_unset,
     simt.PhaseOp: Launch.ignore,
-    simt.ReciprocalOp: Launch.run_guess,
-    simt.ReciprocalRootOp: Launch.run_guess,
     simt.SplitOp: Launch.run_split,
     simt.JoinOp: Launch.run_join,
     nvvm.CpAsyncCommitGroupOp: Launch.run_commit,
