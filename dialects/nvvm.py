@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i1, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
@@ -294,6 +294,60 @@ class CpAsyncWaitGroupOp(IRDLOperation):
         super().__init__(properties={"n": IntegerAttr(pending, i32)})
 
 
+@irdl_op_definition
+class MbarrierInitOp(IRDLOperation):
+    """
+    An mbarrier whose phases are complete when `count` arrivals have been made.
+
+    Example: `"nvvm.mbarrier.init.shared"(%b, %count) : (!llvm.ptr<3>, i32) -> ()`
+    """
+
+    name = "nvvm.mbarrier.init.shared"
+    addr = operand_def(LLVMPointerType)
+    count = operand_def(i32)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, addr: SSAValue, count: SSAValue):
+        super().__init__(operands=[addr, count])
+
+
+@irdl_op_definition
+class MbarrierArriveOp(IRDLOperation):
+    """
+    Arrive, with release semantics in the block; the result is the phase before.
+
+    Example: `%s = "nvvm.mbarrier.arrive.shared"(%b) : (!llvm.ptr<3>) -> i64`
+    """
+
+    name = "nvvm.mbarrier.arrive.shared"
+    addr = operand_def(LLVMPointerType)
+    res = result_def(i64)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, addr: SSAValue):
+        super().__init__(operands=[addr], result_types=[i64])
+
+
+@irdl_op_definition
+class MbarrierTryWaitParityOp(IRDLOperation):
+    """
+    Wait until the last phase of this parity is complete, with acquire semantics in the block; a try may
+    suspend the thread for `ticks` nanoseconds.
+
+    Example:
+    `"nvvm.mbarrier.try_wait.parity.shared"(%b, %p, %t) : (!llvm.ptr<3>, i32, i32) -> ()`
+    """
+
+    name = "nvvm.mbarrier.try_wait.parity.shared"
+    addr = operand_def(LLVMPointerType)
+    phase = operand_def(i32)
+    ticks = operand_def(i32)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, addr: SSAValue, phase: SSAValue, ticks: SSAValue):
+        super().__init__(operands=[addr, phase, ticks])
+
+
 Nvvm = Dialect(
     "nvvm",
     [
@@ -308,6 +362,9 @@ Nvvm = Dialect(
         CpAsyncOp,
         CpAsyncCommitGroupOp,
         CpAsyncWaitGroupOp,
+        MbarrierInitOp,
+        MbarrierArriveOp,
+        MbarrierTryWaitParityOp,
     ],
     [ShflKindAttr, ReduxKindAttr, VoteKindAttr, CacheModifierAttr],
 )

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
+    UnitAttr,
     f32,
     f64,
     i1,
@@ -32,6 +33,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -586,9 +588,10 @@ class UnsetOp(IRDLOperation):
 class PhaseOp(IRDLOperation):
     """
     A mark: the operations up to the next mark belong to this stream step of the unrolled body, this
-    stage and this row of the thread's cells. `order-threads` orders by it and erases it.
+    stage and this row of the thread's cells. An `inner` row is one of which other warps neither read
+    nor write anything in this step. `order-threads` orders by it and erases it.
 
-    Example: `simt.phase step 0 stage 3 row 1`
+    Example: `simt.phase step 0 stage 3 row 1 inner`
     """
 
     name = "simt.phase"
@@ -596,17 +599,25 @@ class PhaseOp(IRDLOperation):
     step = prop_def(IntegerAttr)
     stage = prop_def(IntegerAttr)
     row = prop_def(IntegerAttr)
+    inner = opt_prop_def(UnitAttr)
     traits = traits_def(OrderingEffects())
 
-    def __init__(self, step: int, stage: int, row: int):
+    def __init__(self, step: int, stage: int, row: int, *, inner: bool = False):
         super().__init__(
-            properties={"step": integer(step), "stage": integer(stage), "row": integer(row)}
+            properties={
+                "step": integer(step),
+                "stage": integer(stage),
+                "row": integer(row),
+                "inner": UnitAttr() if inner else None,
+            }
         )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(
             f" step {self.step.value.data} stage {self.stage.value.data} row {self.row.value.data}"
         )
+        if self.inner is not None:
+            printer.print_string(" inner")
 
     @classmethod
     def parse(cls, parser: Parser) -> PhaseOp:
@@ -614,7 +625,78 @@ class PhaseOp(IRDLOperation):
         for word in ("step", "stage", "row"):
             parser.parse_keyword(word)
             numbers.append(parser.parse_integer())
-        return cls(*numbers)
+        return cls(*numbers, inner=parser.parse_optional_keyword("inner") is not None)
+
+
+class ArrivalsOp(IRDLOperation):
+    """
+    Base of the two halves of a barrier of the block: what a warp did before it arrived is seen by
+    everyone who waited for the phase in which all warps arrived. `arrivals` is one 64-bit word of
+    shared memory, the first operand; its phases are numbered from 0.
+    """
+
+    def verify_(self) -> None:
+        word = self.operands[0]
+        if address_space(word) != SHARED_SPACE or buffer_element(word) not in (i64, None):
+            raise VerifyException("arrivals are counted in a 64-bit word of shared memory")
+
+
+@irdl_op_definition
+class ExpectOp(ArrivalsOp):
+    """
+    Make the arrivals ready for phases in which `warps` warps arrive. One thread does; a barrier before
+    the first arrival lets the others see it.
+
+    Example: `simt.expect %b warps 8 : memref<1xi64, 3>`
+    """
+
+    name = "simt.expect"
+
+    arrivals = operand_def(MemRefType | LLVMPointerType)
+    warps = prop_def(IntegerAttr)
+    traits = traits_def(OrderingEffects())
+    assembly_format = "$arrivals `warps` $warps attr-dict `:` type($arrivals)"
+
+    def __init__(self, arrivals: SSAValue, warps: int):
+        super().__init__(operands=[arrivals], properties={"warps": integer(warps)})
+
+
+@irdl_op_definition
+class ArriveOp(ArrivalsOp):
+    """
+    The warp arrives, and goes on.
+
+    Example: `simt.arrive %b : memref<1xi64, 3>`
+    """
+
+    name = "simt.arrive"
+
+    arrivals = operand_def(MemRefType | LLVMPointerType)
+    traits = traits_def(OrderingEffects())
+    assembly_format = "$arrivals attr-dict `:` type($arrivals)"
+
+    def __init__(self, arrivals: SSAValue):
+        super().__init__(operands=[arrivals])
+
+
+@irdl_op_definition
+class WaitOp(ArrivalsOp):
+    """
+    Wait until the last phase with this parity is complete: nobody arrives twice between two waits, so
+    one bit tells the phases apart. Before the first phase, parity 1 counts as complete.
+
+    Example: `simt.wait %b parity %p : memref<1xi64, 3>`
+    """
+
+    name = "simt.wait"
+
+    arrivals = operand_def(MemRefType | LLVMPointerType)
+    parity = operand_def(i32)
+    traits = traits_def(OrderingEffects())
+    assembly_format = "$arrivals `parity` $parity attr-dict `:` type($arrivals)"
+
+    def __init__(self, arrivals: SSAValue, parity: SSAValue):
+        super().__init__(operands=[arrivals, parity])
 
 
 @irdl_op_definition
@@ -704,6 +786,9 @@ Simt = Dialect(
         SharedOp,
         UnsetOp,
         PhaseOp,
+        ExpectOp,
+        ArriveOp,
+        WaitOp,
         SplitOp,
         JoinOp,
         ReciprocalOp,

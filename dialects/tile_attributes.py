@@ -309,7 +309,9 @@ class MemoryAttr(ParametrizedAttribute):
 class MailAttr(ParametrizedAttribute):
     """
     Home of an exchange: `slots` planes (or their edges) in memory that the tile's threads share.
-    Threads synchronise once in `every` steps, by a `barrier` or by an `mbarrier`.
+    Threads synchronise once in `every` steps, by a `barrier`, or by an `mbarrier` in two halves: they
+    arrive after their last access of a step to what others read or write, and wait before the first one
+    of the next step.
 
     The contract: what is published in step i is read in step i + delay, after a synchronisation
     that follows the publishing; the slot is written again in step i + slots, after another one.
@@ -339,6 +341,11 @@ class MailAttr(ParametrizedAttribute):
             StringAttr(space),
             StringAttr(sync),
         )
+
+    def synchronised_by(self, sync: str) -> MailAttr:
+        """The same home with another synchronisation."""
+        words = (self.slots.data, cast(Addressing, self.addressing.data), self.every.data)
+        return MailAttr(*words, self.space.data, sync)
 
     def verify(self) -> None:
         verify_ring(self.slots.data, self.addressing.data)

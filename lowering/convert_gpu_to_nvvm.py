@@ -8,6 +8,8 @@ gpu.func @k(%a: memref<4356xf64, 1>) kernel     llvm.func @k(%a: !llvm.ptr<1>) {
 %s = simt.shuffle %v delta -1 : f64             two nvvm.shfl.sync, between simt.split and simt.join
 simt.copy_async %r[..], %a[..] bytes 16         nvvm.cp.async.shared.global
 gpu.barrier                                     nvvm.barrier
+simt.arrive %b                                  nvvm.bar.warp.sync; nvvm.mbarrier.arrive.shared by one lane
+simt.wait %b parity %p                          nvvm.mbarrier.try_wait.parity.shared
 ```
 Arithmetic and control flow stay as they are; a mask stays an i1 that the PTX printer turns into a
 predicate.
@@ -18,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.context import Context
-from xdsl.dialects import arith, gpu, llvm
+from xdsl.dialects import arith, gpu, llvm, scf
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntAttr,
@@ -37,6 +39,8 @@ from timetile.dialects.simt import CELL_BYTES, address_space, buffer_element
 from timetile.passes.diagnostics import refuse
 
 FULL_WARP = -1
+SUSPENDED_NANOSECONDS = 1_000_000
+"""The longest that the hardware may let a waiting thread sleep before it looks again."""
 DYNAMIC_INDEX = -(1 << 31)
 """LLVM's mark for an index that is an operand."""
 
@@ -56,6 +60,7 @@ class FunctionConverter:
         self.pointers: dict[tuple[Block, SSAValue, SSAValue], SSAValue] = {}
         self.elements: dict[SSAValue, Attribute] = {}
         self.integers: dict[int, SSAValue] = {}
+        self.is_first_lane: SSAValue | None = None
 
     def int(self, value: int) -> SSAValue:
         """A 32-bit constant at the head of the function."""
@@ -194,6 +199,29 @@ class FunctionConverter:
     def convert_barrier(self, op: gpu.BarrierOp) -> None:
         Rewriter.replace_op(op, nvvm.BarrierOp())
 
+    def convert_expect(self, op: simt.ExpectOp) -> None:
+        Rewriter.replace_op(op, nvvm.MbarrierInitOp(op.arrivals, self.int(op.warps.value.data)))
+
+    def convert_arrive(self, op: simt.ArriveOp) -> None:
+        """The lanes see to it that all is done; the first one arrives for them."""
+        arrive = Block([nvvm.MbarrierArriveOp(op.arrivals), scf.YieldOp()])
+        together = nvvm.WarpSyncOp(self.int(FULL_WARP))
+        Rewriter.replace_op(op, [together, scf.IfOp(self.first_lane(), [], [arrive])])
+
+    def first_lane(self) -> SSAValue:
+        """A mask of the warp's first lane, made at the head of the function."""
+        if self.is_first_lane is None:
+            lane = nvvm.LaneIdOp()
+            equal = arith.CmpiOp(lane.res, self.int(0), "eq")
+            Rewriter.insert_op([lane, equal], InsertPoint.after(self.int(0).owner))
+            self.is_first_lane = equal.result
+        return self.is_first_lane
+
+    def convert_wait(self, op: simt.WaitOp) -> None:
+        ticks = self.int(SUSPENDED_NANOSECONDS)
+        wait = nvvm.MbarrierTryWaitParityOp(op.arrivals, op.parity, ticks)
+        Rewriter.replace_op(op, wait)
+
     def convert_return(self, op: gpu.ReturnOp) -> None:
         Rewriter.replace_op(op, llvm.ReturnOp())
 
@@ -210,6 +238,9 @@ class FunctionConverter:
             simt.UniformOp: self.convert_uniform,
             simt.AllOp: self.convert_all,
             simt.PhaseOp: Rewriter.erase_op,
+            simt.ExpectOp: self.convert_expect,
+            simt.ArriveOp: self.convert_arrive,
+            simt.WaitOp: self.convert_wait,
             gpu.ThreadIdOp: self.convert_thread_id,
             gpu.BlockIdOp: self.convert_block_id,
             gpu.BarrierOp: self.convert_barrier,

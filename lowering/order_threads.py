@@ -8,6 +8,9 @@ earlier steps, so it can run before the fetch has arrived; taken from the last l
 sum replaces the oldest plane of the level above, which has just been read for the last time. This is
 what lets planes age by renaming at an unrolling of two, without moves, and keeps register use low.
 
+Where the warps of a tile arrive and wait instead of passing a barrier, the rows that other warps have to
+do with come first, the warp arrives, and the inner rows follow: meanwhile the others may catch up.
+
 1. The marks that `lower-tile-to-gpu` left give each operation its step, stage and row.
 2. Late is what waits, synchronises, touches shared memory or writes, and what depends on it.
 3. Early operations are ordered by the largest stage that needs them, descending; late ones stay.
@@ -17,6 +20,7 @@ what lets planes age by renaming at an unrolling of two, without moves, and keep
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import gpu, scf
@@ -35,6 +39,8 @@ def is_anchored(op: Operation) -> bool:
     match op:
         case simt.StoreOp() | simt.CopyAsyncOp() | gpu.BarrierOp() | nvvm.WarpSyncOp():
             return True
+        case simt.ArriveOp() | simt.WaitOp():
+            return True
         case nvvm.CpAsyncCommitGroupOp() | nvvm.CpAsyncWaitGroupOp():
             return True
         case simt.LoadOp() | simt.OverrideOp():
@@ -52,40 +58,96 @@ def used_values(op: Operation) -> Iterator[SSAValue]:
         yield from inner.operands
 
 
-def phases(block: Block) -> Iterator[tuple[int, list[tuple[Operation, int]]]]:
-    """The operations of each copy of the body, with their stages, in order."""
-    step, stage = -1, 0
-    group: list[tuple[Operation, int]] = []
+@dataclass(frozen=True)
+class Mark:
+    """Where an operation belongs: stage, row, and whether other warps have to do with that row."""
+
+    stage: int
+    row: int
+    inner: bool
+
+
+Step = list[tuple[Operation, Mark]]
+"""The operations of one copy of the body, in order."""
+
+
+def phases(block: Block) -> Iterator[tuple[int, Step]]:
+    """The operations of each copy of the body, with their marks, in order."""
+    step, mark = -1, Mark(0, 0, False)
+    group: Step = []
     for op in block.ops:
         if isinstance(op, simt.PhaseOp):
             if op.step.value.data != step:
                 yield step, group
                 group = []
-            step, stage = op.step.value.data, op.stage.value.data
+            step = op.step.value.data
+            mark = Mark(op.stage.value.data, op.row.value.data, op.inner is not None)
         elif not isinstance(op, scf.YieldOp | gpu.ReturnOp):
-            group.append((op, stage))
+            group.append((op, mark))
     yield step, group
 
 
-def order_step(group: list[tuple[Operation, int]]) -> list[Operation]:
-    """Early operations from the last stage down, then the late ones as they stood."""
-    members = {op for op, _ in group}
+def late_operations(group: Step) -> set[Operation]:
+    """What keeps its place, and what depends on it."""
     late: set[Operation] = set()
     for op, _ in group:
         if is_anchored(op) or any(value.owner in late for value in used_values(op)):
             late.add(op)
+    return late
+
+
+def early_operations(group: Step, late: set[Operation]) -> list[tuple[Operation, Mark]]:
+    """All others, by the largest stage that needs them, descending."""
+    members = {op for op, _ in group}
     needed_by: dict[Operation, int] = {}
-    for op, stage in reversed(group):
+    for op, mark in reversed(group):
         if op in late:
             continue
-        largest = needed_by[op] = max(needed_by.get(op, -1), stage)
+        largest = needed_by[op] = max(needed_by.get(op, -1), mark.stage)
         for value in used_values(op):
             owner = value.owner
             if isinstance(owner, Operation) and owner in members:
                 needed_by[owner] = max(needed_by.get(owner, -1), largest)
-    early = [op for op, _ in group if op not in late]
-    early.sort(key=lambda op: -needed_by[op])
-    return early + [op for op, _ in group if op in late]
+    early = [(op, mark) for op, mark in group if op not in late]
+    early.sort(key=lambda entry: -needed_by[entry[0]])
+    return early
+
+
+def order_step(group: Step) -> list[Operation]:
+    """
+    Early operations from the last stage down, then the late ones as they stood. Where warps arrive and
+    wait, first all of that for the rows that other warps have to do with, up to the arrival; then for
+    the other rows, one after the other.
+    """
+    late = late_operations(group)
+    early = early_operations(group, late)
+    behind = [(op, mark) for op, mark in group if op in late]
+    if not any(isinstance(op, simt.ArriveOp) for op, _ in group):
+        return [op for op, _ in early + behind]
+    shared = {mark.row for op, mark in group if not mark.inner}
+    turns = sorted({mark.row for _, mark in group}, key=lambda row: (row not in shared, row))
+    wanted = [op for op, mark in early + behind if not mark.inner]
+    for row in turns:
+        wanted += [op for op, mark in early + behind if mark.inner and mark.row == row]
+    return with_operands(wanted, {op for op, _ in group})
+
+
+def with_operands(wanted: list[Operation], members: set[Operation]) -> list[Operation]:
+    """The operations in this order, except that what one uses stands before it."""
+    ordered: dict[Operation, None] = {}
+
+    def place(op: Operation) -> None:
+        if op in ordered:
+            return
+        for value in used_values(op):
+            owner = value.owner
+            if isinstance(owner, Operation) and owner in members:
+                place(owner)
+        ordered[op] = None
+
+    for op in wanted:
+        place(op)
+    return list(ordered)
 
 
 def order_block(block: Block) -> None:

@@ -501,6 +501,20 @@ class KernelPrinter:
     def print_warp_sync(self, op: nvvm.WarpSyncOp) -> None:
         self.line(f"bar.warp.sync {self.use(op.mask)}")
 
+    def print_mbarrier_init(self, op: nvvm.MbarrierInitOp) -> None:
+        self.line(f"mbarrier.init.shared.b64 {self.address(op.addr)}, {self.use(op.count)}")
+
+    def print_mbarrier_arrive(self, op: nvvm.MbarrierArriveOp) -> None:
+        self.line(f"mbarrier.arrive.shared.b64 {self.define(op.res)}, {self.address(op.addr)}")
+
+    def print_mbarrier_wait(self, op: nvvm.MbarrierTryWaitParityOp) -> None:
+        """A loop: the instruction comes back when the phase is complete, or after a while."""
+        done, again = self.register(i1), self.label("wait")
+        where, phase, ticks = self.address(op.addr), self.use(op.phase), self.use(op.ticks)
+        self.lines.append(f"{again}:")
+        self.line(f"mbarrier.try_wait.parity.shared.b64 {done}, {where}, {phase}")
+        self.line(f"@!{done} bra {again}")
+
     def print_return(self, op: llvm.ReturnOp) -> None:
         self.line("ret")
 
@@ -535,6 +549,9 @@ class KernelPrinter:
         nvvm.CpAsyncCommitGroupOp: print_commit,
         nvvm.BarrierOp: print_barrier,
         nvvm.WarpSyncOp: print_warp_sync,
+        nvvm.MbarrierInitOp: print_mbarrier_init,
+        nvvm.MbarrierArriveOp: print_mbarrier_arrive,
+        nvvm.MbarrierTryWaitParityOp: print_mbarrier_wait,
         llvm.ReturnOp: print_return,
     }
 

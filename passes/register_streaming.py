@@ -14,6 +14,8 @@ After:
 3. An exchange waits `delay` steps where that makes no queue later than its readers allow anyway: then
    one synchronisation per step serves all levels (lazy streaming, EBISU, section 4.3.2).
 4. Lags, depths, slots and the unrolling are computed anew.
+5. With `sync=mbarrier` the tile's warps synchronise in two halves, where that keeps all orders: they
+   arrive once their edges are published, and wait before they read their neighbours' in the next step.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_
 from timetile.dialects.tile_attributes import QueueType, RegistersAttr, SharedAttr
 from timetile.passes.analysis.geometry import VECTOR_BYTES
 from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
 from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
 from timetile.passes.multi_queue_buffering import place_in_registers, schedule_of
 from timetile.passes.schedule import Schedule
@@ -153,6 +156,16 @@ def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
     assign_lags(kernel)
 
 
+def split_barrier(kernel: KernelOp) -> None:
+    """Let the exchanges synchronise by one split barrier a step, where that keeps all orders."""
+    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    if kernel.stream_axis is None or not split_keeps(collect_orders(kernel)):
+        return
+    for exchange in exchanges:
+        assert exchange.home is not None
+        exchange.home = exchange.home.synchronised_by("mbarrier")
+
+
 @dataclass(frozen=True)
 class RegisterStreamingPass(ModulePass):
     """Stream through registers; see the module's documentation."""
@@ -162,6 +175,7 @@ class RegisterStreamingPass(ModulePass):
     delay: int | None = None
     period: int | None = None
     what: Published | None = None
+    sync: Literal["barrier", "mbarrier"] | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
@@ -183,3 +197,5 @@ class RegisterStreamingPass(ModulePass):
         delay = schedule.delay if self.delay is None else self.delay
         delay_exchanges(kernel, delay, always=self.delay is not None)
         place_in_registers(kernel, schedule)
+        if (self.sync or schedule.sync) == "mbarrier":
+            split_barrier(kernel)

@@ -7,7 +7,7 @@ options say otherwise.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute
@@ -29,7 +29,7 @@ class Schedule:
     axis are spread over a thread, a warp and a block. `pack`: warp tiles per block. `form`: how sums
     are split into stages. `storage` and `addressing`: where queues live. `ahead`: planes fetched
     early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
-    between publishing and reading across warps. `occupancy`: blocks per multiprocessor.
+    between publishing and reading across warps. `sync`: how warps wait for each other. `occupancy`: blocks per multiprocessor.
     """
 
     tile: TileLevel = "warp"
@@ -43,6 +43,7 @@ class Schedule:
     ahead: int = 3
     period: int = 0
     delay: int = 1
+    sync: Literal["barrier", "mbarrier"] = "barrier"
     occupancy: int = 2
 
     def layout(self) -> LayoutAttr:

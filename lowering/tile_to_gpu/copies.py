@@ -113,7 +113,7 @@ def pad_mask(v: Variant, ring: PrefetchRing, number: int, pad: PadCopy) -> SSAVa
     return v.mask(("pad", ring.load.result, number), make)
 
 
-def take_prefetched(v: Variant, ring: PrefetchRing) -> Plane:
+def take_prefetched(v: Variant, number: int, ring: PrefetchRing) -> Plane:
     """Wait for this step's plane, read it, and start the copy of a later one."""
     assert v.step is not None
     if ring.waits:
@@ -128,8 +128,10 @@ def take_prefetched(v: Variant, ring: PrefetchRing) -> Plane:
         types = [ring.element] * vector.width
         op = simt.LoadOp(ring.ring.buffer, index, slot.offset + vector.place, types)
         row, start = vector.at
+        v.mark(number, row)
         for k, value in enumerate(v.body.add(op).cells):
             plane[row, start + k] = value
+    v.mark(number, 0)
     later = ring.ring.slot(v.body, v.step, v.turn, -ring.ahead, 0)
     turn = v.turn + ring.ahead
 

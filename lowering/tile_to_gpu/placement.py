@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.tile import (
@@ -17,7 +18,6 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.barriers import Order
 from timetile.lowering.tile_to_gpu.planes import EdgeMail, SharedPlane
 from timetile.lowering.tile_to_gpu.prefetch import (
     PrefetchRing,
@@ -30,6 +30,7 @@ from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
+from timetile.passes.analysis.synchronisation import Order, collect_orders
 from timetile.passes.multi_queue_buffering import ring_window
 
 
@@ -45,6 +46,8 @@ class Placement:
     staging: dict[SSAValue, Staging] = field(default_factory=dict[SSAValue, Staging])
     orders: list[Order] = field(default_factory=list[Order])
     shared_bytes: int = 0
+    arrivals: SSAValue | None = None
+    """The word in which the tile's warps arrive, where they synchronise in two halves."""
 
     @property
     def rings(self) -> list[Ring]:
@@ -109,8 +112,15 @@ def place(
         placement.prefetches[0].waits = True
         placement.prefetches[-1].commits = True
     placement.orders = collect_orders(kernel)
+    if any(isinstance(s, ExchangeOp) and is_split(s) for s in kernel.stages):
+        placement.arrivals = memory.allocate(i64, 1)
     placement.shared_bytes = memory.bytes
     return placement
+
+
+def is_split(exchange: ExchangeOp) -> bool:
+    """The threads of the tile arrive, and wait later."""
+    return exchange.home is not None and exchange.home.sync.data == "mbarrier"
 
 
 def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
@@ -243,80 +253,3 @@ def edge_mail(
         own = emit.add_int(own, thread.axes[-1].in_tile)
     ring = Ring(buffer, slots, addressing, slot_cells)
     return EdgeMail(ring, element, width, along_rows, row_cells, own, lane_position)
-
-
-def collect_orders(kernel: KernelOp) -> list[Order]:
-    """
-    Which accesses to shared planes, by which stages, a barrier must separate. Copies arrive, and later
-    ones are started, where their load stands.
-    """
-    stages = list(kernel.stages)
-    stream = kernel.stream_axis
-    position: dict[SSAValue, int] = {
-        result: n for n, stage in enumerate(stages) for result in stage.results
-    }
-    orders: list[Order] = []
-    for reader, stage in enumerate(stages):
-        if isinstance(stage, ApplyOp):
-            for tap in stage.tap_list:
-                queue = stage.queues[tap.operand]
-                home = getattr(queue.owner, "home", None)
-                exchange = queue.owner if isinstance(queue.owner, ExchangeOp) else None
-                if exchange is None and not isinstance(home, SharedAttr):
-                    continue
-                moved = any(tap.offset[axis] for axis in kernel.plane_axes)
-                if not moved:
-                    continue
-                distance = stage.age(tap)
-                if exchange is not None:
-                    distance += exchange.delay.data
-                    if exchange.publishes_copies:
-                        distance += exchange.hold
-                        orders += copy_orders(exchange, position, reader, distance)
-                        continue
-                orders.append(Order(position[queue], reader, distance))
-                if stream is None:
-                    continue
-                writer, slots = next_writer(queue, position, stream)
-                orders.append(Order(reader, writer, slots - distance))
-    return orders
-
-
-def copy_orders(
-    exchange: ExchangeOp, position: dict[SSAValue, int], reader: int, distance: int
-) -> list[Order]:
-    """A plane arrives before it is read, and is read before a later one is copied to its slot."""
-    assert exchange.home is not None
-    load = exchange.queue.owner
-    assert isinstance(load, LoadOp)
-    copier = position[load.result]
-    until = exchange.home.slots.data - load.planes_ahead - distance
-    return [Order(copier, reader, distance), Order(reader, copier, until)]
-
-
-def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:
-    """
-    The stage that overwrites what a queue leaves, and the age at which it does: the queue itself,
-    after all slots of its ring, or the next queue of the circular multi-queue.
-    """
-    owner = queue.owner
-    if isinstance(owner, ExchangeOp):
-        assert owner.home is not None
-        return position[queue], owner.home.slots.data
-    assert isinstance(owner, LoadOp | ApplyOp)
-    home = owner.home
-    assert isinstance(home, SharedAttr)
-    if home.addressing.data != "computed":
-        return position[queue], home.slots.data
-    window = ring_window(queue, stream)
-    followers = [q for q in position if is_computed(q) and position[q] >= position[queue]]
-    after = followers.index(queue) + 1
-    computed = [q for q in position if is_computed(q)]
-    follower = followers[after] if after < len(followers) else computed[0]
-    return position[follower], window
-
-
-def is_computed(queue: SSAValue) -> bool:
-    """The queue is part of the circular multi-queue."""
-    home = getattr(queue.owner, "home", None)
-    return isinstance(home, SharedAttr) and home.addressing.data == "computed"

@@ -32,7 +32,7 @@ def publish(v: Variant, number: int, stage: ExchangeOp) -> None:
         return
     plane = queue.source.planes[queue.hold]
     if queue.shared is not None:
-        v.body.add(simt.PhaseOp(v.turn, number, 0))
+        v.mark(number, 0)
         write_plane(v, queue.shared, plane, 0)
         return
     mail = queue.mail
@@ -53,7 +53,7 @@ def publish_rows(
     slots = [(row, row) for row in range(mail.width)]
     slots += [(v.rows - mail.width + k, mail.width + k) for k in range(mail.width)]
     for row, target in slots:
-        v.body.add(simt.PhaseOp(v.turn, number, row))
+        v.mark(number, row)
         for start in range(0, v.cells, width):
             cells = [plane[row, start + k] for k in range(width)]
             at = offset + target * mail.row_cells + start
@@ -65,7 +65,7 @@ def publish_cells(
 ) -> None:
     """The first and the last cells of the warp, by the lanes that hold them."""
     assert mail.lane_position is not None
-    v.body.add(simt.PhaseOp(v.turn, number, 0))
+    v.mark(number, 0)
     moved = add_offsets(v.body, index, mail.lane_position)
     warp_cells = v.cells * 32
     for cell in range(v.cells):

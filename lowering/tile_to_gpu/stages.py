@@ -39,6 +39,17 @@ or take roots, whose exact side is long, and where no halo is apart from its dat
 inside their fields there."""
 
 
+def expect_arrivals(v: Variant, arrivals: SSAValue) -> None:
+    """One thread makes the word ready in which the tile's warps arrive; the others see it."""
+    is_first = v.setup.compare("eq", v.thread.warp_in_block, 0)
+    is_first = v.setup.all_of([is_first, v.setup.compare("eq", v.thread.lane, 0)])
+    assert is_first is not None
+    assert v.kernel.layout is not None
+    expect = Block([simt.ExpectOp(arrivals, v.kernel.layout.warps), scf.YieldOp()])
+    v.setup.add(scf.IfOp(is_first, [], [expect]))
+    v.setup.add(gpu.BarrierOp())
+
+
 class VariantEmitter(Variant):
     """Emits one variant of a kernel's stream loop into a block."""
 
@@ -46,6 +57,8 @@ class VariantEmitter(Variant):
         """Emit the whole variant."""
         for ring in self.placement.shifting_rings:
             ring.shifted.clear()
+        if self.placement.arrivals is not None:
+            expect_arrivals(self, self.placement.arrivals)
         for ring in self.placement.prefetches:
             start_prefetch(self, ring)
         if self.stream is None:
@@ -162,10 +175,14 @@ class VariantEmitter(Variant):
         for ring in self.placement.rings:
             ring.computed.clear()
         self.row_masks = {}
+        if self.placement.arrivals is not None:
+            self.body.add(simt.PhaseOp(self.turn, -1, 0))
+            self.body.add(simt.WaitOp(self.placement.arrivals, self.parity()))
         for number, stage in enumerate(self.kernel.stages):
             if number in self.barriers:
                 self.synchronise()
             self.run_stage(number, stage)
+        self.body.add(simt.PhaseOp(self.turn, len(self.kernel.stages), self.rows, inner=True))
         if self.guarded:
             self.fetch_halos()
             for queue in self.queues.values():
@@ -178,6 +195,19 @@ class VariantEmitter(Variant):
             queue.planes = queue.planes[:keep]
         for ring in self.placement.shifting_rings:
             ring.rotate()
+        if self.placement.arrivals is not None:
+            # `order-threads` lets the warp arrive earlier.
+            self.body.add(simt.PhaseOp(self.turn, len(self.kernel.stages), 0))
+            self.body.add(simt.ArriveOp(self.placement.arrivals))
+
+    def parity(self) -> SSAValue:
+        """Of the phase that the step before this one ends: a chunk's first step finds phase -1 complete."""
+        assert self.step is not None
+        if self.geometry.period % 2 == 0:
+            return self.setup.int((self.turn + 1) % 2)
+        passed = self.setup.sub_int(self.setup.int(self.geometry.fill), self.thread.first)
+        passed = self.body.add_int(self.body.add_int(self.step, passed), self.turn + 1)
+        return self.body.binary(arith.AndIOp, passed, self.setup.int(1))
 
     def fetch_halos(self) -> None:
         """Ask early for the cells outside the bounds that planes will be legalised with."""
@@ -207,12 +237,12 @@ class VariantEmitter(Variant):
         match stage:
             case LoadOp():
                 if not isinstance(stage.home, MemoryAttr):
-                    self.body.add(simt.PhaseOp(self.turn, number, 0))
-                    self.finish(self.queues[stage.result], self.load(stage))
+                    self.mark(number, 0)
+                    self.finish(self.queues[stage.result], self.load(number, stage))
             case ApplyOp():
                 planes: list[Plane] = [{} for _ in stage.res]
                 for row in range(self.rows):
-                    self.body.add(simt.PhaseOp(self.turn, number, row))
+                    self.mark(number, row)
                     for cell in range(self.cells):
                         for plane, value in zip(planes, self.apply(stage, (row, cell))):
                             plane[row, cell] = value
@@ -337,12 +367,12 @@ class VariantEmitter(Variant):
                 replaced.update(zip(group, self.body.add(op).res))
         return replaced
 
-    def load(self, stage: LoadOp) -> Plane:
+    def load(self, number: int, stage: LoadOp) -> Plane:
         """The thread's own cells of a field's plane, from its prefetch ring or from memory."""
         assert stage.data is not None
         prefetch = self.placement.prefetch_of(stage)
         if prefetch is not None:
-            return take_prefetched(self, prefetch)
+            return take_prefetched(self, number, prefetch)
         shape, field = FieldShape.of(stage.data), self.arguments[stage.data]
         width = self.geometry.access_width(stage.data)
         element = element_type(stage.data)

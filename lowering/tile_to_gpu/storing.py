@@ -21,7 +21,8 @@ def store(v: Variant, number: int, stage: StoreOp) -> None:
         width, staging = 1, None
     plane = queue.planes[0]
     for row in range(v.rows):
-        v.body.add(simt.PhaseOp(v.turn, number, row))
+        # Only the own warp sees what is stored, or handed over before.
+        v.body.add(simt.PhaseOp(v.turn, number, row, inner=True))
         if staging is None:
             cells = {
                 start: [plane[row, start + k] for k in range(width)]

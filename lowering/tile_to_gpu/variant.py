@@ -15,7 +15,6 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type, taps_of
 from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.barriers import place_barriers
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
@@ -28,6 +27,7 @@ from timetile.lowering.tile_to_gpu.planes import (
 )
 from timetile.lowering.tile_to_gpu.thread import Thread, index_width, plane_base
 from timetile.passes.analysis.geometry import FieldShape, Geometry
+from timetile.passes.analysis.synchronisation import crossing_rows, place_barriers
 
 FULL_WARP = -1
 
@@ -93,7 +93,10 @@ class Variant:
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.thread_rows
-        self.barriers = place_barriers(placement.orders)
+        split = placement.arrivals is not None
+        self.barriers = () if split else place_barriers(placement.orders)
+        self.edge_rows = crossing_rows(self.kernel) if split else self.rows
+        """Rows at either end of a thread's own that are done before the warp arrives."""
         self.queues = self.make_queues()
         self.reaches: dict[SSAValue, Reach] = {}
         # Who reads a queue, or takes its cells, comes after it.
@@ -323,10 +326,16 @@ class Variant:
         moved = emit.mul_int(emit.extend(step, self.width), shape.strides[self.stream])
         return emit.add_int(moved, base)
 
+    def mark(self, stage: int, row: int) -> None:
+        """What follows belongs to a stage and a row."""
+        inner = self.edge_rows <= row < self.rows - self.edge_rows
+        self.body.add(simt.PhaseOp(self.turn, stage, row, inner=inner))
+
     @property
     def synchronises(self) -> bool:
         """The lanes of a warp wait for each other in every step."""
-        return bool(self.barriers) or any(ring.is_dealt for ring in self.placement.prefetches)
+        split = self.placement.arrivals is not None
+        return split or bool(self.barriers) or any(ring.is_dealt for ring in self.placement.prefetches)
 
     def synchronise_warp(self) -> None:
         """The lanes of the warp wait for each other."""

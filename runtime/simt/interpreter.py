@@ -365,8 +365,31 @@ class Launch:
         waiting = active.reshape(self.grid, self.block)
         if (waiting.any(axis=1) != waiting.all(axis=1)).any():
             raise SimtError(op, "only some threads of a block reach it")
-        self.clocks.barriers[active] += 1
+        self.clocks.releases[active] += 1
+        self.clocks.acquires[active] = self.clocks.releases[active]
         self.clocks.warp_syncs[active] += 1
+
+    def run_expect(self, op: simt.ExpectOp, active: Mask) -> None:
+        """Nothing is counted in the word itself: every thread has its own count of arrivals."""
+        if op.warps.value.data * LANES != self.block:
+            raise SimtError(op, f"a block has {self.block // LANES} warps")
+
+    def run_arrive(self, op: simt.ArriveOp, active: Mask) -> None:
+        self.check_whole_warps(op, active)
+        self.clocks.arrivals[active] += 1
+        self.clocks.releases[active] += 1
+        self.clocks.warp_syncs[active] += 1
+
+    def run_wait_arrivals(self, op: simt.WaitOp, active: Mask) -> None:
+        """All that waits is done at once here: a phase that is not complete by now never will be."""
+        complete = self.least_of_block(self.clocks.arrivals)
+        if (active & ((complete - 1) % 2 != self.spread(op.parity))).any():
+            raise SimtError(op, "waits for a phase that is not complete, or for an older one")
+        self.clocks.acquires[active] = self.least_of_block(self.clocks.releases)[active]
+
+    def least_of_block(self, counts: Ints) -> Ints:
+        """For every thread, the least count in its block."""
+        return np.repeat(counts.reshape(self.grid, self.block).min(axis=1), self.block)
 
     def run_warp_sync(self, op: Operation, active: Mask) -> None:
         self.check_whole_warps(op, active)
@@ -405,6 +428,9 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
     nvvm.CpAsyncCommitGroupOp: Launch.run_commit,
     nvvm.CpAsyncWaitGroupOp: Launch.run_wait,
     nvvm.WarpSyncOp: Launch.run_warp_sync,
+    simt.ExpectOp: Launch.run_expect,
+    simt.ArriveOp: Launch.run_arrive,
+    simt.WaitOp: Launch.run_wait_arrivals,
     gpu.BarrierOp: Launch.run_barrier,
     gpu.ThreadIdOp: Launch.run_thread_id,
     gpu.BlockIdOp: Launch.run_block_id,

@@ -1,9 +1,11 @@
 """Buffers of a launch, with what is unset in them and who touched what last.
 
 Two accesses to a cell by different threads, one of them a write, must be ordered: inside a warp by a
-warp synchronisation or a barrier, inside a block by a barrier; between blocks of a launch nothing
-orders them. Every thread counts the barriers and the warp synchronisations that it has passed; an
-access is ordered after another of the same block exactly if its thread has passed one more.
+warp synchronisation or a barrier, inside a block by a barrier or its two halves; between blocks of a
+launch nothing orders them. Every thread counts how often it has released what it did (barriers and
+arrivals; all threads of a block do so in the same order), and how many of the block's releases it has
+acquired (barriers, waits). An access is ordered before another of the same block exactly if the other's
+thread has acquired more releases than had been made at the first.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ class Clocks:
     threads: Ints
     warps: Ints
     blocks: Ints
-    barriers: Ints
+    releases: Ints
+    acquires: Ints
+    arrivals: Ints
     warp_syncs: Ints
 
     @staticmethod
     def of(grid: int, block: int) -> Clocks:
         threads = np.arange(grid * block, dtype=np.int64)
-        zero = np.zeros_like(threads)
-        return Clocks(threads, threads // 32, threads // block, zero.copy(), zero.copy())
+        counts = (np.zeros_like(threads) for _ in range(4))
+        return Clocks(threads, threads // 32, threads // block, *counts)
 
 
 class Buffer:
@@ -49,12 +53,12 @@ class Buffer:
         self.unset = np.full(self.data.size, unset)
         shape = self.data.size
         self.writer = np.full(shape, NOBODY, dtype=np.int64)
-        self.write_barriers = np.zeros(shape, dtype=np.int64)
+        self.write_releases = np.zeros(shape, dtype=np.int64)
         self.write_syncs = np.zeros(shape, dtype=np.int64)
         self.reader = np.full(shape, NOBODY, dtype=np.int64)
         self.reader_warp = np.full(shape, NOBODY, dtype=np.int64)
         self.reader_block = np.full(shape, NOBODY, dtype=np.int64)
-        self.read_barriers = np.zeros(shape, dtype=np.int64)
+        self.read_releases = np.zeros(shape, dtype=np.int64)
         self.read_syncs = np.zeros(shape, dtype=np.int64)
         self.write_op: dict[int, Operation] = {}
         self.last_write: Operation | None = None
@@ -84,18 +88,18 @@ class Buffer:
         other = (writer != NOBODY) & (writer != who)
         if other.any():
             self.check_ordered(
-                op, at, who, clocks, other, writer, self.write_barriers[at], self.write_syncs[at],
+                op, at, who, clocks, other, writer, self.write_releases[at], self.write_syncs[at],
                 self.last_write, "reads what another thread wrote",
             )  # fmt: skip
         self.last_read = op
-        barriers, syncs = clocks.barriers[who], clocks.warp_syncs[who]
-        same_epoch = (self.reader[at] != NOBODY) & (self.read_barriers[at] == barriers)
+        releases, syncs = clocks.releases[who], clocks.warp_syncs[who]
+        same_epoch = (self.reader[at] != NOBODY) & (self.read_releases[at] == releases)
         warp, block = clocks.warps[who], clocks.blocks[who]
         self.reader[at] = np.where(same_epoch & (self.reader[at] != who), MANY, who)
         self.reader_warp[at] = np.where(same_epoch & (self.reader_warp[at] != warp), MANY, warp)
         known = self.reader_block[at] != NOBODY
         self.reader_block[at] = np.where(known & (self.reader_block[at] != block), MANY, block)
-        self.read_barriers[at] = barriers
+        self.read_releases[at] = releases
         self.read_syncs[at] = syncs
         # Several lanes may read one cell in one instruction.
         order = np.argsort(at, kind="stable")
@@ -123,7 +127,7 @@ class Buffer:
         other = (writer != NOBODY) & (writer != who)
         if other.any():
             self.check_ordered(
-                op, at, who, clocks, other, writer, self.write_barriers[at], self.write_syncs[at],
+                op, at, who, clocks, other, writer, self.write_releases[at], self.write_syncs[at],
                 self.last_write, "overwrites what another thread wrote",
             )  # fmt: skip
         reader = self.reader[at]
@@ -132,24 +136,24 @@ class Buffer:
             self.check_readers(op, at, who, clocks, other)
         self.last_write = op
         self.writer[at] = who
-        self.write_barriers[at] = clocks.barriers[who]
+        self.write_releases[at] = clocks.releases[who]
         self.write_syncs[at] = clocks.warp_syncs[who]
 
     def note_arrival(self, op: Operation, at: Ints, who: Ints, clocks: Clocks) -> None:
         """An asynchronous copy has arrived: it counts as written now, by the thread that waited."""
         self.last_write = op
         self.writer[at] = who
-        self.write_barriers[at] = clocks.barriers[who]
+        self.write_releases[at] = clocks.releases[who]
         self.write_syncs[at] = clocks.warp_syncs[who]
 
     def check_ordered(
         self, op: Operation, at: Ints, who: Ints, clocks: Clocks, other: Mask, writer: Ints,
-        barriers: Ints, syncs: Ints, earlier: Operation | None, what: str,
+        releases: Ints, syncs: Ints, earlier: Operation | None, what: str,
     ) -> None:  # fmt: skip
         """The write by `writer`, at those counts, is ordered before the access by `who`."""
         same_block = clocks.blocks[writer] == clocks.blocks[who]
         same_warp = clocks.warps[writer] == clocks.warps[who]
-        ordered = same_block & (barriers < clocks.barriers[who])
+        ordered = same_block & (releases < clocks.acquires[who])
         ordered |= same_warp & (syncs < clocks.warp_syncs[who])
         race = other & ~ordered
         if race.any():
@@ -161,7 +165,7 @@ class Buffer:
         """The reads by others are ordered before the write by `who`."""
         own_block = self.reader_block[at] == clocks.blocks[who]
         own_warp = self.reader_warp[at] == clocks.warps[who]
-        ordered = own_block & (self.read_barriers[at] < clocks.barriers[who])
+        ordered = own_block & (self.read_releases[at] < clocks.acquires[who])
         ordered |= own_warp & own_block & (self.read_syncs[at] < clocks.warp_syncs[who])
         race = other & ~ordered
         if race.any():

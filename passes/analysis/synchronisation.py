@@ -1,0 +1,164 @@
+"""
+Where the threads of a tile wait for each other: derived from what shared planes are read and when.
+
+A plane that stage w writes in step i is read by stage r in step i + distance, and its slot is written
+again by stage w' `slots - distance` steps after that. Each pair of cross-thread accesses needs a
+synchronisation between. There are two kinds:
+
+- *barriers* before a stage, in every step (`place_barriers`);
+- one *split* barrier a step. A warp waits for the arrivals of the step before ahead of its first
+  access to what others share, and arrives behind its last one. What touches no other warp's cells, the
+  inner rows of a thread, comes after that: between a warp's arrival and its next wait the others may
+  be ahead or behind. An access of step i is then ordered before those of step i + 1 (`split_keeps`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.taps import Tap
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, taps_of
+from timetile.dialects.tile_attributes import SharedAttr
+from timetile.passes.multi_queue_buffering import ring_window
+
+
+@dataclass(frozen=True)
+class Order:
+    """Stage `before` in some step must be separated from stage `after`, `distance` steps later."""
+
+    before: int
+    after: int
+    distance: int
+    inner: bool = False
+    """The earlier access may be one of an inner row, which a split barrier releases a step later."""
+
+    def is_kept_by(self, barrier: int) -> bool:
+        """A barrier before stage `barrier`, in every step, separates the two."""
+        if self.distance == 0:
+            return self.before < barrier <= self.after
+        if self.distance == 1:
+            return barrier > self.before or barrier <= self.after
+        return True
+
+
+def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
+    """
+    The least number of barriers a step that keeps all orders: first those within a step, each as
+    late as it may stand; what is left crosses steps, and one at the start of the step keeps it.
+    """
+    barriers: list[int] = []
+    for order in sorted(orders, key=lambda o: o.after):
+        if order.distance == 0 and not any(order.is_kept_by(b) for b in barriers):
+            barriers.append(order.after)
+    if any(not any(order.is_kept_by(b) for b in barriers) for order in orders) or (
+        # Orders across several steps are kept by any barrier, but there must be one.
+        orders and not barriers
+    ):
+        barriers.append(0)
+    return tuple(sorted(barriers))
+
+
+def split_keeps(orders: Sequence[Order]) -> bool:
+    """One split barrier a step keeps all orders."""
+    return all(order.distance >= (2 if order.inner else 1) for order in orders)
+
+
+def collect_orders(kernel: KernelOp) -> list[Order]:
+    """
+    Which accesses to shared planes, by which stages, a barrier must separate. Copies arrive, and later
+    ones are started, where their load stands.
+    """
+    stages = list(kernel.stages)
+    stream = kernel.stream_axis
+    position: dict[SSAValue, int] = {
+        result: n for n, stage in enumerate(stages) for result in stage.results
+    }
+    orders: list[Order] = []
+    for reader, stage in enumerate(stages):
+        if isinstance(stage, ApplyOp):
+            for tap in stage.tap_list:
+                queue = stage.queues[tap.operand]
+                home = getattr(queue.owner, "home", None)
+                exchange = queue.owner if isinstance(queue.owner, ExchangeOp) else None
+                if exchange is None and not isinstance(home, SharedAttr):
+                    continue
+                moved = any(tap.offset[axis] for axis in kernel.plane_axes)
+                if not moved:
+                    continue
+                distance = stage.age(tap)
+                inner = exchange is None or reads_in_inner_rows(kernel, exchange, tap)
+                if exchange is not None:
+                    distance += exchange.delay.data
+                    if exchange.publishes_copies:
+                        distance += exchange.hold
+                        orders += copy_orders(exchange, position, reader, distance, inner=inner)
+                        continue
+                orders.append(Order(position[queue], reader, distance))
+                if stream is None:
+                    continue
+                writer, slots = next_writer(queue, position, stream)
+                orders.append(Order(reader, writer, slots - distance, inner))
+    return orders
+
+
+def reads_in_inner_rows(kernel: KernelOp, exchange: ExchangeOp, tap: Tap) -> bool:
+    """Rows in the middle of a thread make the tap, too, and read it where other threads wrote."""
+    return exchange.what.data != "edges" and tap.offset[kernel.plane_axes[-1]] != 0
+
+
+def crossing_rows(kernel: KernelOp) -> int:
+    """Rows at either end of a thread's own whose taps cross warps, or that other warps read."""
+    if len(kernel.plane_axes) < 2:
+        return 1
+    rows = kernel.plane_axes[0]
+    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    reach = [abs(tap.offset[rows]) for e in exchanges for _, tap in taps_of(e.result)]
+    return max([*reach, *(e.edges[0] for e in exchanges)], default=0)
+
+
+def copy_orders(
+    exchange: ExchangeOp,
+    position: dict[SSAValue, int],
+    reader: int,
+    distance: int,
+    *,
+    inner: bool,
+) -> list[Order]:
+    """A plane arrives before it is read, and is read before a later one is copied to its slot."""
+    assert exchange.home is not None
+    load = exchange.queue.owner
+    assert isinstance(load, LoadOp)
+    copier = position[load.result]
+    until = exchange.home.slots.data - load.planes_ahead - distance
+    return [Order(copier, reader, distance), Order(reader, copier, until, inner)]
+
+
+def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:
+    """
+    The stage that overwrites what a queue leaves, and the age at which it does: the queue itself,
+    after all slots of its ring, or the next queue of the circular multi-queue.
+    """
+    owner = queue.owner
+    if isinstance(owner, ExchangeOp):
+        assert owner.home is not None
+        return position[queue], owner.home.slots.data
+    assert isinstance(owner, LoadOp | ApplyOp)
+    home = owner.home
+    assert isinstance(home, SharedAttr)
+    if home.addressing.data != "computed":
+        return position[queue], home.slots.data
+    window = ring_window(queue, stream)
+    followers = [q for q in position if is_computed(q) and position[q] >= position[queue]]
+    after = followers.index(queue) + 1
+    computed = [q for q in position if is_computed(q)]
+    follower = followers[after] if after < len(followers) else computed[0]
+    return position[follower], window
+
+
+def is_computed(queue: SSAValue) -> bool:
+    """The queue is part of the circular multi-queue."""
+    home = getattr(queue.owner, "home", None)
+    return isinstance(home, SharedAttr) and home.addressing.data == "computed"
