@@ -329,6 +329,86 @@ class MbarrierArriveOp(IRDLOperation):
 
 
 @irdl_op_definition
+class MbarrierArriveExpectTxOp(IRDLOperation):
+    """
+    Arrive, and expect this many bytes more from asynchronous copies before the phase is complete.
+
+    Example: `"nvvm.mbarrier.arrive.expect_tx.shared"(%b, %bytes) : (!llvm.ptr<3>, i32) -> ()`
+    """
+
+    name = "nvvm.mbarrier.arrive.expect_tx.shared"
+    addr = operand_def(LLVMPointerType)
+    txcount = operand_def(i32)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, addr: SSAValue, txcount: SSAValue):
+        super().__init__(operands=[addr, txcount])
+
+
+@irdl_op_definition
+class MapaOp(IRDLOperation):
+    """
+    The address that a shared-memory address has in another block of the cluster.
+
+    Example: `%p = "nvvm.mapa"(%a, %rank) : (!llvm.ptr<3>, i32) -> !llvm.ptr<7>`
+    """
+
+    name = "nvvm.mapa"
+    a = operand_def(LLVMPointerType)
+    b = operand_def(i32)
+    res = result_def(LLVMPointerType)
+    traits = traits_def(Pure())
+
+    def __init__(self, a: SSAValue, b: SSAValue, result_type: LLVMPointerType):
+        super().__init__(operands=[a, b], result_types=[result_type])
+
+
+@irdl_op_definition
+class ClusterArriveOp(IRDLOperation):
+    """
+    Arrive at the barrier of the cluster, with release semantics.
+
+    Example: `"nvvm.cluster.arrive"() : () -> ()`
+    """
+
+    name = "nvvm.cluster.arrive"
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self):
+        super().__init__()
+
+
+@irdl_op_definition
+class ClusterWaitOp(IRDLOperation):
+    """
+    Wait at the barrier of the cluster, with acquire semantics.
+
+    Example: `"nvvm.cluster.wait"() : () -> ()`
+    """
+
+    name = "nvvm.cluster.wait"
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self):
+        super().__init__()
+
+
+@irdl_op_definition
+class FenceMbarrierInitOp(IRDLOperation):
+    """
+    Let the other blocks of the cluster see mbarriers that have been made ready.
+
+    Example: `"nvvm.fence.mbarrier.init"() : () -> ()`
+    """
+
+    name = "nvvm.fence.mbarrier.init"
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self):
+        super().__init__()
+
+
+@irdl_op_definition
 class MbarrierTryWaitParityOp(IRDLOperation):
     """
     Wait until the last phase of this parity is complete, with acquire semantics in the block; a try may
@@ -364,7 +444,12 @@ Nvvm = Dialect(
         CpAsyncWaitGroupOp,
         MbarrierInitOp,
         MbarrierArriveOp,
+        MbarrierArriveExpectTxOp,
         MbarrierTryWaitParityOp,
+        MapaOp,
+        ClusterArriveOp,
+        ClusterWaitOp,
+        FenceMbarrierInitOp,
     ],
     [ShflKindAttr, ReduxKindAttr, VoteKindAttr, CacheModifierAttr],
 )

@@ -47,8 +47,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.syntax import parse_optional_value, parse_value, parse_values
 
-GLOBAL_SPACE, SHARED_SPACE = 1, 3
-"""NVVM's address spaces."""
+GLOBAL_SPACE, SHARED_SPACE, CLUSTER_SPACE = 1, 3, 7
+"""NVVM's address spaces: global memory, the block's shared memory, that of any block of the cluster."""
 
 CELL_BYTES: dict[Attribute, int] = {f64: 8, f32: 4, i64: 8, i32: 4}
 """Bytes of a cell, per element type that a thread can access."""
@@ -70,11 +70,6 @@ def buffer_element(buffer: SSAValue) -> Attribute | None:
     if not isinstance(kind, MemRefType):
         return None
     return cast(MemRefType[Attribute], kind).element_type
-
-
-def shared_pointer() -> LLVMPointerType:
-    """The type of a pointer to shared memory."""
-    return LLVMPointerType(IntAttr(SHARED_SPACE))
 
 
 def address_space(buffer: SSAValue) -> int:
@@ -631,14 +626,17 @@ class PhaseOp(IRDLOperation):
 class ArrivalsOp(IRDLOperation):
     """
     Base of the two halves of a barrier of the block: what a warp did before it arrived is seen by
-    everyone who waited for the phase in which all warps arrived. `arrivals` is one 64-bit word of
-    shared memory, the first operand; its phases are numbered from 0.
+    everyone who waited for the phase in which all warps arrived. Phases are numbered from 0. The first
+    operand is where they are counted, in one 64-bit word of shared memory or in two that take turns:
+    two where other blocks send, since those may be a phase ahead.
     """
 
     def verify_(self) -> None:
-        word = self.operands[0]
-        if address_space(word) != SHARED_SPACE or buffer_element(word) not in (i64, None):
-            raise VerifyException("arrivals are counted in a 64-bit word of shared memory")
+        words = self.operands[0]
+        if address_space(words) != SHARED_SPACE or buffer_element(words) not in (i64, None):
+            raise VerifyException("arrivals are counted in 64-bit words of shared memory")
+        if isinstance(words.type, MemRefType) and words.type.get_shape() not in ((1,), (2,)):
+            raise VerifyException("arrivals are counted in one word, or in two that take turns")
 
 
 @irdl_op_definition
@@ -664,39 +662,157 @@ class ExpectOp(ArrivalsOp):
 @irdl_op_definition
 class ArriveOp(ArrivalsOp):
     """
-    The warp arrives, and goes on.
+    The warp arrives, and goes on. The phase is complete when all warps have arrived and as many bytes
+    have been sent by other blocks as the warps said to expect.
 
-    Example: `simt.arrive %b : memref<1xi64, 3>`
+    Example: `simt.arrive %b phase %p bytes %n : memref<2xi64, 3>`
     """
 
     name = "simt.arrive"
 
     arrivals = operand_def(MemRefType | LLVMPointerType)
+    phase = operand_def(i32)
+    bytes = opt_operand_def(i32)
     traits = traits_def(OrderingEffects())
-    assembly_format = "$arrivals attr-dict `:` type($arrivals)"
+    assembly_format = "$arrivals `phase` $phase (`bytes` $bytes^)? attr-dict `:` type($arrivals)"
 
-    def __init__(self, arrivals: SSAValue):
-        super().__init__(operands=[arrivals])
+    def __init__(self, arrivals: SSAValue, phase: SSAValue, bytes: SSAValue | None = None):
+        super().__init__(operands=[arrivals, phase, bytes])
 
 
 @irdl_op_definition
 class WaitOp(ArrivalsOp):
     """
-    Wait until the last phase with this parity is complete: nobody arrives twice between two waits, so
-    one bit tells the phases apart. Before the first phase, parity 1 counts as complete.
+    Wait until a phase is complete, the last one before that in which the warp arrives next. Phases
+    before the first are complete.
 
-    Example: `simt.wait %b parity %p : memref<1xi64, 3>`
+    Example: `simt.wait %b phase %p : memref<1xi64, 3>`
     """
 
     name = "simt.wait"
 
     arrivals = operand_def(MemRefType | LLVMPointerType)
-    parity = operand_def(i32)
+    phase = operand_def(i32)
     traits = traits_def(OrderingEffects())
-    assembly_format = "$arrivals `parity` $parity attr-dict `:` type($arrivals)"
+    assembly_format = "$arrivals `phase` $phase attr-dict `:` type($arrivals)"
 
-    def __init__(self, arrivals: SSAValue, parity: SSAValue):
-        super().__init__(operands=[arrivals, parity])
+    def __init__(self, arrivals: SSAValue, phase: SSAValue):
+        super().__init__(operands=[arrivals, phase])
+
+
+@irdl_op_definition
+class ClusterBarrierOp(IRDLOperation):
+    """
+    All threads of the blocks of a cluster wait for each other.
+
+    Example: `simt.cluster_barrier`
+    """
+
+    name = "simt.cluster_barrier"
+
+    traits = traits_def(OrderingEffects())
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()
+
+
+@irdl_op_definition
+class PeerOp(IRDLOperation):
+    """
+    A buffer of the block's shared memory as another block of the cluster has it, by that block's rank.
+
+    Example: `%p = simt.peer %buffer block %rank : memref<512xf64, 3> -> memref<512xf64, 7>`
+    """
+
+    name = "simt.peer"
+
+    buffer = operand_def(MemRefType | LLVMPointerType)
+    rank = operand_def(i32)
+    result = result_def(MemRefType | LLVMPointerType)
+    traits = traits_def(Pure())
+    assembly_format = "$buffer `block` $rank attr-dict `:` type($buffer) `->` type($result)"
+
+    def __init__(self, buffer: SSAValue, rank: SSAValue):
+        kind = buffer.type
+        space = IntegerAttr(CLUSTER_SPACE, i64)
+        if isinstance(kind, MemRefType):
+            peer: Attribute = MemRefType(
+                cast(MemRefType[Attribute], kind).element_type,
+                kind.get_shape(),
+                memory_space=space,
+            )
+        else:
+            peer = LLVMPointerType(IntAttr(CLUSTER_SPACE))
+        super().__init__(operands=[buffer, rank], result_types=[peer])
+
+    def verify_(self) -> None:
+        if (address_space(self.buffer), address_space(self.result)) != (
+            SHARED_SPACE,
+            CLUSTER_SPACE,
+        ):
+            raise VerifyException("a block's buffer, space 3, has a peer in the cluster, space 7")
+
+
+@irdl_op_definition
+class SendOp(AccessOp):
+    """
+    Write 1, 2 or 4 cells to another block of the cluster where the mask is on. It goes on at once: who
+    waits in the other block for the phase sees them, and they count among the bytes expected of it.
+
+    Example: `simt.send %a, %b to %peer[%i + 2] mask %m arrivals %w phase %p`
+    """
+
+    name = "simt.send"
+
+    cells = var_operand_def()
+    arrivals = operand_def(MemRefType | LLVMPointerType)
+    phase = operand_def(i32)
+    traits = traits_def(WriteEffects())
+
+    def __init__(
+        self,
+        cells: Sequence[SSAValue],
+        buffer: SSAValue,
+        index: SSAValue | None,
+        offset: int,
+        mask: SSAValue | None,
+        arrivals: SSAValue,
+        phase: SSAValue,
+    ):
+        super().__init__(
+            operands=[list(cells), arrivals, phase, buffer, index, mask],
+            properties={"offset": integer(offset)},
+        )
+
+    @property
+    def cell_types(self) -> tuple[Attribute, ...]:
+        return tuple(self.cells.types)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if {address_space(self.buffer), address_space(self.arrivals)} != {CLUSTER_SPACE}:
+            raise VerifyException("cells are sent to a peer, and counted there: space 7")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.cells, printer.print_operand)
+        printer.print_string(" to ")
+        self.print_access(printer)
+        printer.print_string(" arrivals ")
+        printer.print_operand(self.arrivals)
+        printer.print_string(" phase ")
+        printer.print_operand(self.phase)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        cells = parse_values(parser, parser.Delimiter.NONE)
+        parser.parse_keyword("to")
+        buffer, index, mask, offset = cls.parse_access(parser)
+        parser.parse_keyword("arrivals")
+        arrivals = parse_value(parser)
+        parser.parse_keyword("phase")
+        return cls(cells, buffer, index, offset, mask, arrivals, parse_value(parser))
 
 
 @irdl_op_definition
@@ -789,6 +905,9 @@ Simt = Dialect(
         ExpectOp,
         ArriveOp,
         WaitOp,
+        ClusterBarrierOp,
+        PeerOp,
+        SendOp,
         SplitOp,
         JoinOp,
         ReciprocalOp,

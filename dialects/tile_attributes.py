@@ -91,9 +91,19 @@ class AxisLayout:
         return (self.cells, self.lanes, self.warps, self.blocks)
 
     @property
+    def block_extent(self) -> int:
+        """Cells of one block along this axis."""
+        return self.cells * self.lanes * self.warps
+
+    @property
     def extent(self) -> int:
         """Cells of the tile along this axis."""
-        return self.cells * self.lanes * self.warps * self.blocks
+        return self.block_extent * self.blocks
+
+    @property
+    def tile_warps(self) -> int:
+        """Warps of the tile along this axis, in all its blocks."""
+        return self.warps * self.blocks
 
     def __str__(self) -> str:
         shown = [(n, w) for n, w in zip(self.counts, self.WORDS) if n != 1 or w == "cells"]
@@ -136,6 +146,14 @@ class LayoutAttr(ParametrizedAttribute):
         product = 1
         for axis in self.axis_layouts:
             product *= axis.warps
+        return product
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of one tile."""
+        product = 1
+        for axis in self.axis_layouts:
+            product *= axis.blocks
         return product
 
     @property

@@ -18,6 +18,7 @@ predicate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, llvm, scf
@@ -25,9 +26,11 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntAttr,
     IntegerAttr,
+    MemRefType,
     ModuleOp,
     UnitAttr,
     i32,
+    i64,
 )
 from xdsl.dialects.gpu import DimensionEnum
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -35,7 +38,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.simt import CELL_BYTES, address_space, buffer_element
+from timetile.dialects.simt import CELL_BYTES, CLUSTER_SPACE, address_space, buffer_element
 from timetile.passes.diagnostics import refuse
 
 FULL_WARP = -1
@@ -60,6 +63,7 @@ class FunctionConverter:
         self.pointers: dict[tuple[Block, SSAValue, SSAValue], SSAValue] = {}
         self.elements: dict[SSAValue, Attribute] = {}
         self.integers: dict[int, SSAValue] = {}
+        self.words: dict[SSAValue, int] = {}
         self.is_first_lane: SSAValue | None = None
 
     def int(self, value: int) -> SSAValue:
@@ -85,8 +89,10 @@ class FunctionConverter:
         if element is not None:
             pointer = llvm.LLVMPointerType(IntAttr(address_space(value)))
             self.elements[value] = element
+            shape = cast(MemRefType[Attribute], value.type).get_shape()
             new = Rewriter.replace_value_with_new_type(value, pointer)
             self.elements[new] = element
+            self.words[new] = shape[0]
 
     def pointer(self, op: Operation, buffer: SSAValue, index: SSAValue | None) -> SSAValue:
         """`buffer + index`, computed once in the block of `op`."""
@@ -200,11 +206,32 @@ class FunctionConverter:
         Rewriter.replace_op(op, nvvm.BarrierOp())
 
     def convert_expect(self, op: simt.ExpectOp) -> None:
-        Rewriter.replace_op(op, nvvm.MbarrierInitOp(op.arrivals, self.int(op.warps.value.data)))
+        """All words, and where there are two, for the other blocks to see, too."""
+        count, words = self.int(op.warps.value.data), self.words[op.arrivals]
+        for word in range(words):
+            where = self.constant_pointer(op, op.arrivals, word, i64)
+            Rewriter.insert_op(nvvm.MbarrierInitOp(where, count), InsertPoint.before(op))
+        if words > 1:
+            Rewriter.insert_op(nvvm.FenceMbarrierInitOp(), InsertPoint.before(op))
+        Rewriter.erase_op(op)
+
+    def word_of(self, op: Operation, arrivals: SSAValue, phase: SSAValue) -> SSAValue:
+        """Where a phase is counted."""
+        if self.words[arrivals] == 1:
+            return arrivals
+        turn = arith.AndIOp(phase, self.int(1))
+        Rewriter.insert_op(turn, InsertPoint.before(op))
+        gep = llvm.GEPOp(arrivals, [DYNAMIC_INDEX], i64, [turn.result], pointer_type(arrivals))
+        Rewriter.insert_op(gep, InsertPoint.before(op))
+        return gep.result
 
     def convert_arrive(self, op: simt.ArriveOp) -> None:
         """The lanes see to it that all is done; the first one arrives for them."""
-        arrive = Block([nvvm.MbarrierArriveOp(op.arrivals), scf.YieldOp()])
+        word = self.word_of(op, op.arrivals, op.phase)
+        if op.bytes is None:
+            arrive = Block([nvvm.MbarrierArriveOp(word), scf.YieldOp()])
+        else:
+            arrive = Block([nvvm.MbarrierArriveExpectTxOp(word, op.bytes), scf.YieldOp()])
         together = nvvm.WarpSyncOp(self.int(FULL_WARP))
         Rewriter.replace_op(op, [together, scf.IfOp(self.first_lane(), [], [arrive])])
 
@@ -218,9 +245,35 @@ class FunctionConverter:
         return self.is_first_lane
 
     def convert_wait(self, op: simt.WaitOp) -> None:
+        """Phases take turns on a word, and one bit tells them apart."""
+        word, turn = self.word_of(op, op.arrivals, op.phase), op.phase
+        if self.words[op.arrivals] == 2:
+            shift = arith.ShRUIOp(turn, self.int(1))
+            Rewriter.insert_op(shift, InsertPoint.before(op))
+            turn = shift.result
+        parity = arith.AndIOp(turn, self.int(1))
         ticks = self.int(SUSPENDED_NANOSECONDS)
-        wait = nvvm.MbarrierTryWaitParityOp(op.arrivals, op.parity, ticks)
-        Rewriter.replace_op(op, wait)
+        wait = nvvm.MbarrierTryWaitParityOp(word, parity.result, ticks)
+        Rewriter.replace_op(op, [parity, wait])
+
+    def convert_cluster_barrier(self, op: simt.ClusterBarrierOp) -> None:
+        Rewriter.replace_op(op, [nvvm.ClusterArriveOp(), nvvm.ClusterWaitOp()])
+
+    def convert_peer(self, op: simt.PeerOp) -> None:
+        peer = nvvm.MapaOp(op.buffer, op.rank, llvm.LLVMPointerType(IntAttr(CLUSTER_SPACE)))
+        element = self.elements[op.buffer]
+        words = self.words.get(op.buffer)
+        Rewriter.replace_op(op, peer)
+        self.elements[peer.res] = element
+        if words is not None:
+            self.words[peer.res] = words
+
+    def convert_send(self, op: simt.SendOp) -> None:
+        pointer = op.buffer if op.index is None else self.pointer(op, op.buffer, op.index)
+        word = self.word_of(op, op.arrivals, op.phase)
+        offset = op.offset.value.data
+        new = simt.SendOp(list(op.cells), pointer, None, offset, op.mask, word, op.phase)
+        Rewriter.replace_op(op, new)
 
     def convert_return(self, op: gpu.ReturnOp) -> None:
         Rewriter.replace_op(op, llvm.ReturnOp())
@@ -241,6 +294,9 @@ class FunctionConverter:
             simt.ExpectOp: self.convert_expect,
             simt.ArriveOp: self.convert_arrive,
             simt.WaitOp: self.convert_wait,
+            simt.ClusterBarrierOp: self.convert_cluster_barrier,
+            simt.PeerOp: self.convert_peer,
+            simt.SendOp: self.convert_send,
             gpu.ThreadIdOp: self.convert_thread_id,
             gpu.BlockIdOp: self.convert_block_id,
             gpu.BarrierOp: self.convert_barrier,
@@ -251,12 +307,15 @@ class FunctionConverter:
                 converter(op)
 
 
-def convert_function(function: gpu.FuncOp, occupancy: int) -> None:
+def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int) -> None:
     """Replace a gpu.func by the llvm.func of a kernel."""
     FunctionConverter(function).convert()
     assert function.known_block_size is not None
     block = tuple(function.known_block_size.get_values())
     body = function.detach_region(function.body)
+    clusters: dict[str, Attribute] = {}
+    if cluster > 1:
+        clusters["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, [cluster, 1, 1])
     kernel = llvm.FuncOp(
         function.sym_name,
         llvm.LLVMFunctionType(list(body.block.arg_types)),
@@ -266,9 +325,16 @@ def convert_function(function: gpu.FuncOp, occupancy: int) -> None:
             "nvvm.kernel": UnitAttr(),
             "nvvm.maxntid": DenseArrayBase.from_list(i32, list(block)),
             "nvvm.minctasm": IntegerAttr(occupancy, i32),
+            **clusters,
         },
     )
     Rewriter.replace_op(function, kernel)
+
+
+def count_of(module: gpu.ModuleOp, fact: str) -> int:
+    """A number of the launch that a module states; 1 where it is silent."""
+    value = module.attributes.get(f"timetile.{fact}")
+    return value.value.data if isinstance(value, IntegerAttr) else 1
 
 
 class ConvertGpuToNvvmPass(ModulePass):
@@ -278,8 +344,8 @@ class ConvertGpuToNvvmPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for module in [m for m in op.ops if isinstance(m, gpu.ModuleOp)]:
-            occupancy = module.attributes.get("timetile.occupancy")
-            count = occupancy.value.data if isinstance(occupancy, IntegerAttr) else 1
+            occupancy = count_of(module, "occupancy")
+            cluster = count_of(module, "cluster")
             for function in [f for f in module.body.block.ops if isinstance(f, gpu.FuncOp)]:
                 if function.kernel is not None:
-                    convert_function(function, count)
+                    convert_function(function, occupancy, cluster)

@@ -18,7 +18,7 @@ gpu.module @heat_d2 {
    age by renaming, its neighbours are shuffled once, halos are predicated loads at the reader.
 3. Barriers are derived from what shared planes are read and when (`tile_to_gpu/barriers.py`).
 
-The module's attributes state how to launch it: `timetile.grid`, `timetile.block`,
+The module's attributes state how to launch it: `timetile.grid`, `timetile.block`, `timetile.cluster`,
 `timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the kernel's order.
 """
 
@@ -36,13 +36,15 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StageOp
+from timetile.dialects.tile_attributes import SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.placement import place
 from timetile.lowering.tile_to_gpu.stages import VariantEmitter
 from timetile.lowering.tile_to_gpu.thread import is_interior, place_thread
 from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
+from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
 from timetile.passes.diagnostics import refuse
 
 
@@ -66,12 +68,10 @@ def check(kernel: KernelOp) -> None:
             "it has no layout, homes or variants; run device-tiling, multi-queue-buffering and "
             "peel-boundaries first",
         )
-    if kernel.layout.level.data not in ("warp", "block"):
-        refuse(
-            kernel,
-            f"tiles held by a {kernel.layout.level.data} are not lowered yet; use warp or block",
-        )
+    if kernel.layout.level.data == "device":
+        refuse(kernel, "tiles held by a device are not lowered yet; use warp, block or cluster")
     axes = kernel.layout.axis_layouts
+    check_synchronisation(kernel)
     if not 1 <= len(axes) <= 2:
         refuse(kernel, f"planes of {len(axes)} axes are not lowered yet; stream along one axis")
     if any(axis.lanes > 1 for axis in axes[:-1]):
@@ -79,6 +79,42 @@ def check(kernel: KernelOp) -> None:
     for argument, role in zip(kernel.body.block.args, kernel.roles):
         if role.role[0] != "scalar" and element_type(argument) not in CELL_BYTES:
             refuse(kernel, f"fields of {element_type(argument)} are not supported; use f32 or f64")
+
+
+def check_synchronisation(kernel: KernelOp) -> None:
+    """Refuse exchanges whose warps would read too early, or overwrite what is still read."""
+    assert kernel.layout is not None
+    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    kinds = {e.home.sync.data for e in exchanges if e.home is not None}
+    if not kinds <= {"barrier", "mbarrier"}:
+        refuse(kernel, f"exchanges by {min(kinds)} are not lowered yet; use barrier or mbarrier")
+    if len(kinds) > 1:
+        refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
+    if kinds == {"mbarrier"} and not split_keeps(collect_orders(kernel)):
+        refuse(
+            kernel,
+            "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "
+            "are delayed by a step and have a slot more",
+        )
+    if kernel.layout.blocks == 1:
+        return
+    rows, *others = kernel.layout.axis_layouts
+    if not others or any(axis.blocks > 1 for axis in others):
+        refuse(kernel, "the blocks of a cluster lie along the first of two in-plane axes")
+    sends = any(not exchange.publishes_copies for exchange in exchanges)
+    if (sends and kinds == {"barrier"}) or any(is_ring_of_tile(s) for s in kernel.stages):
+        refuse(
+            kernel,
+            "the blocks of a cluster exchange edges in two halves; use storage=registers, "
+            "what=edges and sync=mbarrier",
+        )
+
+
+def is_ring_of_tile(stage: StageOp) -> bool:
+    """Whole planes of a queue are written to shared memory for the tile's other warps."""
+    if isinstance(stage, ExchangeOp):
+        return stage.what.data == "plane"
+    return isinstance(getattr(stage, "home", None), SharedAttr)
 
 
 def functions_of(kernel: KernelOp, module: ModuleOp) -> dict[str, CellFunction]:
@@ -147,8 +183,9 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     )
     tiles = geometry.tiles(edge, interior)
     launch = {
-        "grid": ceil_div(tiles, kernel.layout.pack.data),
+        "grid": ceil_div(tiles, kernel.layout.pack.data) * kernel.layout.blocks,
         "block": kernel.layout.threads,
+        "cluster": kernel.layout.blocks,
         "shared_bytes": placement.shared_bytes,
         "occupancy": kernel.blocks_per_multiprocessor,
     }

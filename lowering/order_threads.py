@@ -39,7 +39,7 @@ def is_anchored(op: Operation) -> bool:
     match op:
         case simt.StoreOp() | simt.CopyAsyncOp() | gpu.BarrierOp() | nvvm.WarpSyncOp():
             return True
-        case simt.ArriveOp() | simt.WaitOp():
+        case simt.ArriveOp() | simt.WaitOp() | simt.SendOp() | simt.ClusterBarrierOp():
             return True
         case nvvm.CpAsyncCommitGroupOp() | nvvm.CpAsyncWaitGroupOp():
             return True

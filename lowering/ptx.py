@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     FloatAttr,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     f32,
@@ -27,11 +28,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, address_space, shared_pointer
+from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, address_space
 from timetile.passes.diagnostics import refuse
 
 SHARED_SYMBOL = "dynamic_shared"
-SHARED_POINTER = shared_pointer()
 
 # (register prefix, PTX type) of each type.
 REGISTERS: dict[Attribute, tuple[str, str]] = {
@@ -135,7 +135,7 @@ class KernelPrinter:
     def register(self, kind: Attribute) -> str:
         """A new register for a type."""
         if isinstance(kind, llvm.LLVMPointerType):
-            prefix = "%r" if kind == SHARED_POINTER else "%rd"
+            prefix = "%rd" if kind.addr_space == IntAttr(GLOBAL_SPACE) else "%r"
         else:
             prefix = REGISTERS[kind][0]
         self.counts[prefix] += 1
@@ -179,13 +179,18 @@ class KernelPrinter:
         shape = ", ".join(str(x) for x in threads.get_values())
         occupancy = self.function.attributes["nvvm.minctasm"]
         assert isinstance(occupancy, IntegerAttr)
+        clusters = self.function.attributes.get("nvvm.cluster_dim")
+        grouped = ""
+        if isinstance(clusters, DenseArrayBase):
+            shape_of_cluster = ", ".join(str(x) for x in clusters.get_values())
+            grouped = f".explicitcluster\n.reqnctapercluster {shape_of_cluster}\n"
         registers = "\n".join(
             f"\t.reg .{kind} {prefix}<{self.counts[prefix] + 1}>;"
             for prefix, kind in DECLARED.items()
         )
         return (
             f".visible .entry {name}(\n" + ",\n".join(parameters) + "\n)\n"
-            f".maxntid {shape}\n.minnctapersm {occupancy.value.data}\n{{\n{registers}\n"
+            f".maxntid {shape}\n.minnctapersm {occupancy.value.data}\n{grouped}{{\n{registers}\n"
             + "\n".join(self.lines)
             + "\n}\n"
         )
@@ -392,7 +397,7 @@ class KernelPrinter:
             return
         index = op.ssa_indices[0]
         base, name = self.use(op.ptr), self.use(index)
-        if address_space(op.ptr) == SHARED_SPACE:
+        if address_space(op.ptr) != GLOBAL_SPACE:
             self.line(f"mad.lo.s32 {self.define(op.result)}, {name}, {size}, {base}")
         elif index.type == i32:
             self.line(f"mad.wide.s32 {self.define(op.result)}, {name}, {size}, {base}")
@@ -515,6 +520,35 @@ class KernelPrinter:
         self.line(f"mbarrier.try_wait.parity.shared.b64 {done}, {where}, {phase}")
         self.line(f"@!{done} bra {again}")
 
+    def print_mbarrier_expect(self, op: nvvm.MbarrierArriveExpectTxOp) -> None:
+        state, where = self.register(i64), self.address(op.addr)
+        count = self.use(op.txcount)
+        self.line(f"mbarrier.arrive.expect_tx.shared.b64 {state}, {where}, {count}")
+
+    def print_mapa(self, op: nvvm.MapaOp) -> None:
+        self.emit("mapa.shared::cluster.u32", op.res, op.operands)
+
+    def print_send(self, op: simt.SendOp) -> None:
+        """Cells to another block; they are counted there when they have come."""
+        registers = [self.in_register(cell) for cell in op.cells]
+        kind = op.cell_types[0]
+        vector = f".v{len(registers)}" if len(registers) > 1 else ""
+        data = "{" + ", ".join(registers) + "}" if len(registers) > 1 else registers[0]
+        where = self.address(op.buffer, op.offset.value.data * CELL_BYTES[kind])
+        guard = "" if op.mask is None else f"@{self.use(op.mask)} "
+        word = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes"
+        count = self.address(op.arrivals)
+        self.line(f"{guard}{word}{vector}.{move_kind(kind)} {where}, {data}, {count}")
+
+    def print_cluster_arrive(self, op: nvvm.ClusterArriveOp) -> None:
+        self.line("barrier.cluster.arrive.aligned")
+
+    def print_cluster_wait(self, op: nvvm.ClusterWaitOp) -> None:
+        self.line("barrier.cluster.wait.aligned")
+
+    def print_fence_mbarrier_init(self, op: nvvm.FenceMbarrierInitOp) -> None:
+        self.line("fence.mbarrier_init.release.cluster")
+
     def print_return(self, op: llvm.ReturnOp) -> None:
         self.line("ret")
 
@@ -551,7 +585,13 @@ class KernelPrinter:
         nvvm.WarpSyncOp: print_warp_sync,
         nvvm.MbarrierInitOp: print_mbarrier_init,
         nvvm.MbarrierArriveOp: print_mbarrier_arrive,
+        nvvm.MbarrierArriveExpectTxOp: print_mbarrier_expect,
         nvvm.MbarrierTryWaitParityOp: print_mbarrier_wait,
+        nvvm.MapaOp: print_mapa,
+        nvvm.ClusterArriveOp: print_cluster_arrive,
+        nvvm.ClusterWaitOp: print_cluster_wait,
+        nvvm.FenceMbarrierInitOp: print_fence_mbarrier_init,
+        simt.SendOp: print_send,
         llvm.ReturnOp: print_return,
     }
 

@@ -25,6 +25,8 @@ class Arch:
     shared_per_block: int
     """Bytes, after the opt-in."""
     warps_per_multiprocessor: int
+    resident_clusters: dict[int, int]
+    """Clusters that run at once with one block per multiprocessor, by their blocks; empty where there are none."""
     register_unit: int
     """Registers of a thread are handed out in units of this."""
     shared_overhead: int
@@ -56,13 +58,14 @@ ARCHS: dict[str, Arch] = {
         # H200: copy and clock measured; the rest from NVIDIA's CUDA programming guide.
         Arch(
             name="sm_90",
-            ptx_version="8.0",
+            ptx_version="8.1",
             multiprocessors=132,
             registers_per_multiprocessor=65536,
             registers_per_thread=255,
             shared_per_multiprocessor=233472,
             shared_per_block=232448,
             warps_per_multiprocessor=64,
+            resident_clusters={2: 66, 4: 30, 8: 15, 16: 7},
             register_unit=8,
             shared_overhead=1024,
             fma_per_cycle={8: 64, 4: 128},
@@ -83,6 +86,7 @@ ARCHS: dict[str, Arch] = {
             shared_per_multiprocessor=167936,
             shared_per_block=166912,
             warps_per_multiprocessor=64,
+            resident_clusters={},
             register_unit=8,
             shared_overhead=1024,
             fma_per_cycle={8: 32, 4: 64},

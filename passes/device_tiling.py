@@ -210,7 +210,7 @@ def add_exchanges(kernel: KernelOp) -> None:
     crossing = [
         (axis, k)
         for k, (axis, layout) in enumerate(zip(kernel.plane_axes, kernel.layout.axis_layouts))
-        if layout.warps * layout.blocks > 1
+        if layout.tile_warps > 1
     ]
     if not crossing:
         return
@@ -266,10 +266,11 @@ class DeviceTilingPass(ModulePass):
 
     name = "device-tiling"
 
-    tile: Literal["warp", "block"] | None = None
+    tile: Literal["warp", "block", "cluster"] | None = None
     cells: tuple[int, ...] | None = None
     lanes: tuple[int, ...] | None = None
     warps: tuple[int, ...] | None = None
+    blocks: tuple[int, ...] | None = None
     pack: int | None = None
     stream_axis: int | None = None
 
@@ -277,7 +278,7 @@ class DeviceTilingPass(ModulePass):
         """The loop's schedule, with the options of this pass in place of its entries."""
         own = {
             name: value
-            for name in ("tile", "cells", "lanes", "warps", "pack")
+            for name in ("tile", "cells", "lanes", "warps", "blocks", "pack")
             if (value := getattr(self, name)) is not None
         }
         return replace(Schedule.from_attribute(loop.schedule), **own)

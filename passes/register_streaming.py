@@ -61,7 +61,7 @@ def planes_ahead(kernel: KernelOp, default: int) -> int:
 def crosses_one_axis(kernel: KernelOp) -> bool:
     """Warps lie along one in-plane axis, so that edges are whole rows or single cells."""
     assert kernel.layout is not None
-    return sum(axis.warps > 1 for axis in kernel.layout.axis_layouts) == 1
+    return sum(axis.tile_warps > 1 for axis in kernel.layout.axis_layouts) == 1
 
 
 def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
@@ -107,7 +107,7 @@ def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
     beside = [
         axis
         for axis, k in axes
-        if layouts[k].warps > 1
+        if layouts[k].tile_warps > 1
         or kernel.steps.data == 1
         or reach[k] * CELL_BYTES[element] >= VECTOR_BYTES
     ]

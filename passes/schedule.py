@@ -26,7 +26,8 @@ from timetile.dialects.tile_attributes import (
 class Schedule:
     """
     `tile`: the threads that hold a tile. `cells`, `lanes`, `warps`: how the cells of each in-plane
-    axis are spread over a thread, a warp and a block. `pack`: warp tiles per block. `form`: how sums
+    axis are spread over a thread, a warp and a block; `blocks`, over a cluster, where a tile is held by
+    one (no numbers stand for one block). `pack`: warp tiles per block. `form`: how sums
     are split into stages. `storage` and `addressing`: where queues live. `ahead`: planes fetched
     early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
     between publishing and reading across warps. `sync`: how warps wait for each other. `occupancy`: blocks per multiprocessor.
@@ -36,6 +37,7 @@ class Schedule:
     cells: tuple[int, ...] = (4,)
     lanes: tuple[int, ...] = (LANES,)
     warps: tuple[int, ...] = (1,)
+    blocks: tuple[int, ...] = ()
     pack: int = 4
     form: str = "none"
     storage: str = "registers"
@@ -48,7 +50,8 @@ class Schedule:
 
     def layout(self) -> LayoutAttr:
         """The layout attribute of the kernels."""
-        axes = [AxisLayout(*counts) for counts in zip(self.cells, self.lanes, self.warps)]
+        blocks = self.blocks or (1,) * len(self.cells)
+        axes = [AxisLayout(*n) for n in zip(self.cells, self.lanes, self.warps, blocks)]
         return LayoutAttr(self.tile, axes, self.pack if self.tile == "warp" else 1)
 
     def to_attribute(self) -> DictionaryAttr:

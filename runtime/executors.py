@@ -123,7 +123,8 @@ class SimtRunner(PlannedRunner):
         module = self.threads[name]
         function = module.body.block.first_op
         assert isinstance(function, gpu.FuncOp)
-        Launch(function, launch_fact(module, "grid"), launch_fact(module, "block"), operands).run()
+        grid, block, cluster = (launch_fact(module, n) for n in ("grid", "block", "cluster"))
+        Launch(function, grid, block, operands, cluster).run()
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:

@@ -64,6 +64,8 @@ class Kernel:
     cubin: bytes | None
     grid: int
     block: int
+    cluster: int
+    """Blocks that are launched together and reach each other's shared memory."""
     shared_bytes: int
     registers: int
     spill_bytes: int
@@ -204,6 +206,7 @@ class ProgramKernels:
             "name": name,
             "grid": launch_fact(lowered, "grid"),
             "block": launch_fact(lowered, "block"),
+            "cluster": launch_fact(lowered, "cluster"),
             "shared_bytes": launch_fact(lowered, "shared_bytes"),
             "registers": assembled.registers if assembled is not None else 0,
             "spill_bytes": assembled.spill_bytes if assembled is not None else 0,

@@ -16,9 +16,10 @@ from timetile.dialects.tile import (
     queue_type,
     taps_of,
 )
-from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
+from timetile.dialects import simt
+from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.planes import EdgeMail, SharedPlane
+from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, SharedPlane
 from timetile.lowering.tile_to_gpu.prefetch import (
     PrefetchRing,
     Staging,
@@ -47,7 +48,9 @@ class Placement:
     orders: list[Order] = field(default_factory=list[Order])
     shared_bytes: int = 0
     arrivals: SSAValue | None = None
-    """The word in which the tile's warps arrive, where they synchronise in two halves."""
+    """The words in which the tile's warps arrive, where they synchronise in two halves."""
+    peer_arrivals: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    """Those of the blocks before (-1) and after (1), in a tile of several."""
 
     @property
     def rings(self) -> list[Ring]:
@@ -113,7 +116,14 @@ def place(
         placement.prefetches[-1].commits = True
     placement.orders = collect_orders(kernel)
     if any(isinstance(s, ExchangeOp) and is_split(s) for s in kernel.stages):
-        placement.arrivals = memory.allocate(i64, 1)
+        words = 1 if thread.rank is None else 2
+        placement.arrivals = memory.allocate(i64, words)
+        if thread.rank is not None:
+            layout = next(a.layout for a in geometry.axes if a.layout.blocks > 1)
+            for edge in (BlockEdge(-1, 0, 0), BlockEdge(1, layout.warps - 1, 0)):
+                rank = neighbour_rank(emit, thread.rank, edge, layout)
+                peer = emit.add(simt.PeerOp(placement.arrivals, rank)).result
+                placement.peer_arrivals[edge.side] = peer
     placement.shared_bytes = memory.bytes
     return placement
 
@@ -145,11 +155,11 @@ def plane_layout(
     """How a whole plane lies in a slot, and the cells of a slot; the ring is filled in later."""
     axes = geometry.axes
     pad_cells = geometry.padded(element, reach[1])
-    pitch = geometry.padded(element, axes[-1].layout.extent + 2 * pad_cells)
-    rows = axes[0].layout.extent if len(axes) == 2 else 1
-    position = emit.add_int(thread.axes[-1].in_tile, reach[0] * pitch + pad_cells)
+    pitch = geometry.padded(element, axes[-1].layout.block_extent + 2 * pad_cells)
+    rows = axes[0].layout.block_extent if len(axes) == 2 else 1
+    position = emit.add_int(thread.axes[-1].in_block, reach[0] * pitch + pad_cells)
     if len(axes) == 2:
-        position = emit.add_int(position, emit.mul_int(thread.axes[0].in_tile, pitch))
+        position = emit.add_int(position, emit.mul_int(thread.axes[0].in_block, pitch))
     slot_cells = (rows + 2 * reach[0]) * pitch
     ring = Ring(emit.int(0), 1, "fixed", slot_cells)
     plane = SharedPlane(ring, element, rows, pitch, reach[0], pad_cells, 0, position)
@@ -236,12 +246,12 @@ def edge_mail(
 ) -> EdgeMail:
     """The ring of an exchange of edges, along the one axis that has several warps."""
     assert stage.home is not None
-    k = next(k for k, axis in enumerate(geometry.axes) if axis.layout.warps > 1)
+    k = next(k for k, axis in enumerate(geometry.axes) if axis.layout.tile_warps > 1)
     tiling, axis = geometry.axes[k], thread.axes[k]
     along_rows = k != len(geometry.axes) - 1
     width = stage.edges[k]
     element = queue_type(stage.result).element
-    row_cells = geometry.axes[-1].layout.extent if along_rows else 1
+    row_cells = geometry.axes[-1].layout.block_extent if along_rows else 1
     per_warp = 2 * width * row_cells
     slot_cells = (tiling.layout.warps + 2) * per_warp
     slots, addressing = stage.home.slots.data, stage.home.addressing.data
@@ -250,6 +260,21 @@ def edge_mail(
     own = emit.mul_int(emit.add_int(axis.warp, 1), per_warp)
     lane_position = emit.mul_int(thread.lane, geometry.axes[-1].layout.cells)
     if along_rows:
-        own = emit.add_int(own, thread.axes[-1].in_tile)
+        own = emit.add_int(own, thread.axes[-1].in_block)
     ring = Ring(buffer, slots, addressing, slot_cells)
-    return EdgeMail(ring, element, width, along_rows, row_cells, own, lane_position)
+    mail = EdgeMail(ring, element, width, along_rows, row_cells, own, lane_position)
+    if (group := thread.rank) is not None:
+        # The unused warps on both ends are where the blocks before and after send their edges.
+        span = tiling.layout.warps * per_warp
+        for edge in (BlockEdge(-1, 0, span), BlockEdge(1, tiling.layout.warps - 1, -span)):
+            peer = emit.add(simt.PeerOp(buffer, neighbour_rank(emit, group, edge, tiling.layout)))
+            mail.peers.append((edge, peer.result))
+    return mail
+
+
+def neighbour_rank(
+    emit: Emitter, rank: SSAValue, edge: BlockEdge, layout: AxisLayout
+) -> SSAValue:
+    """The block beside the own one; the own one where there is none."""
+    moved = emit.add_int(rank, edge.side)
+    return emit.select(emit.compare("ult", moved, layout.blocks), moved, rank)

@@ -50,6 +50,18 @@ class SharedPlane:
     """Offset of the thread's first own cell in a slot (elements)."""
 
 
+@dataclass(frozen=True)
+class BlockEdge:
+    """
+    Where a tile goes on in another block: on the side before (-1) or after (1), at one of the block's
+    warps; its edge lies `shift` elements further in the neighbour's mail than in the own.
+    """
+
+    side: int
+    warp: int
+    shift: int
+
+
 @dataclass
 class EdgeMail:
     """
@@ -66,6 +78,10 @@ class EdgeMail:
     """Offset of the thread's warp's first edge cell in a slot (elements)."""
     lane_position: SSAValue | None = None
     """Position of the thread's first own cell in its warp, along the last axis."""
+    peers: list[tuple[BlockEdge, SSAValue]] = field(
+        default_factory=list[tuple[BlockEdge, SSAValue]]
+    )
+    """The mail of the blocks beside, in a tile of several."""
 
 
 @dataclass

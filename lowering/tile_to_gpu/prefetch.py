@@ -173,7 +173,7 @@ def pad_copies(
     """
     assert geometry.kernel.layout is not None
     threads = geometry.kernel.layout.threads
-    extent = geometry.axes[-1].layout.extent
+    extent = geometry.axes[-1].layout.block_extent
     per_row = ceil_div(extent + 2 * plane.pad_cells, width)
     beside = plane.pad_cells // width
     outer = 2 * plane.pad_rows * per_row
@@ -231,7 +231,7 @@ def pad_copy(
     coordinates: list[SSAValue] = []
     distance: SSAValue | None = None
     for axis, place, pad in zip(thread.axes, places, pads):
-        moved = emit.sub_int(emit.add_int(place, -pad), axis.in_tile)
+        moved = emit.sub_int(emit.add_int(place, -pad), axis.in_block)
         coordinates.append(emit.add_int(axis.coordinate, moved))
         term = emit.mul_int(emit.extend(moved, width), shape.strides[axis.axis])
         distance = term if distance is None else emit.add_int(distance, term)

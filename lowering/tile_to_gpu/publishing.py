@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import ExchangeOp
-from timetile.lowering.tile_to_gpu.planes import EdgeMail, Plane, SharedPlane
+from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, Plane, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
 from timetile.passes.analysis.geometry import vector_cells
@@ -58,6 +58,23 @@ def publish_rows(
             cells = [plane[row, start + k] for k in range(width)]
             at = offset + target * mail.row_cells + start
             v.body.add(simt.StoreOp(cells, mail.ring.buffer, index, at))
+            for edge, peer in mail.peers:
+                if (target < mail.width) == (edge.side < 0):
+                    send(v, edge, peer, cells, index, at + edge.shift)
+
+
+def send(
+    v: Variant,
+    edge: BlockEdge,
+    peer: SSAValue,
+    cells: list[SSAValue],
+    index: SSAValue | None,
+    at: int,
+) -> None:
+    """Write cells of the warp at a block's edge to the block beside it, where there is one."""
+    arrivals = v.placement.peer_arrivals[edge.side]
+    mask = v.block_edge(edge)
+    v.body.add(simt.SendOp(cells, peer, index, at, mask, arrivals, v.phase(0)))
 
 
 def publish_cells(

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
+from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import (
     ApplyOp,
@@ -47,7 +48,7 @@ def expect_arrivals(v: Variant, arrivals: SSAValue) -> None:
     assert v.kernel.layout is not None
     expect = Block([simt.ExpectOp(arrivals, v.kernel.layout.warps), scf.YieldOp()])
     v.setup.add(scf.IfOp(is_first, [], [expect]))
-    v.setup.add(gpu.BarrierOp())
+    v.setup.add(gpu.BarrierOp() if v.thread.rank is None else simt.ClusterBarrierOp())
 
 
 class VariantEmitter(Variant):
@@ -68,12 +69,13 @@ class VariantEmitter(Variant):
         head, steady, tail = self.segments()
         if not self.has_three_loops():
             self.emit_loop(head, self.end(), state)
-            return
-        state = self.emit_loop(head, steady, state)
-        self.stream_guarded = False
-        state = self.emit_loop(steady, tail, state)
-        self.stream_guarded = True
-        self.emit_loop(tail, self.end(), state)
+        else:
+            state = self.emit_loop(head, steady, state)
+            self.stream_guarded = False
+            state = self.emit_loop(steady, tail, state)
+            self.stream_guarded = True
+            self.emit_loop(tail, self.end(), state)
+        self.leave()
 
     def has_three_loops(self) -> bool:
         """Head and tail have loops of their own, so that the steady one is without guards."""
@@ -177,8 +179,12 @@ class VariantEmitter(Variant):
         self.row_masks = {}
         if self.placement.arrivals is not None:
             self.body.add(simt.PhaseOp(self.turn, -1, 0))
-            self.body.add(simt.WaitOp(self.placement.arrivals, self.parity()))
-        for number, stage in enumerate(self.kernel.stages):
+            self.body.add(simt.WaitOp(self.placement.arrivals, self.phase(1)))
+        stages = list(enumerate(self.kernel.stages))
+        if self.placement.arrivals is not None:
+            # What neighbours sent is read before anything is sent to them: it may be overwritten then.
+            stages.sort(key=lambda entry: isinstance(entry[1], ExchangeOp))
+        for number, stage in stages:
             if number in self.barriers:
                 self.synchronise()
             self.run_stage(number, stage)
@@ -198,16 +204,44 @@ class VariantEmitter(Variant):
         if self.placement.arrivals is not None:
             # `order-threads` lets the warp arrive earlier.
             self.body.add(simt.PhaseOp(self.turn, len(self.kernel.stages), 0))
-            self.body.add(simt.ArriveOp(self.placement.arrivals))
+            words, phase = self.placement.arrivals, self.phase(0)
+            self.body.add(simt.ArriveOp(words, phase, self.expected_bytes()))
 
-    def parity(self) -> SSAValue:
-        """Of the phase that the step before this one ends: a chunk's first step finds phase -1 complete."""
-        assert self.step is not None
-        if self.geometry.period % 2 == 0:
-            return self.setup.int((self.turn + 1) % 2)
-        passed = self.setup.sub_int(self.setup.int(self.geometry.fill), self.thread.first)
-        passed = self.body.add_int(self.body.add_int(self.step, passed), self.turn + 1)
-        return self.body.binary(arith.AndIOp, passed, self.setup.int(1))
+    def expected_bytes(self) -> SSAValue | None:
+        """What the blocks beside send in a step: one warp of the block expects it. None in tiles of one block."""
+        if self.thread.rank is None:
+            return None
+
+        def make() -> SSAValue:
+            sent = {-1: 0, 1: 0}
+            for mail in self.placement.mails.values():
+                row = mail.width * mail.row_cells * CELL_BYTES[mail.element]
+                for edge, _ in mail.peers:
+                    sent[edge.side] += row
+            total = self.setup.int(0)
+            assert self.kernel.layout is not None and self.thread.rank is not None
+            for side, count in sent.items():
+                beside = self.setup.add_int(self.thread.rank, side)
+                there = self.setup.compare("ult", beside, self.kernel.layout.blocks)
+                one = self.setup.select(there, self.setup.int(count), self.setup.int(0))
+                total = self.setup.add_int(total, one)
+            first = self.setup.compare("eq", self.thread.warp_in_block, 0)
+            return self.setup.select(first, total, self.setup.int(0))
+
+        return self.mask(("expected bytes",), make)
+
+    def leave(self) -> None:
+        """A block goes when all that others send it has come."""
+        if self.placement.arrivals is None or self.thread.rank is None:
+            return
+        low, high = self.setup.sub_int(self.setup.int(0), self.thread.first), self.end()
+        steps = self.setup.add_int(self.setup.add_int(high, low), self.geometry.fill)
+        period = self.geometry.period
+        turns = self.setup.binary(
+            arith.DivUIOp, self.setup.add_int(steps, period - 1), self.setup.int(period)
+        )
+        last = self.setup.add_int(self.setup.mul_int(turns, period), -1)
+        self.setup.add(simt.WaitOp(self.placement.arrivals, last))
 
     def fetch_halos(self) -> None:
         """Ask early for the cells outside the bounds that planes will be legalised with."""

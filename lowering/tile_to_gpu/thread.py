@@ -23,6 +23,8 @@ class ThreadAxis:
     cells: int
     in_tile: SSAValue
     """Position in the tile."""
+    in_block: SSAValue
+    """Position in the part of the tile that the block holds."""
     coordinate: SSAValue
     """Position in the program."""
     warp: SSAValue | None
@@ -38,6 +40,8 @@ class Thread:
     warp_in_block: SSAValue
     first: SSAValue
     last: SSAValue
+    rank: SSAValue | None
+    """Number of the block among those of the tile, where there are several."""
     valid: SSAValue | None
     """Off where the block has more warps than there are tiles left; None where that cannot be."""
 
@@ -57,13 +61,16 @@ def place_thread(
     tile, valid = block, None
     pack = kernel.layout.pack.data
     tiles = geometry.tiles(edge_planes, interior_planes)
+    rank: SSAValue | None = None
+    if kernel.layout.blocks > 1:
+        rank, tile = split(emit, block, kernel.layout.blocks)
     if pack > 1:
         tile = emit.add_int(emit.mul_int(block, pack), warp)
         if tiles % pack:
             valid = emit.compare("ult", tile, tiles)
     column, first, last = place_chunk(emit, geometry, tile, edge_planes, interior_planes)
     axes: list[ThreadAxis] = []
-    inner_warp = warp if pack == 1 else None
+    inner_warp, inner_rank = warp if pack == 1 else None, rank
     for tiling in reversed(geometry.axes):
         number, column = split(emit, column, tiling.count)
         along: SSAValue | None = None
@@ -76,10 +83,18 @@ def place_thread(
         if along is not None:
             stride = tiling.layout.cells * tiling.layout.lanes
             position = emit.add_int(position, emit.mul_int(along, stride))
+        in_block = position
+        if tiling.layout.blocks > 1:
+            assert inner_rank is not None
+            place, inner_rank = split(emit, inner_rank, tiling.layout.blocks)
+            position = emit.add_int(position, emit.mul_int(place, tiling.layout.block_extent))
         start = emit.add_int(emit.mul_int(number, tiling.useful), tiling.origin)
         coordinate = emit.add_int(start, position)
-        axes.insert(0, ThreadAxis(tiling.axis, tiling.layout.cells, position, coordinate, along))
-    return Thread(tuple(axes), lane, warp, first, last, valid)
+        axes.insert(
+            0,
+            ThreadAxis(tiling.axis, tiling.layout.cells, position, in_block, coordinate, along),
+        )
+    return Thread(tuple(axes), lane, warp, first, last, rank, valid)
 
 
 def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
@@ -92,6 +107,7 @@ def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
     first = replace(
         last,
         in_tile=emit.add_int(last.in_tile, moved),
+        in_block=emit.add_int(last.in_block, moved),
         coordinate=emit.add_int(last.coordinate, moved),
     )
     return replace(thread, axes=(*others, first))

@@ -18,6 +18,7 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
+    BlockEdge,
     Guard,
     PlaneReader,
     Position,
@@ -325,6 +326,35 @@ class Variant:
         assert self.stream is not None
         moved = emit.mul_int(emit.extend(step, self.width), shape.strides[self.stream])
         return emit.add_int(moved, base)
+
+    def phase(self, passed: int) -> SSAValue:
+        """The number of the step, from the chunk's first on: that of the phase in which its warps arrive."""
+        assert self.step is not None
+        key = (self.turn - passed, 0, 0)
+        if key not in self.row_masks:
+            start = self.mask(
+                ("negative start",),
+                lambda: self.setup.add_int(self.negative_first(), self.geometry.fill),
+            )
+            assert start is not None
+            counted = self.body.add_int(self.step, start)
+            self.row_masks[key] = self.body.add_int(counted, self.turn - passed)
+        return self.row_masks[key]
+
+    def block_edge(self, edge: BlockEdge) -> SSAValue:
+        """The warp lies at an edge of its block where the tile goes on in another."""
+
+        def make() -> SSAValue | None:
+            rank, layout = self.thread.rank, self.kernel.layout
+            assert rank is not None and layout is not None
+            beside = self.setup.add_int(rank, edge.side)
+            there = self.setup.compare("ult", beside, layout.blocks)
+            here = self.setup.compare("eq", self.thread.warp_in_block, edge.warp)
+            return self.setup.all_of([there, here])
+
+        mask = self.mask(("block edge", edge.side), make)
+        assert mask is not None
+        return mask
 
     def mark(self, stage: int, row: int) -> None:
         """What follows belongs to a stage and a row."""

@@ -20,13 +20,16 @@ SATURATING_WARPS = 1.4 * SCHEDULERS
 class Residency:
     """
     A kernel's tiles on a device: tiles and warps of a `block`, blocks that a multiprocessor holds at once
-    (`fitting`), and how many `multiprocessors` there are.
+    (`fitting`), and how many `multiprocessors` there are. Where a tile has several blocks (`tile_blocks`),
+    `clusters` of them run at once with one block per multiprocessor.
     """
 
     block_tiles: int
     block_warps: int
     fitting: int
     multiprocessors: int
+    tile_blocks: int = 1
+    clusters: int = 0
 
     @staticmethod
     def of(kernel: KernelOp, arch: Arch) -> Residency:
@@ -37,6 +40,8 @@ class Residency:
             kernel.layout.threads // LANES,
             kernel.blocks_per_multiprocessor,
             arch.multiprocessors,
+            kernel.layout.blocks,
+            arch.resident_clusters.get(kernel.layout.blocks, 0),
         )
 
     @property
@@ -47,11 +52,14 @@ class Residency:
     @property
     def tiles(self) -> int:
         """Tiles that the device holds at once."""
+        if self.tile_blocks > 1:
+            return self.clusters * self.fitting
         return self.multiprocessors * self.fitting * self.block_tiles
 
     def blocks(self, tiles: int) -> int:
         """Blocks of the multiprocessor that has most of a launch of so many tiles."""
-        return min(self.fitting, ceil(ceil(tiles / self.block_tiles) / self.multiprocessors))
+        blocks = ceil(tiles / self.block_tiles) * self.tile_blocks
+        return min(self.fitting, ceil(blocks / self.multiprocessors))
 
     def busy_warps(self, tiles: int) -> float:
         """The warps of that multiprocessor, at least as many as its pipes can be kept busy by."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,13 +39,55 @@ class PendingCopy:
     group: Ints
 
 
+@dataclass
+class Peer:
+    """A buffer of shared memory in other blocks of the cluster, by their ranks, one per thread."""
+
+    buffer: Buffer
+    rank: Ints
+
+
+class Phases:
+    """The phases in which the warps of each block arrive, and what they bring with them."""
+
+    def __init__(self, blocks: int, team_warps: int):
+        self.arrived: Counter[tuple[int, int]] = Counter()
+        self.missing: Counter[tuple[int, int]] = Counter()
+        """Bytes that are expected and have not come."""
+        nobody = np.zeros(team_warps, dtype=np.int64)
+        self.known: dict[tuple[int, int], Ints] = defaultdict(nobody.copy)
+
+    def arrive(self, block: int, phase: int, expected: int, known: Ints) -> None:
+        """A warp of a block arrives, and brings what it knows."""
+        self.arrived[block, phase] += 1
+        self.missing[block, phase] += expected
+        self.known[block, phase] = np.maximum(self.known[block, phase], known)
+
+    def receive(self, block: int, phase: int, count: int, known: Ints) -> None:
+        """Bytes have come from a warp of another block."""
+        self.missing[block, phase] -= count
+        self.known[block, phase] = np.maximum(self.known[block, phase], known)
+
+    def is_complete(self, block: int, phase: int, warps: int) -> bool:
+        """All warps have arrived, and all bytes have come."""
+        return self.arrived[block, phase] == warps and self.missing[block, phase] == 0
+
+
 class Launch:
     """One launch of a per-thread function (a gpu.func) over `grid` blocks of `block` threads."""
 
-    def __init__(self, function: gpu.FuncOp, grid: int, block: int, arguments: Sequence[Any]):
-        self.function, self.grid, self.block = function, grid, block
+    def __init__(
+        self,
+        function: gpu.FuncOp,
+        grid: int,
+        block: int,
+        arguments: Sequence[Any],
+        cluster: int = 1,
+    ):
+        self.function, self.grid, self.block, self.cluster = function, grid, block, cluster
         self.count = grid * block
-        self.clocks = Clocks.of(grid, block)
+        self.clocks = Clocks.of(grid, block, cluster)
+        self.phases = Phases(grid, self.clocks.team_warps)
         self.values: dict[SSAValue, Any] = {}
         self.unset: dict[SSAValue, Mask | None] = {}
         self.pending: list[PendingCopy] = []
@@ -365,8 +408,7 @@ class Launch:
         waiting = active.reshape(self.grid, self.block)
         if (waiting.any(axis=1) != waiting.all(axis=1)).any():
             raise SimtError(op, "only some threads of a block reach it")
-        self.clocks.releases[active] += 1
-        self.clocks.acquires[active] = self.clocks.releases[active]
+        self.clocks.meet(self.whole_warps(op, active), self.clocks.block_warps)
         self.clocks.warp_syncs[active] += 1
 
     def run_expect(self, op: simt.ExpectOp, active: Mask) -> None:
@@ -375,21 +417,71 @@ class Launch:
             raise SimtError(op, f"a block has {self.block // LANES} warps")
 
     def run_arrive(self, op: simt.ArriveOp, active: Mask) -> None:
-        self.check_whole_warps(op, active)
-        self.clocks.arrivals[active] += 1
-        self.clocks.releases[active] += 1
+        warps = self.whole_warps(op, active)
+        phase = self.spread(op.phase)[warps * LANES]
+        expected = np.zeros_like(warps)
+        if op.bytes is not None:
+            expected = self.spread(op.bytes)[warps * LANES].astype(np.int64)
+        self.clocks.tick(warps)
+        for warp, number, count in zip(warps, phase, expected):
+            self.phases.arrive(warp // self.clocks.block_warps, number, count, self.clocks.known[warp])
         self.clocks.warp_syncs[active] += 1
 
     def run_wait_arrivals(self, op: simt.WaitOp, active: Mask) -> None:
         """All that waits is done at once here: a phase that is not complete by now never will be."""
-        complete = self.least_of_block(self.clocks.arrivals)
-        if (active & ((complete - 1) % 2 != self.spread(op.parity))).any():
-            raise SimtError(op, "waits for a phase that is not complete, or for an older one")
-        self.clocks.acquires[active] = self.least_of_block(self.clocks.releases)[active]
+        warps = self.whole_warps(op, active)
+        for warp, number in zip(warps, self.spread(op.phase)[warps * LANES]):
+            block = warp // self.clocks.block_warps
+            if number < 0:
+                continue
+            if not self.phases.is_complete(block, number, self.clocks.block_warps):
+                raise SimtError(op, f"waits for phase {number}, which is not complete")
+            if self.phases.is_complete(block, number + 1, self.clocks.block_warps):
+                raise SimtError(op, f"waits for phase {number}, and the next one is complete")
+            known = self.clocks.known[warp]
+            np.maximum(known, self.phases.known[block, number], out=known)
 
-    def least_of_block(self, counts: Ints) -> Ints:
-        """For every thread, the least count in its block."""
-        return np.repeat(counts.reshape(self.grid, self.block).min(axis=1), self.block)
+    def run_peer(self, op: simt.PeerOp, active: Mask) -> None:
+        """The same buffer, in another block: every thread has its own answer."""
+        self.values[op.result] = Peer(self.values[op.buffer], self.spread(op.rank))
+
+    def run_send(self, op: simt.SendOp, active: Mask) -> None:
+        """Cells arrive at once; who waits for the phase knows what the sender knew."""
+        peer: Peer = self.values[op.buffer]
+        buffer, taking = peer.buffer, self.selected(active, op.mask, op)
+        cell, _ = self.addresses(buffer, op.index, op.offset.value.data, False)
+        block = self.clocks.blocks // self.cluster * self.cluster + peer.rank
+        who = self.clocks.threads[taking]
+        for k, sent in enumerate(op.cells):
+            at = cell[taking] + k
+            buffer.check_bounds(op, at)
+            at = at + block[taking] * buffer.cells
+            buffer.note_write(op, at, who, self.clocks)
+            unset = self.unset_of(sent)
+            buffer.data[at] = self.spread(sent)[taking]
+            buffer.unset[at] = False if unset is None else unset[taking]
+        if (cell[taking] % len(op.cells)).any():
+            raise SimtError(op, f"an access of {len(op.cells)} cells is not aligned")
+        phase, size = self.spread(op.phase), len(op.cells) * buffer.data.itemsize
+        warps, lanes = np.unique(self.clocks.warps[taking], return_counts=True)
+        self.clocks.tick_send(warps)
+        for warp, count in zip(warps, lanes):
+            thread = warp * LANES + int(np.argmax(taking[warp * LANES : (warp + 1) * LANES]))
+            known = self.clocks.known[warp]
+            self.phases.receive(int(block[thread]), int(phase[thread]), count * size, known)
+
+    def run_cluster_barrier(self, op: Operation, active: Mask) -> None:
+        team = self.block * self.cluster
+        waiting = active.reshape(-1, team)
+        if (waiting.any(axis=1) != waiting.all(axis=1)).any():
+            raise SimtError(op, "only some threads of a cluster reach it")
+        self.clocks.meet(self.whole_warps(op, active), team // LANES)
+        self.clocks.warp_syncs[active] += 1
+
+    def whole_warps(self, op: Operation, active: Mask) -> Ints:
+        """The warps that are active, with all their lanes."""
+        self.check_whole_warps(op, active)
+        return np.flatnonzero(active.reshape(-1, LANES)[:, 0])
 
     def run_warp_sync(self, op: Operation, active: Mask) -> None:
         self.check_whole_warps(op, active)
@@ -431,6 +523,9 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
     simt.ExpectOp: Launch.run_expect,
     simt.ArriveOp: Launch.run_arrive,
     simt.WaitOp: Launch.run_wait_arrivals,
+    simt.PeerOp: Launch.run_peer,
+    simt.SendOp: Launch.run_send,
+    simt.ClusterBarrierOp: Launch.run_cluster_barrier,
     gpu.BarrierOp: Launch.run_barrier,
     gpu.ThreadIdOp: Launch.run_thread_id,
     gpu.BlockIdOp: Launch.run_block_id,

@@ -2,10 +2,12 @@
 
 Two accesses to a cell by different threads, one of them a write, must be ordered: inside a warp by a
 warp synchronisation or a barrier, inside a block by a barrier or its two halves; between blocks of a
-launch nothing orders them. Every thread counts how often it has released what it did (barriers and
-arrivals; all threads of a block do so in the same order), and how many of the block's releases it has
-acquired (barriers, waits). An access is ordered before another of the same block exactly if the other's
-thread has acquired more releases than had been made at the first.
+launch nothing orders them, except between those of a cluster what they send each other.
+
+Who knows what is kept in vector clocks of the warps of a team, the threads that may synchronise: a block
+or a cluster. A warp's own clock ticks when it releases what it did: at a barrier, when it arrives, when it
+sends. Who waits acquires the clocks of those who released. An access at time t of a warp is ordered before
+another exactly if the other's warp knows a later time of it.
 """
 
 from __future__ import annotations
@@ -25,23 +27,70 @@ Mask = NDArray[np.bool_]
 NOBODY, MANY = -1, -2
 
 
+LANES = 32
+SENDS = 1 << 20
+"""Times of a warp between two of its barriers or arrivals: one more for each time that it sends."""
+
+
 @dataclass
 class Clocks:
-    """The threads of a launch and how many synchronisations each has passed."""
+    """
+    The threads of a launch, the synchronisations of its warp that each has passed, and what each warp
+    knows of the others of its team: `known[w, v]` is the time up to which it knows the v-th.
+    """
 
     threads: Ints
     warps: Ints
     blocks: Ints
-    releases: Ints
-    acquires: Ints
-    arrivals: Ints
     warp_syncs: Ints
+    known: Ints
+    block_warps: int
 
     @staticmethod
-    def of(grid: int, block: int) -> Clocks:
+    def of(grid: int, block: int, cluster: int = 1) -> Clocks:
         threads = np.arange(grid * block, dtype=np.int64)
-        counts = (np.zeros_like(threads) for _ in range(4))
-        return Clocks(threads, threads // 32, threads // block, *counts)
+        warps = block // LANES
+        known = np.zeros((grid * warps, warps * cluster), dtype=np.int64)
+        return Clocks(
+            threads, threads // LANES, threads // block, np.zeros_like(threads), known, warps
+        )
+
+    @property
+    def team_warps(self) -> int:
+        """Warps of a team."""
+        return self.known.shape[1]
+
+    def times(self, warps: Ints) -> Ints:
+        """The own clocks of warps."""
+        return self.known[warps, warps % self.team_warps]
+
+    def tick(self, warps: Ints) -> None:
+        """Warps have released what they did: what they do from now on is later."""
+        place = warps % self.team_warps
+        self.known[warps, place] = (self.known[warps, place] // SENDS + 1) * SENDS
+
+    def tick_send(self, warps: Ints) -> None:
+        """The same for one that sent, and will arrive later on."""
+        self.known[warps, warps % self.team_warps] += 1
+
+    def meet(self, warps: Ints, group: int) -> None:
+        """All of `group` consecutive warps release, and acquire from each other."""
+        self.tick(warps)
+        together = self.known[warps].reshape(-1, group, self.team_warps).max(axis=1)
+        self.known[warps] = np.repeat(together, group, axis=0)
+
+    def knows(self, who: Ints, warps: Ints, times: Ints) -> Mask:
+        """Threads know warps' accesses at these times; nothing is known of another team."""
+        own, team = self.warps[who], self.team_warps
+        same_team = own // team == warps // team
+        return same_team & (self.known[own, warps % team] > times)
+
+    def knows_block(self, who: Ints, blocks: Ints, times: Ints) -> Mask:
+        """The same of all warps of blocks."""
+        known = np.full(who.size, True)
+        for k in range(self.block_warps):
+            known &= self.knows(who, blocks * self.block_warps + k, times)
+        return known
 
 
 class Buffer:
@@ -53,12 +102,12 @@ class Buffer:
         self.unset = np.full(self.data.size, unset)
         shape = self.data.size
         self.writer = np.full(shape, NOBODY, dtype=np.int64)
-        self.write_releases = np.zeros(shape, dtype=np.int64)
+        self.write_times = np.zeros(shape, dtype=np.int64)
         self.write_syncs = np.zeros(shape, dtype=np.int64)
         self.reader = np.full(shape, NOBODY, dtype=np.int64)
         self.reader_warp = np.full(shape, NOBODY, dtype=np.int64)
         self.reader_block = np.full(shape, NOBODY, dtype=np.int64)
-        self.read_releases = np.zeros(shape, dtype=np.int64)
+        self.read_times = np.zeros(shape, dtype=np.int64)
         self.read_syncs = np.zeros(shape, dtype=np.int64)
         self.write_op: dict[int, Operation] = {}
         self.last_write: Operation | None = None
@@ -88,18 +137,18 @@ class Buffer:
         other = (writer != NOBODY) & (writer != who)
         if other.any():
             self.check_ordered(
-                op, at, who, clocks, other, writer, self.write_releases[at], self.write_syncs[at],
+                op, at, who, clocks, other, writer, self.write_times[at], self.write_syncs[at],
                 self.last_write, "reads what another thread wrote",
             )  # fmt: skip
         self.last_read = op
-        releases, syncs = clocks.releases[who], clocks.warp_syncs[who]
-        same_epoch = (self.reader[at] != NOBODY) & (self.read_releases[at] == releases)
+        times, syncs = clocks.times(clocks.warps[who]), clocks.warp_syncs[who]
+        same_epoch = (self.reader[at] != NOBODY) & (self.read_times[at] // SENDS == times // SENDS)
         warp, block = clocks.warps[who], clocks.blocks[who]
         self.reader[at] = np.where(same_epoch & (self.reader[at] != who), MANY, who)
         self.reader_warp[at] = np.where(same_epoch & (self.reader_warp[at] != warp), MANY, warp)
         known = self.reader_block[at] != NOBODY
         self.reader_block[at] = np.where(known & (self.reader_block[at] != block), MANY, block)
-        self.read_releases[at] = releases
+        self.read_times[at] = times
         self.read_syncs[at] = syncs
         # Several lanes may read one cell in one instruction.
         order = np.argsort(at, kind="stable")
@@ -127,7 +176,7 @@ class Buffer:
         other = (writer != NOBODY) & (writer != who)
         if other.any():
             self.check_ordered(
-                op, at, who, clocks, other, writer, self.write_releases[at], self.write_syncs[at],
+                op, at, who, clocks, other, writer, self.write_times[at], self.write_syncs[at],
                 self.last_write, "overwrites what another thread wrote",
             )  # fmt: skip
         reader = self.reader[at]
@@ -136,24 +185,23 @@ class Buffer:
             self.check_readers(op, at, who, clocks, other)
         self.last_write = op
         self.writer[at] = who
-        self.write_releases[at] = clocks.releases[who]
+        self.write_times[at] = clocks.times(clocks.warps[who])
         self.write_syncs[at] = clocks.warp_syncs[who]
 
     def note_arrival(self, op: Operation, at: Ints, who: Ints, clocks: Clocks) -> None:
         """An asynchronous copy has arrived: it counts as written now, by the thread that waited."""
         self.last_write = op
         self.writer[at] = who
-        self.write_releases[at] = clocks.releases[who]
+        self.write_times[at] = clocks.times(clocks.warps[who])
         self.write_syncs[at] = clocks.warp_syncs[who]
 
     def check_ordered(
         self, op: Operation, at: Ints, who: Ints, clocks: Clocks, other: Mask, writer: Ints,
-        releases: Ints, syncs: Ints, earlier: Operation | None, what: str,
+        times: Ints, syncs: Ints, earlier: Operation | None, what: str,
     ) -> None:  # fmt: skip
         """The write by `writer`, at those counts, is ordered before the access by `who`."""
-        same_block = clocks.blocks[writer] == clocks.blocks[who]
         same_warp = clocks.warps[writer] == clocks.warps[who]
-        ordered = same_block & (releases < clocks.acquires[who])
+        ordered = clocks.knows(who, clocks.warps[writer], times)
         ordered |= same_warp & (syncs < clocks.warp_syncs[who])
         race = other & ~ordered
         if race.any():
@@ -163,10 +211,13 @@ class Buffer:
         self, op: Operation, at: Ints, who: Ints, clocks: Clocks, other: Mask
     ) -> None:
         """The reads by others are ordered before the write by `who`."""
-        own_block = self.reader_block[at] == clocks.blocks[who]
-        own_warp = self.reader_warp[at] == clocks.warps[who]
-        ordered = own_block & (self.read_releases[at] < clocks.acquires[who])
-        ordered |= own_warp & own_block & (self.read_syncs[at] < clocks.warp_syncs[who])
+        readers, blocks, times = self.reader_warp[at], self.reader_block[at], self.read_times[at]
+        one = readers >= 0
+        ordered = one & clocks.knows(who, np.maximum(readers, 0), times)
+        ordered |= (blocks >= 0) & clocks.knows_block(who, np.maximum(blocks, 0), times)
+        ordered &= blocks != MANY
+        own_warp = readers == clocks.warps[who]
+        ordered |= own_warp & (self.read_syncs[at] < clocks.warp_syncs[who])
         race = other & ~ordered
         if race.any():
             self.report(
