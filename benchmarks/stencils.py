@@ -47,7 +47,20 @@ def star(name: str, rank: int, radius: int) -> Stencil:
         offsets.append(tuple(sign * distance if k == axis else 0 for k in range(rank)))
     raw = {o: 0.05 + 0.01 * n for n, o in enumerate(offsets)}
     total = sum(raw.values())
-    return Stencil(name, ordered({o: c / total for o, c in raw.items()}))
+    order = late_rows if rank == 3 else ordered
+    return Stencil(name, order({o: c / total for o, c in raw.items()}))
+
+
+def late_rows(terms: dict[Offset, float]) -> tuple[tuple[Offset, float], ...]:
+    """
+    Terms of a 3D star in the order of the benchmarks: far planes, the own row, the other rows of the
+    plane, newer planes: what crosses warps comes late.
+    """
+
+    def place(offset: Offset) -> tuple[int, bool, Offset]:
+        return offset[0], offset[1] != 0, offset
+
+    return tuple(sorted(terms.items(), key=lambda term: place(term[0])))
 
 
 def box(name: str, rank: int, radius: int) -> Stencil:
@@ -114,6 +127,56 @@ J3D7PT = Stencil(
         ((1, 0, 0), 0.165),
     ),
 )
+J3D13PT = Stencil(
+    "j3d13pt",
+    late_rows(
+        {(0, 0, 0): -0.996}
+        | {
+            tuple(d if k == axis else 0 for k in range(3)): 0.083
+            for axis in range(3)
+            for d in (-2, -1, 1, 2)
+        }
+    ),
+)
+PLANE_9 = [[0.51, 0.71, 0.91], [1.21, 1.51, 1.21], [0.91, 0.71, 0.51]]
+
+
+def plane_terms(z: int, rows: Sequence[Sequence[float]]) -> dict[Offset, float]:
+    """The terms of a plane of 3 x 3 cells, over 159."""
+    return {
+        (z, y - 1, x - 1): c / 159 for y, row in enumerate(rows) for x, c in enumerate(row) if c
+    }
+
+
+def corners(coefficient: float) -> list[list[float]]:
+    """A plane of which only the corners count."""
+    return [[coefficient, 0, coefficient], [0, 0, 0], [coefficient, 0, coefficient]]
+
+
+J3D17PT = Stencil(
+    "j3d17pt",
+    ordered(
+        plane_terms(-1, corners(0.5)) | plane_terms(0, PLANE_9) | plane_terms(1, corners(0.52))
+    ),
+)
+J3D27PT = Stencil(
+    "j3d27pt",
+    ordered(
+        plane_terms(-1, [[0.5, 0.7, 0.9], [1.2, 1.5, 1.2], [0.9, 0.7, 0.5]])
+        | plane_terms(0, PLANE_9)
+        | plane_terms(1, [[0.52, 0.72, 0.92], [1.22, 1.52, 1.22], [0.92, 0.72, 0.52]])
+    ),
+)
+POISSON = Stencil(
+    "poisson",
+    ordered(
+        {
+            offset: (2.666, -0.166, -0.0833)[sum(map(abs, offset))]
+            for offset in product((-1, 0, 1), repeat=3)
+            if sum(map(abs, offset)) < 3
+        }
+    ),
+)
 J1D3PT = Stencil("j1d3pt", ordered({(-1,): 0.3, (0,): 0.4, (1,): 0.3}))
 
 STENCILS = {
@@ -125,6 +188,10 @@ STENCILS = {
         J2D9PT_GOL,
         J2D25PT,
         J3D7PT,
+        J3D13PT,
+        J3D17PT,
+        J3D27PT,
+        POISSON,
         *(star(f"star2d{r}r", 2, r) for r in range(1, 5)),
         *(box(f"box2d{r}r", 2, r) for r in range(1, 5)),
         *(star(f"star3d{r}r", 3, r) for r in range(1, 5)),

@@ -25,6 +25,8 @@ class Arch:
     shared_per_block: int
     """Bytes, after the opt-in."""
     warps_per_multiprocessor: int
+    splits_barriers: bool
+    """Threads can sleep until the others have arrived (`mbarrier.try_wait`)."""
     resident_clusters: dict[int, int]
     """Clusters that run at once with one block per multiprocessor, by their blocks; empty where there are none."""
     register_unit: int
@@ -65,6 +67,7 @@ ARCHS: dict[str, Arch] = {
             shared_per_multiprocessor=233472,
             shared_per_block=232448,
             warps_per_multiprocessor=64,
+            splits_barriers=True,
             resident_clusters={2: 66, 4: 30, 8: 15, 16: 7},
             register_unit=8,
             shared_overhead=1024,
@@ -86,6 +89,7 @@ ARCHS: dict[str, Arch] = {
             shared_per_multiprocessor=167936,
             shared_per_block=166912,
             warps_per_multiprocessor=64,
+            splits_barriers=False,
             resident_clusters={},
             register_unit=8,
             shared_overhead=1024,

@@ -99,7 +99,7 @@ def shuffles_several_planes(loop: LoopOp) -> bool:
     )
 
 
-def schedules(loop: LoopOp) -> Iterator[Schedule]:
+def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
     """The layouts that are considered, by the number of axes."""
     far = reach(loop)
     size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
@@ -118,11 +118,12 @@ def schedules(loop: LoopOp) -> Iterator[Schedule]:
                     cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD
                 )
     else:
+        sync = "mbarrier" if arch.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
         for rows, cells, warps in product((2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
             yield Schedule(
                 tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
-                pack=1, occupancy=1, ahead=2,
+                pack=1, occupancy=1, ahead=2, sync=sync,
             )  # fmt: skip
 
 
@@ -221,7 +222,7 @@ def candidates(
     """All candidates that fit, at one depth or at every depth, the best by the model first."""
     trials = Trials(loop, module, arch, may_spill=may_spill)
     found: list[Candidate] = []
-    for schedule in schedules(loop):
+    for schedule in schedules(loop, arch):
         for tried in range(1, DEEPEST + 1) if depth is None else (depth,):
             candidate = trials.attempt(schedule, tried)
             if candidate is None:
@@ -265,7 +266,7 @@ class ChooseSchedulePass(ModulePass):
             chosen = choose(loop, op, arch, given)
             if chosen is None and given is not None:
                 # What was asked for does not fit the model's limits: the first layout may still do.
-                loop.schedule = next(schedules(loop)).to_attribute()
+                loop.schedule = next(schedules(loop, arch)).to_attribute()
             elif chosen is None:
                 refuse(
                     loop,

@@ -62,6 +62,17 @@ class BlockEdge:
     shift: int
 
 
+@dataclass(frozen=True)
+class Parcel:
+    """Cells on their way to the mail of the block beside."""
+
+    edge: BlockEdge
+    peer: SSAValue
+    cells: list[SSAValue]
+    index: SSAValue | None
+    at: int
+
+
 @dataclass
 class EdgeMail:
     """

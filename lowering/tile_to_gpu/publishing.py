@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import ExchangeOp
-from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, Plane, SharedPlane
+from timetile.lowering.tile_to_gpu.planes import EdgeMail, Parcel, Plane, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
 from timetile.passes.analysis.geometry import vector_cells
@@ -60,21 +61,24 @@ def publish_rows(
             v.body.add(simt.StoreOp(cells, mail.ring.buffer, index, at))
             for edge, peer in mail.peers:
                 if (target < mail.width) == (edge.side < 0):
-                    send(v, edge, peer, cells, index, at + edge.shift)
+                    v.outgoing.setdefault(edge.side, []).append(
+                        Parcel(edge, peer, cells, index, at + edge.shift)
+                    )
 
 
-def send(
-    v: Variant,
-    edge: BlockEdge,
-    peer: SSAValue,
-    cells: list[SSAValue],
-    index: SSAValue | None,
-    at: int,
-) -> None:
-    """Write cells of the warp at a block's edge to the block beside it, where there is one."""
-    arrivals = v.placement.peer_arrivals[edge.side]
-    mask = v.block_edge(edge)
-    v.body.add(simt.SendOp(cells, peer, index, at, mask, arrivals, v.phase(0)))
+def send_outgoing(v: Variant) -> None:
+    """
+    Write what was published at the block's edges to the blocks beside it: one branch a side, which the
+    warps take that lie there.
+    """
+    for side, parcels in v.outgoing.items():
+        arrivals, phase = v.placement.peer_arrivals[side], v.phase(0)
+        block = Block(
+            simt.SendOp(p.cells, p.peer, p.index, p.at, None, arrivals, phase) for p in parcels
+        )
+        block.add_op(scf.YieldOp())
+        v.body.add(scf.IfOp(v.block_edge(parcels[0].edge), [], [block]))
+    v.outgoing.clear()
 
 
 def publish_cells(

@@ -25,7 +25,7 @@ from timetile.lowering.tile_to_gpu.planes import (
     Position,
     Queue,
 )
-from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
+from timetile.lowering.tile_to_gpu.publishing import publish, send_outgoing, write_plane
 from timetile.lowering.tile_to_gpu.rings import carried_offsets
 from timetile.lowering.tile_to_gpu.storing import store
 from timetile.lowering.tile_to_gpu.thread import as_index
@@ -204,6 +204,7 @@ class VariantEmitter(Variant):
         if self.placement.arrivals is not None:
             # `order-threads` lets the warp arrive earlier.
             self.body.add(simt.PhaseOp(self.turn, len(self.kernel.stages), 0))
+            send_outgoing(self)
             words, phase = self.placement.arrivals, self.phase(0)
             self.body.add(simt.ArriveOp(words, phase, self.expected_bytes()))
 

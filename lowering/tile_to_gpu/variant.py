@@ -20,6 +20,7 @@ from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
     BlockEdge,
     Guard,
+    Parcel,
     PlaneReader,
     Position,
     Queue,
@@ -92,6 +93,8 @@ class Variant:
         self.index_cache: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
         self.row_masks: dict[tuple[int, int, int], SSAValue] = {}
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
+        self.outgoing: dict[int, list[Parcel]] = {}
+        """What was published for the blocks before (-1) and after (1), in this step."""
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.thread_rows
         split = placement.arrivals is not None
