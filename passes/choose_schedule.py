@@ -61,6 +61,18 @@ What a level must gain: the remainder of a run is done by shallower kernels, and
 longer.
 """
 
+DEEPEST_BOX = 6
+"""Levels of a box in 3D: four are the most that ever were fastest."""
+
+CLUSTER_ROWS = (4, 6)
+"""Rows of a thread with which tiles of two blocks are considered: edges weigh little, and registers suffice."""
+
+SUM_ROWS = (2, 3, 4, 6, 8)
+"""Rows of a thread with which the planes of boxes enter sums as they arrive."""
+
+SUMS_SPARE = 40
+"""Registers kept free where planes enter sums as they arrive: their guarded copies spill little (measured)."""
+
 TIGHT_SPEED = 0.9
 """A schedule whose guarded copies spill must gain more than a tenth: they are few tiles, but slow then."""
 
@@ -120,11 +132,19 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
     else:
         sync = "mbarrier" if arch.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
-        for rows, cells, warps in product((2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
-            yield Schedule(
+        forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
+        for form, rows, cells, warps in product(
+            forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)
+        ):
+            if form == "rows" and rows not in SUM_ROWS:
+                continue
+            block = Schedule(
                 tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
-                pack=1, occupancy=1, ahead=2, sync=sync,
+                pack=1, form=form, occupancy=1, ahead=2, sync=sync,
             )  # fmt: skip
+            yield block
+            if len(forms) == 1 and rows in CLUSTER_ROWS and 2 in arch.resident_clusters:
+                yield replace(block, tile="cluster", blocks=(2, 1))
 
 
 class Trials:
@@ -135,6 +155,7 @@ class Trials:
         self.module = module
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
+        self.several_planes = shuffles_several_planes(loop)
         self.costs: dict[tuple[int, str], KernelCost | None] = {}
 
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
@@ -170,9 +191,13 @@ class Trials:
         kernel = model.kernel
         kernel.layout = schedule.layout()
         kernel.occupancy = IntAttr(schedule.occupancy)
-        if len(schedule.cells) == 2 and depth > 1 and schedule.cells[0] < self.far[-2]:
-            # Neighbours further than the next warp would need whole planes.
-            return None
+        if len(schedule.cells) == 2 and depth > 1:
+            if schedule.cells[0] < self.far[-2]:
+                # Neighbours further than the next warp would need whole planes.
+                return None
+            if self.several_planes and (schedule.form == "none" or depth > DEEPEST_BOX):
+                # Three planes would be exchanged for every level, or the rim outweighs the tile.
+                return None
         try:
             geometry = Geometry(kernel, model.extents)
         except ValueError:
@@ -204,6 +229,8 @@ class Trials:
         if self.rank == 2:
             # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
             spare = min(spare, arch.tight_registers)
+        elif model.sums_early:
+            spare = min(spare, SUMS_SPARE)
         if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
             return None
         shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead

@@ -57,6 +57,15 @@ OVERLAP_POWER = 4
 SHORT_ROW_BYTES, SHORT_ROW_SPEED = 512, 0.75
 """Rows of a tile that are shorter than this are moved at this share of the memory's speed (measured)."""
 
+DEALT_SPEED = 0.7
+"""
+The same where lanes copy narrower vectors than they hold, for planes of two axes (measured: FP32, four
+cells a lane and rows of 514 cells take 1.3 to 2 times as long).
+"""
+
+CLUSTER_SECONDS = 0.13e-6
+"""What waiting for another block of the cluster adds to a stream step (measured: stars in 3D)."""
+
 LAUNCH_SECONDS = 4e-6
 """What a launch costs besides its work: on small domains it is what depth saves."""
 
@@ -151,14 +160,16 @@ class Cost:
 
 @dataclass(frozen=True)
 class TapFacts:
-    """A tap: the queue that it reads, the plane's age, and rows and cells from the own cell."""
+    """A tap of a queue: the plane's age, and rows and cells from the own cell."""
 
-    queue: SSAValue
     age: int
     row: int
     cell: int
     shared: bool
     """Beyond the own cells it is read from shared memory: the queue is an exchange's."""
+
+
+Taps = frozenset[TapFacts]
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,8 @@ class StageFacts(CellFacts):
 
     operations: int
     helpers: int
-    taps: tuple[TapFacts, ...]
+    taps: tuple[tuple[SSAValue, TapFacts], ...]
+    """With the queue that each reads."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +225,27 @@ def wavefronts(cells: int, cell_bytes: int) -> float:
     return cells * cell_bytes * LANES / SHARED_BYTES_PER_CYCLE
 
 
+def neighbours(taps: Taps, rows: int, cells: int, group: int) -> tuple[int, int]:
+    """
+    What a thread of `rows` x `cells` cells fetches of a queue: cells by shuffles, and aligned vectors of
+    `group` cells from shared memory, each once.
+    """
+    shuffled: set[tuple[int, int, int]] = set()
+    vectors: set[tuple[int, int, int]] = set()
+    for tap in taps:
+        for row in range(tap.row, tap.row + rows):
+            own_row = 0 <= row < rows
+            if tap.shared and not (own_row and tap.cell == 0):
+                first, last = tap.cell // group, (tap.cell + cells - 1) // group
+                for number in range(first, last + 1):
+                    if not (own_row and 0 <= number * group < cells):
+                        vectors.add((tap.age, row, number))
+                continue
+            beyond = range(tap.cell, 0) if tap.cell < 0 else range(cells, cells + tap.cell)
+            shuffled.update((tap.age, row, cell) for cell in beyond)
+    return len(shuffled), len(vectors)
+
+
 class KernelCost:
     """
     The cost of one kernel under different layouts: what does not depend on the layout is collected
@@ -234,17 +267,20 @@ class KernelCost:
         self.sums_early = any(queue_lag(q) < 0 for s in kernel.stages for q in s.results)
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
         self.words_per_cell = self.plane_words()
+        self.tapped = self.taps_by_queue()
+        self.fetched: dict[tuple[Taps, int, int, int], tuple[int, int]] = {}
 
     # What is collected once.
 
     def stage_facts(self, stage: ApplyOp) -> StageFacts:
         axes = self.kernel.plane_axes
-        taps: list[TapFacts] = []
+        taps: list[tuple[SSAValue, TapFacts]] = []
         for tap in stage.tap_list:
             queue = stage.queues[tap.operand]
             row = tap.offset[axes[0]] if len(axes) == 2 else 0
             shared = isinstance(queue.owner, ExchangeOp)
-            taps.append(TapFacts(queue, stage.age(tap), row, tap.offset[axes[-1]], shared))
+            facts = TapFacts(stage.age(tap), row, tap.offset[axes[-1]], shared)
+            taps.append((queue, facts))
         element = queue_type(stage.res[0]).element
         return StageFacts(element, *operations(self.module, stage), tuple(taps))
 
@@ -267,6 +303,14 @@ class KernelCost:
             cell_bytes(queue) // 4 * oldest_age(queue, self.kernel.stream_axis)
             for queue in kept_queues(self.kernel)
         )
+
+    def taps_by_queue(self) -> dict[SSAValue, Taps]:
+        """The taps of every queue, whoever makes them."""
+        taps: dict[SSAValue, set[TapFacts]] = {}
+        for stage in self.stages:
+            for queue, tap in stage.taps:
+                taps.setdefault(queue, set()).add(tap)
+        return {queue: frozenset(found) for queue, found in taps.items()}
 
     # What the layout decides.
 
@@ -321,12 +365,18 @@ class KernelCost:
     def neighbour_registers(self) -> int:
         """
         Registers for neighbours that are at hand at once, where a cell has many taps: all of a plane
-        that are shuffled, a row's where they are read from shared memory.
+        that are shuffled, a row's where they are read from shared memory. Sums that a plane enters as it
+        arrives take the neighbours of one level.
         """
         most = 0
+        if self.sums_early and len(self.layouts) == 2:
+            taps = [tap for stage in self.stages for _, tap in stage.taps]
+            around = self.rows + span([tap.row for tap in taps])
+            around *= self.row_cells + span([tap.cell for tap in taps])
+            most = self.words * (around - self.thread_cells)
         for stage in self.stages:
-            served = [tap for tap in stage.taps if tap.queue in self.served]
-            taps = [tap for tap in stage.taps if tap.queue not in self.served]
+            served = [tap for queue, tap in stage.taps if queue in self.served]
+            taps = [tap for queue, tap in stage.taps if queue not in self.served]
             if len(served) > MANY_TAPS:
                 cells = self.row_cells + span([tap.cell for tap in served])
                 most = max(most, self.words * self.rows * cells * 3 // 2)
@@ -347,15 +397,15 @@ class KernelCost:
         change hands before they are stored.
         """
         assert self.kernel.layout is not None
-        row = self.kernel.layout.threads * self.row_cells
+        rows = self.kernel.layout.threads * self.thread_cells
         total = sum(
-            row * CELL_BYTES[element_type(field)]
+            rows * CELL_BYTES[element_type(field)]
             for field in self.stored
             if geometry.is_dealt(field)
         )
         plane = self.kernel.layout.pack.data
         for axis in self.layouts:
-            plane *= axis.extent
+            plane *= axis.block_extent
         if ahead and self.kernel.stream_axis is not None:
             slots = 1 << ahead.bit_length()
             own = [load for load in self.loads if load.result not in self.published]
@@ -366,8 +416,8 @@ class KernelCost:
                 total += slots * self.padded_plane_bytes(facts)
                 continue
             for k, axis in enumerate(self.layouts):
-                if axis.warps > 1:
-                    row = self.layouts[-1].extent if k != len(self.layouts) - 1 else 1
+                if axis.tile_warps > 1:
+                    row = self.layouts[-1].block_extent if k != len(self.layouts) - 1 else 1
                     edges = 2 * facts.edges[k] * (axis.warps + 2)
                     total += facts.slots * edges * row * facts.cell_bytes
         return total
@@ -375,9 +425,9 @@ class KernelCost:
     def padded_plane_bytes(self, facts: ExchangeFacts) -> int:
         """Bytes of a plane of the tile with the cells around it that its readers look at."""
         *rows, last = self.layouts
-        cells = last.extent + 2 * Geometry.padded(facts.element, facts.edges[-1])
+        cells = last.block_extent + 2 * Geometry.padded(facts.element, facts.edges[-1])
         for axis, edge in zip(rows, facts.edges):
-            cells *= axis.extent + 2 * edge
+            cells *= axis.block_extent + 2 * edge
         return cells * facts.cell_bytes
 
     def moved_bytes(self, geometry: Geometry) -> tuple[float, float]:
@@ -388,11 +438,11 @@ class KernelCost:
         kernel = self.kernel
         assert kernel.layout is not None
         tiles = kernel.layout.pack.data * kernel.blocks_per_multiprocessor
-        held, around, useful = 1, 1, 1
+        held, around, useful = 1.0, 1.0, 1.0
         for axis, pad in zip(geometry.axes, geometry.pads):
-            held *= axis.layout.extent
-            around *= axis.layout.extent + 2 * pad
-            useful *= axis.useful
+            held *= axis.layout.block_extent
+            around *= axis.layout.block_extent + 2 * pad
+            useful *= axis.useful / axis.layout.blocks
         stored = sum(useful * CELL_BYTES[element_type(field)] for field in self.stored)
         loaded = 0.0
         for load in self.loads:
@@ -410,7 +460,9 @@ class KernelCost:
     def moving_seconds(self, geometry: Geometry, tiles: int) -> float:
         """Loads and stores of one stream step of a launch's tiles."""
         moving = min(1.0, tiles / self.residency.tiles)
-        return sum(self.moved_bytes(geometry)) * moving / self.memory_share
+        dealt = any(geometry.is_dealt(load.data) for load in self.loads if load.data is not None)
+        speed = DEALT_SPEED if dealt and len(self.layouts) == 2 else 1.0
+        return sum(self.moved_bytes(geometry)) * moving / (speed * self.memory_share)
 
     def saturating_ahead(self, geometry: Geometry) -> int:
         """
@@ -433,23 +485,26 @@ class KernelCost:
         if blocks > 1:
             busy /= SEVERAL_BLOCKS_EFFICIENCY
         seconds = busy / (self.arch.clock_ghz * 1e9)
+        if not self.exchanges:
+            return seconds
+        apart = any(axis.blocks > 1 for axis in self.layouts)
+        waiting = EXCHANGE_SECONDS + (CLUSTER_SECONDS if apart else 0.0)
         # Blocks that share a multiprocessor hide each other's waits.
-        return seconds + EXCHANGE_SECONDS / blocks if self.exchanges else seconds
+        return seconds + waiting / blocks
 
     def step_cycles(self) -> StepCycles:
         """What one stream step of one warp keeps busy."""
         arch, cells = self.arch, self.thread_cells
         pipe, work, beside, moved, shared = 0.0, 0.0, 0.0, float(FIXED_INSTRUCTIONS), 0.0
-        fetched: set[tuple[SSAValue, int, int, int]] = set()
         for stage in self.stages:
             work += cells * stage.operations
             beside += cells * stage.helpers
             pipe += cells * stage.operations * LANES / arch.fma_per_cycle[stage.cell_bytes]
-            shuffled, vectors = self.neighbours(stage, fetched)
-            moved += shuffled * (stage.cell_bytes // 4) + vectors
-            group = vector_cells(self.row_cells, stage.element)
-            shared += shuffled * (stage.cell_bytes // 4)
-            shared += vectors * wavefronts(group, stage.cell_bytes)
+        for facts, shuffled, vectors in self.fetches():
+            moved += shuffled * (facts.cell_bytes // 4) + vectors
+            group = vector_cells(self.row_cells, facts.element)
+            shared += shuffled * (facts.cell_bytes // 4)
+            shared += vectors * wavefronts(group, facts.cell_bytes)
         for load in self.loads:
             size = cell_bytes(load.result)
             moved += 2 * cells * size / VECTOR_BYTES
@@ -483,34 +538,20 @@ class KernelCost:
         """Taps that a thread makes in one stream step."""
         return self.thread_cells * sum(len(stage.taps) for stage in self.stages)
 
-    def neighbours(
-        self, stage: StageFacts, fetched: set[tuple[SSAValue, int, int, int]]
-    ) -> tuple[int, int]:
+    def fetches(self) -> list[tuple[CellFacts, int, int]]:
         """
-        What a thread fetches for a stage: cells by shuffles, and aligned vectors from shared memory;
-        what an earlier stage fetched counts once.
+        What a thread fetches of every queue that it taps: cells by shuffles, and aligned vectors from
+        shared memory. Queues of different levels are tapped alike, and counted once.
         """
-        rows, cells = self.rows, self.row_cells
-        group = vector_cells(cells, stage.element)
-        shuffled, vectors = 0, 0
-        for tap in stage.taps:
-            for row in range(tap.row, tap.row + rows):
-                own_row = 0 <= row < rows
-                if tap.shared and not (own_row and tap.cell == 0):
-                    first, last = tap.cell // group, (tap.cell + cells - 1) // group
-                    for number in range(first, last + 1):
-                        if own_row and 0 <= number * group < cells:
-                            continue
-                        if (key := (tap.queue, tap.age, row, number)) not in fetched:
-                            fetched.add(key)
-                            vectors += 1
-                    continue
-                beyond = range(tap.cell, 0) if tap.cell < 0 else range(cells, cells + tap.cell)
-                for cell in beyond:
-                    if (key := (tap.queue, tap.age, row, cell)) not in fetched:
-                        fetched.add(key)
-                        shuffled += 1
-        return shuffled, vectors
+        found: list[tuple[CellFacts, int, int]] = []
+        for queue, taps in self.tapped.items():
+            facts = CellFacts(queue_type(queue).element)
+            group = vector_cells(self.row_cells, facts.element)
+            key = (taps, self.rows, self.row_cells, group)
+            if key not in self.fetched:
+                self.fetched[key] = neighbours(*key)
+            found.append((facts, *self.fetched[key]))
+        return found
 
     def predict(self, geometry: Geometry, ahead: int) -> Cost:
         """The cost of one launch with the kernel's present layout and occupancy."""

@@ -149,7 +149,6 @@ def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
     for exchange in exchanges:
         set_delay(exchange, 0)
     for exchange in exchanges:
-        before = total_lag(kernel)
         set_delay(exchange, delay)
         if total_lag(kernel) > before:
             set_delay(exchange, 0)

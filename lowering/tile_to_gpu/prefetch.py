@@ -241,7 +241,7 @@ def pad_copy(
 
 @dataclass(frozen=True)
 class Staging:
-    """Where a row of a warp changes hands before it is written to a field with narrow accesses."""
+    """Where the rows of a warp change hands before it is written to a field with narrow accesses."""
 
     buffer: SSAValue
     element: Attribute
@@ -255,20 +255,20 @@ class Staging:
 def row_staging(
     emit: Emitter, geometry: Geometry, thread: Thread, memory: SharedMemory, stored: SSAValue
 ) -> Staging:
-    """A row of shared memory for every warp of the block."""
+    """Rows of shared memory for every warp of the block, as many as a thread holds."""
     assert geometry.kernel.layout is not None
     element, width = element_type(stored), geometry.access_width(stored)
-    cells = geometry.axes[-1].layout.cells
-    warps = geometry.kernel.layout.threads // LANES
-    buffer = memory.allocate(element, warps * cells * LANES)
-    warp = emit.mul_int(thread.warp_in_block, cells * LANES)
+    cells, rows = geometry.axes[-1].layout.cells, geometry.thread_rows
+    warps, pitch = geometry.kernel.layout.threads // LANES, cells * LANES
+    buffer = memory.allocate(element, warps * rows * pitch)
+    warp = emit.mul_int(thread.warp_in_block, rows * pitch)
     whole = vector_cells(cells, element)
     return Staging(
         buffer,
         element,
         dealt(emit, thread, width),
         emit.add_int(warp, emit.mul_int(thread.lane, cells)),
-        row_vectors(1, cells, whole, 0, whole),
+        row_vectors(rows, cells, whole, pitch, whole),
         emit.add_int(warp, emit.mul_int(thread.lane, width)),
-        row_vectors(1, cells, width, 0, width * LANES),
+        row_vectors(rows, cells, width, pitch, width * LANES),
     )

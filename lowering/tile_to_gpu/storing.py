@@ -20,21 +20,15 @@ def store(v: Variant, number: int, stage: StoreOp) -> None:
         # Few tiles; cells that the bounds cut from their vector are stored alone.
         width, staging = 1, None
     plane = queue.planes[0]
-    for row in range(v.rows):
+    rows = {row: [plane[row, k] for k in range(v.cells)] for row in range(v.rows)}
+    if staging is not None:
+        deal_rows(v, number, stage, staging, rows)
+        return
+    for row, own in rows.items():
         # Only the own warp sees what is stored, or handed over before.
         v.body.add(simt.PhaseOp(v.turn, number, row, inner=True))
-        if staging is None:
-            cells = {
-                start: [plane[row, start + k] for k in range(width)]
-                for start in range(0, v.cells, width)
-            }
-            store_row(v, stage, row, cells, v.thread)
-        else:
-            if row or not v.synchronises:
-                # The row before has been read by the lanes that write it.
-                v.synchronise_warp()
-            cells = deal_row(v, staging, [plane[row, k] for k in range(v.cells)])
-            store_row(v, stage, row, cells, staging.view)
+        cells = {start: own[start : start + width] for start in range(0, v.cells, width)}
+        store_row(v, stage, row, cells, v.thread)
 
 
 def store_row(
@@ -53,15 +47,26 @@ def store_row(
         v.body.add(simt.StoreOp(vector, field, index, offset, mask))
 
 
-def deal_row(v: Variant, staging: Staging, row: list[SSAValue]) -> dict[int, list[SSAValue]]:
-    """Hand a row over to the lanes that write it, through shared memory: vectors by first cell."""
+def deal_rows(
+    v: Variant, number: int, stage: StoreOp, staging: Staging, rows: dict[int, list[SSAValue]]
+) -> None:
+    """Hand rows over, through shared memory, to the lanes that write them: a vector each in turn."""
+    if not v.synchronises:
+        # The rows of the step before have been read by the lanes that write them.
+        v.body.add(simt.PhaseOp(v.turn, number, 0, inner=True))
+        v.synchronise_warp()
     for vector in staging.writes:
-        cells = row[vector.at[1] : vector.at[1] + vector.width]
+        row, start = vector.at
+        v.body.add(simt.PhaseOp(v.turn, number, row, inner=True))
+        cells = rows[row][start : start + vector.width]
         v.body.add(simt.StoreOp(cells, staging.buffer, staging.written_from, vector.place))
+    v.body.add(simt.PhaseOp(v.turn, number, v.rows, inner=True))
     v.synchronise_warp()
-    dealt: dict[int, list[SSAValue]] = {}
+    dealt: dict[int, dict[int, list[SSAValue]]] = {}
     for vector in staging.reads:
+        row, start = vector.at
         types = [staging.element] * vector.width
         op = simt.LoadOp(staging.buffer, staging.read_from, vector.place, types)
-        dealt[vector.at[1]] = list(v.body.add(op).cells)
-    return dealt
+        dealt.setdefault(row, {})[start] = list(v.body.add(op).cells)
+    for row, cells in dealt.items():
+        store_row(v, stage, row, cells, staging.view)

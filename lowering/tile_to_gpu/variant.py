@@ -140,12 +140,25 @@ class Variant:
         if any(heir.behind == 0 for heir in self.heirs_of(queue.value)):
             return True
         if queue.older is None:
-            return False
+            return self.neighbours_now(queue.value) > len(self.own_positions())
         published = any(isinstance(use.operation, ExchangeOp) for use in queue.value.uses)
         taps = taps_of(queue.value)
         return published or any(
             reader.age(tap) == 0 and any(self.in_plane_offset(tap.offset)) for reader, tap in taps
         )
+
+    def neighbours_now(self, queue: SSAValue) -> int:
+        """Neighbours in the plane that a thread reads in the step in which the plane is made."""
+        rows, cells = range(self.rows), range(self.cells)
+        seen: set[Position] = set()
+        values = [queue]
+        values += [use.operation.results[0] for use in queue.uses if isinstance(use.operation, ExchangeOp)]
+        for value in values:
+            for reader, tap in taps_of(value):
+                moved = self.in_plane_offset(tap.offset)
+                if reader.age(tap) == 0 and any(moved):
+                    seen |= {(row + moved[0], cell + moved[1]) for row in rows for cell in cells}
+        return len(seen - {(row, cell) for row in rows for cell in cells})
 
     def make_queues(self) -> dict[SSAValue, Queue]:
         queues: dict[SSAValue, Queue] = {}

@@ -543,7 +543,7 @@ def test_more_overlap_is_more_redundancy():
      (16, 0, 16, "warps")],
 )  # fmt: skip
 def test_occupancy(registers: int, shared: int, blocks: int, limit: str):
-    kernel = Kernel("k", "", None, 1, 128, shared, registers, 0)
+    kernel = Kernel("k", "", None, 1, 128, 1, shared, registers, 0)
     found = occupancy(kernel, ARCHS["sm_90"])
     assert (found.blocks, found.warps, found.limit) == (blocks, 4, limit)
 
