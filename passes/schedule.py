@@ -58,6 +58,8 @@ class Schedule:
         """The schedule as an attribute, one entry a field."""
         entries: dict[str, Attribute] = {}
         for name, value in asdict(self).items():
+            if value == ():
+                continue
             if isinstance(value, tuple):
                 entries[name] = encode_integers(cast(tuple[int, ...], value))
             elif isinstance(value, int):

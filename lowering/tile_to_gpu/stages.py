@@ -188,7 +188,8 @@ class VariantEmitter(Variant):
             if number in self.barriers:
                 self.synchronise()
             self.run_stage(number, stage)
-        self.body.add(simt.PhaseOp(self.turn, len(self.kernel.stages), self.rows, inner=True))
+        if self.is_split:
+            self.mark(len(stages), self.rows, private=True)
         if self.guarded:
             self.fetch_halos()
             for queue in self.queues.values():
@@ -203,7 +204,7 @@ class VariantEmitter(Variant):
             ring.rotate()
         if self.placement.arrivals is not None:
             # `order-threads` lets the warp arrive earlier.
-            self.body.add(simt.PhaseOp(self.turn, len(self.kernel.stages), 0))
+            self.mark(len(stages), 0)
             send_outgoing(self)
             words, phase = self.placement.arrivals, self.phase(0)
             self.body.add(simt.ArriveOp(words, phase, self.expected_bytes()))

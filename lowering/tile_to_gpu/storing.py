@@ -25,8 +25,7 @@ def store(v: Variant, number: int, stage: StoreOp) -> None:
         deal_rows(v, number, stage, staging, rows)
         return
     for row, own in rows.items():
-        # Only the own warp sees what is stored, or handed over before.
-        v.body.add(simt.PhaseOp(v.turn, number, row, inner=True))
+        v.mark(number, row, private=True)
         cells = {start: own[start : start + width] for start in range(0, v.cells, width)}
         store_row(v, stage, row, cells, v.thread)
 
@@ -53,14 +52,14 @@ def deal_rows(
     """Hand rows over, through shared memory, to the lanes that write them: a vector each in turn."""
     if not v.synchronises:
         # The rows of the step before have been read by the lanes that write them.
-        v.body.add(simt.PhaseOp(v.turn, number, 0, inner=True))
+        v.mark(number, 0, private=True)
         v.synchronise_warp()
     for vector in staging.writes:
         row, start = vector.at
-        v.body.add(simt.PhaseOp(v.turn, number, row, inner=True))
+        v.mark(number, row, private=True)
         cells = rows[row][start : start + vector.width]
         v.body.add(simt.StoreOp(cells, staging.buffer, staging.written_from, vector.place))
-    v.body.add(simt.PhaseOp(v.turn, number, v.rows, inner=True))
+    v.mark(number, v.rows, private=True)
     v.synchronise_warp()
     dealt: dict[int, dict[int, list[SSAValue]]] = {}
     for vector in staging.reads:

@@ -97,9 +97,8 @@ class Variant:
         """What was published for the blocks before (-1) and after (1), in this step."""
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.thread_rows
-        split = placement.arrivals is not None
-        self.barriers = () if split else place_barriers(placement.orders)
-        self.edge_rows = crossing_rows(self.kernel) if split else self.rows
+        self.barriers = () if self.is_split else place_barriers(placement.orders)
+        self.edge_rows = crossing_rows(self.kernel)
         """Rows at either end of a thread's own that are done before the warp arrives."""
         self.queues = self.make_queues()
         self.reaches: dict[SSAValue, Reach] = {}
@@ -372,16 +371,24 @@ class Variant:
         assert mask is not None
         return mask
 
-    def mark(self, stage: int, row: int) -> None:
-        """What follows belongs to a stage and a row."""
-        inner = self.edge_rows <= row < self.rows - self.edge_rows
+    @property
+    def is_split(self) -> bool:
+        """The tile's warps arrive, and wait later."""
+        return self.placement.arrivals is not None
+
+    def mark(self, stage: int, row: int, *, private: bool = False) -> None:
+        """
+        What follows belongs to a stage and a row. It is `private` if no other warp has to do with it, like
+        what is stored, wherever the row lies.
+        """
+        inner = private or self.edge_rows <= row < self.rows - self.edge_rows
+        inner = inner and self.is_split
         self.body.add(simt.PhaseOp(self.turn, stage, row, inner=inner))
 
     @property
     def synchronises(self) -> bool:
         """The lanes of a warp wait for each other in every step."""
-        split = self.placement.arrivals is not None
-        return split or bool(self.barriers) or any(ring.is_dealt for ring in self.placement.prefetches)
+        return self.is_split or bool(self.barriers) or any(ring.is_dealt for ring in self.placement.prefetches)
 
     def synchronise_warp(self) -> None:
         """The lanes of the warp wait for each other."""

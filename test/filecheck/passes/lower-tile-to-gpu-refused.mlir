@@ -9,7 +9,7 @@ tile.kernel @unplaced() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
 
 // -----
 
-// CHECK: tile.kernel in @device: tiles held by a device are not lowered yet; use warp or block
+// CHECK: tile.kernel in @device: tiles held by a device are not lowered yet; use warp, block or cluster
 tile.kernel @device(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<device, [1 cells x 32 lanes x 2 blocks]>
