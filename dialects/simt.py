@@ -645,7 +645,7 @@ class ExpectOp(ArrivalsOp):
     Make the arrivals ready for phases in which `warps` warps arrive. One thread does; a barrier before
     the first arrival lets the others see it.
 
-    Example: `simt.expect %b warps 8 : memref<1xi64, 3>`
+    Example: `simt.expect %b warps 8`
     """
 
     name = "simt.expect"
@@ -653,10 +653,20 @@ class ExpectOp(ArrivalsOp):
     arrivals = operand_def(MemRefType | LLVMPointerType)
     warps = prop_def(IntegerAttr)
     traits = traits_def(OrderingEffects())
-    assembly_format = "$arrivals `warps` $warps attr-dict `:` type($arrivals)"
 
     def __init__(self, arrivals: SSAValue, warps: int):
         super().__init__(operands=[arrivals], properties={"warps": integer(warps)})
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.arrivals)
+        printer.print_string(f" warps {self.warps.value.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        arrivals = parse_value(parser)
+        parser.parse_keyword("warps")
+        return cls(arrivals, parser.parse_integer())
 
 
 @irdl_op_definition
@@ -665,7 +675,7 @@ class ArriveOp(ArrivalsOp):
     The warp arrives, and goes on. The phase is complete when all warps have arrived and as many bytes
     have been sent by other blocks as the warps said to expect.
 
-    Example: `simt.arrive %b phase %p bytes %n : memref<2xi64, 3>`
+    Example: `simt.arrive %b phase %p bytes %n : memref<1xi64, 3>`
     """
 
     name = "simt.arrive"
@@ -722,7 +732,7 @@ class PeerOp(IRDLOperation):
     """
     A buffer of the block's shared memory as another block of the cluster has it, by that block's rank.
 
-    Example: `%p = simt.peer %buffer block %rank : memref<512xf64, 3> -> memref<512xf64, 7>`
+    Example: `%peer = simt.peer %buffer block %rank : memref<512xf64, 3> -> memref<512xf64, 7>`
     """
 
     name = "simt.peer"

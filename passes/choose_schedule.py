@@ -198,6 +198,9 @@ class Trials:
             if self.several_planes and (schedule.form == "none" or depth > DEEPEST_BOX):
                 # Three planes would be exchanged for every level, or the rim outweighs the tile.
                 return None
+        if schedule.blocks and not all(e.exchange.delay.data for e in model.exchanges):
+            # Blocks synchronise a step late, and that would cost lag.
+            return None
         try:
             geometry = Geometry(kernel, model.extents)
         except ValueError:

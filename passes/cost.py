@@ -412,7 +412,9 @@ class KernelCost:
             total += sum(slots * plane * cell_bytes(load.result) for load in own)
         for facts in self.exchanges:
             if facts.copies:
-                slots = copies_slots(facts.exchange, self.kernel.stream_axis, ahead)
+                apart = any(axis.blocks > 1 for axis in self.layouts)
+                stream = self.kernel.stream_axis
+                slots = copies_slots(facts.exchange, stream, ahead, apart=apart)
                 total += slots * self.padded_plane_bytes(facts)
                 continue
             for k, axis in enumerate(self.layouts):

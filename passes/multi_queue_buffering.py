@@ -101,20 +101,25 @@ def power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
-def copies_slots(exchange: ExchangeOp, stream: int | None, ahead: int) -> int:
+def copies_slots(
+    exchange: ExchangeOp, stream: int | None, ahead: int, *, apart: bool = False
+) -> int:
     """
     Slots from the oldest plane that is read to the newest that is on its way. Where a plane is read in
     the step of its arrival, the synchronisation stands behind the next copies, and they need a slot
-    more.
+    more. So they do in tiles of several blocks (`apart`), whose warps may still read after they arrived.
     """
     behind = exchange.hold + exchange.delay.data
     youngest = behind + min(tapped_ages(exchange))
-    return ahead + 1 + behind + oldest_age(exchange.result, stream) + (youngest == 0)
+    late = youngest == 0 or apart
+    return ahead + 1 + behind + oldest_age(exchange.result, stream) + late
 
 
-def copies_home(exchange: ExchangeOp, stream: int | None, ahead: int) -> MailAttr:
+def copies_home(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> MailAttr:
     """The home of an exchange that a load's copies serve."""
-    slots = copies_slots(exchange, stream, ahead)
+    assert kernel.layout is not None
+    apart = kernel.layout.blocks > 1
+    slots = copies_slots(exchange, kernel.stream_axis, ahead, apart=apart)
     return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting")
 
 
@@ -145,7 +150,7 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
                 depth = max(oldest_age(result, stream) for result in stage.res)
                 stage.home = RegistersAttr(depth, period)
             case ExchangeOp() if stage.publishes_copies:
-                stage.home = copies_home(stage, stream, schedule.ahead)
+                stage.home = copies_home(kernel, stage, schedule.ahead)
             case ExchangeOp():
                 stage.home = mail_home(stage, stream, schedule.addressing)
             case StoreOp():

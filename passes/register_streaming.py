@@ -16,6 +16,7 @@ After:
 4. Lags, depths, slots and the unrolling are computed anew.
 5. With `sync=mbarrier` the tile's warps synchronise in two halves, where that keeps all orders: they
    arrive once their edges are published, and wait before they read their neighbours' in the next step.
+   The blocks of a cluster always do: their exchanges are delayed by a step, whatever lag that costs.
 """
 
 from __future__ import annotations
@@ -194,7 +195,11 @@ class RegisterStreamingPass(ModulePass):
         schedule = replace(schedule, ahead=planes_ahead(kernel, schedule.ahead))
         publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
-        delay_exchanges(kernel, delay, always=self.delay is not None)
+        assert kernel.layout is not None
+        apart = kernel.layout.blocks > 1
+        # Blocks synchronise in two halves only, whatever that costs.
+        always = self.delay is not None or apart
+        delay_exchanges(kernel, max(delay, 1) if apart else delay, always=always)
         place_in_registers(kernel, schedule)
-        if (self.sync or schedule.sync) == "mbarrier":
+        if (self.sync or schedule.sync) == "mbarrier" or apart:
             split_barrier(kernel)

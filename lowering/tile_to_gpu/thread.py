@@ -104,10 +104,12 @@ def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
     """
     *others, last = thread.axes
     moved = emit.mul_int(thread.lane, width - last.cells)
+    in_tile = emit.add_int(last.in_tile, moved)
+    alike = last.in_block is last.in_tile
     first = replace(
         last,
-        in_tile=emit.add_int(last.in_tile, moved),
-        in_block=emit.add_int(last.in_block, moved),
+        in_tile=in_tile,
+        in_block=in_tile if alike else emit.add_int(last.in_block, moved),
         coordinate=emit.add_int(last.coordinate, moved),
     )
     return replace(thread, axes=(*others, first))

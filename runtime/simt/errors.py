@@ -6,10 +6,13 @@ from xdsl.ir import Operation
 
 
 class SimtError(Exception):
-    """A kernel did something that a GPU would not report: the message names the operation."""
+    """
+    A kernel did something that a GPU would not report: the message names the operation, where it is about
+    one.
+    """
 
-    def __init__(self, op: Operation, text: str):
-        super().__init__(f"{describe(op)}: {text}")
+    def __init__(self, op: Operation | None, text: str):
+        super().__init__(text if op is None else f"{describe(op)}: {text}")
         self.op = op
 
 

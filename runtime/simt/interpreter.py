@@ -56,6 +56,10 @@ class Phases:
         """Bytes that are expected and have not come."""
         nobody = np.zeros(team_warps, dtype=np.int64)
         self.known: dict[tuple[int, int], Ints] = defaultdict(nobody.copy)
+        self.ready: dict[int, tuple[int, int]] = {}
+        """Per block, the warp that made its arrivals ready, and when."""
+        self.received: set[tuple[int, int]] = set()
+        self.waited: set[tuple[int, int]] = set()
 
     def arrive(self, block: int, phase: int, expected: int, known: Ints) -> None:
         """A warp of a block arrives, and brings what it knows."""
@@ -65,6 +69,7 @@ class Phases:
 
     def receive(self, block: int, phase: int, count: int, known: Ints) -> None:
         """Bytes have come from a warp of another block."""
+        self.received.add((block, phase))
         self.missing[block, phase] -= count
         self.known[block, phase] = np.maximum(self.known[block, phase], known)
 
@@ -101,6 +106,9 @@ class Launch:
     def run(self) -> None:
         """Run all threads to the end; SimtError where the kernel is wrong."""
         self.run_block(self.function.body.block, np.full(self.count, True))
+        if late := self.phases.received - self.phases.waited:
+            block, phase = min(late)
+            raise SimtError(None, f"block {block} ends, and nobody waited for phase {phase}")
         for value in self.values.values():
             if isinstance(value, Buffer):
                 value.forget()
@@ -412,12 +420,26 @@ class Launch:
         self.clocks.warp_syncs[active] += 1
 
     def run_expect(self, op: simt.ExpectOp, active: Mask) -> None:
-        """Nothing is counted in the word itself: every thread has its own count of arrivals."""
+        """Phases are counted beside the words: what matters is who knows that they are ready."""
         if op.warps.value.data * LANES != self.block:
             raise SimtError(op, f"a block has {self.block // LANES} warps")
+        for warp in np.unique(self.clocks.warps[active]):
+            time = self.clocks.times(np.array([warp]))[0]
+            self.phases.ready[warp // self.clocks.block_warps] = (warp, time)
+
+    def check_ready(self, op: Operation, warp: int, block: int) -> None:
+        """A warp knows that a block's arrivals are ready for it."""
+        made = self.phases.ready.get(block)
+        known = made is not None and (
+            made[0] == warp or self.clocks.known[warp, made[0] % self.clocks.team_warps] > made[1]
+        )
+        if not known:
+            raise SimtError(op, "nothing before it sees to it that the arrivals are ready")
 
     def run_arrive(self, op: simt.ArriveOp, active: Mask) -> None:
         warps = self.whole_warps(op, active)
+        for warp in warps:
+            self.check_ready(op, warp, warp // self.clocks.block_warps)
         phase = self.spread(op.phase)[warps * LANES]
         expected = np.zeros_like(warps)
         if op.bytes is not None:
@@ -432,6 +454,8 @@ class Launch:
         warps = self.whole_warps(op, active)
         for warp, number in zip(warps, self.spread(op.phase)[warps * LANES]):
             block = warp // self.clocks.block_warps
+            self.check_ready(op, warp, block)
+            self.phases.waited.add((block, number))
             if number < 0:
                 continue
             if not self.phases.is_complete(block, number, self.clocks.block_warps):
@@ -468,6 +492,7 @@ class Launch:
         for warp, count in zip(warps, lanes):
             thread = warp * LANES + int(np.argmax(taking[warp * LANES : (warp + 1) * LANES]))
             known = self.clocks.known[warp]
+            self.check_ready(op, warp, int(block[thread]))
             self.phases.receive(int(block[thread]), int(phase[thread]), count * size, known)
 
     def run_cluster_barrier(self, op: Operation, active: Mask) -> None:

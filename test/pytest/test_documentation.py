@@ -77,12 +77,41 @@ CONTEXTS: dict[str, str] = {
           EXAMPLE
           func.return
         }""",
+    **dict.fromkeys(
+        ("simt.expect", "simt.arrive", "simt.wait", "simt.peer"),
+        """
+        func.func @around(%p: i32, %n: i32, %rank: i32, %buffer: memref<512xf64, 3>) {
+          %b = simt.shared at 0 : memref<1xi64, 3>
+          EXAMPLE
+          func.return
+        }""",
+    ),
+    "simt.send": """
+        func.func @around(%a: f64, %b: f64, %i: i32, %m: i1, %p: i32, %peer: memref<64xf64, 7>,
+                          %w: memref<2xi64, 7>) {
+          EXAMPLE
+          func.return
+        }""",
     "simt.join": "func.func @around(%lo: i32, %hi: i32) { EXAMPLE func.return }",
     "nvvm": """
         func.func @around(%full: i32, %v: i32, %one: i32, %clamp: i32, %p: i1) {
           EXAMPLE
           func.return
         }""",
+    **dict.fromkeys(
+        (
+            "nvvm.mbarrier.init.shared",
+            "nvvm.mbarrier.arrive.shared",
+            "nvvm.mbarrier.arrive.expect_tx.shared",
+            "nvvm.mbarrier.try_wait.parity.shared",
+        ),
+        """
+        func.func @around(%b: !llvm.ptr<3>, %count: i32, %bytes: i32, %p: i32, %t: i32) {
+          EXAMPLE
+          func.return
+        }""",
+    ),
+    "nvvm.mapa": "func.func @around(%a: !llvm.ptr<3>, %rank: i32) { EXAMPLE func.return }",
     "nvvm.cp.async.shared.global": """
         func.func @around(%dst: !llvm.ptr<3>, %src: !llvm.ptr<1>) { EXAMPLE func.return }""",
 }

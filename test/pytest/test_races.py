@@ -19,8 +19,8 @@ import timetile
 from support.catalogue import entry
 from support.description import Array, random_inputs
 from support.programs import program_text
-from support.schedules import Schedule, block_plane, warp_row
-from timetile.dialects import nvvm
+from support.schedules import Schedule, block_plane, cluster_plane, warp_row
+from timetile.dialects import nvvm, simt
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.kernels import launch_fact
@@ -59,7 +59,7 @@ PROLOGUE = f"""
 """
 
 
-def launch(body: str, *, grid: int = 1, block: int = 64) -> Array:
+def launch(body: str, *, grid: int = 1, block: int = 64, cluster: int = 1) -> Array:
     """Run a kernel of one field of 0, 1, 2, ..., and return what is in it then."""
     text = f"""
 "gpu.module"() <{{sym_name = "m"}}> ({{
@@ -75,7 +75,7 @@ def launch(body: str, *, grid: int = 1, block: int = 64) -> Array:
     module.verify()
     function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
     field = Buffer(np.arange(float(CELLS)))
-    Launch(function, grid, block, [field]).run()
+    Launch(function, grid, block, [field], cluster).run()
     return field.data
 
 
@@ -88,6 +88,7 @@ class Case:
     message: str
     right: str
     grid: int = 1
+    cluster: int = 1
 
 
 WRITE_SHARED = """
@@ -384,18 +385,124 @@ DIVERGENT = [
 ]
 
 
-@pytest.mark.parametrize("case", [*RACES, *UNSET, *WILD, *DIVERGENT], ids=lambda case: case.name)
+WORDS = "memref<2xi64, 3 : i64>"
+READY = f"""
+%w = simt.shared at 1024 : {WORDS}
+%first = arith.cmpi eq, %t, %zero : i32
+scf.if %first {{ simt.expect %w warps 2 }}
+"""
+MINE = "simt.store %x to %s[%t + 0]"
+THEIRS = "%y = simt.load %s[%mirrored + 0] : f64"
+ARRIVE = f"simt.arrive %w phase %zero : {WORDS}"
+WAIT = f"simt.wait %w phase %zero : {WORDS}"
+
+OTHERS = f"""
+%rank = arith.xori %b, %one : i32
+%peer = simt.peer %s block %rank : {SHARED} -> memref<{CELLS}xf64, 7 : i64>
+%there = simt.peer %w block %rank : {WORDS} -> memref<2xi64, 7 : i64>
+%is_first = arith.cmpi eq, %warp, %zero : i32
+%size = arith.constant 512 : i32
+%bytes = arith.select %is_first, %size, %zero : i32
+"""
+SEND = "simt.send %x to %peer[%t + 0] arrivals %there phase %zero"
+EXPECT = f"simt.arrive %w phase %zero bytes %bytes : {WORDS}"
+OWN = "%y = simt.load %s[%t + 0] : f64"
+CLUSTER = "simt.cluster_barrier"
+
+TWO_HALVES = [
+    Case(
+        "arrivals-that-nobody-waits-for",
+        READY + BARRIER + MINE + "\n" + ARRIVE + "\n" + THEIRS,
+        "%y = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
+        "synchronisation between; the other access is simt.store %x to %s[%t + 0]",
+        READY + BARRIER + MINE + "\n" + ARRIVE + "\n" + WAIT + "\n" + THEIRS,
+    ),
+    Case(
+        "written-after-the-arrival",
+        READY + BARRIER + ARRIVE + "\n" + MINE + "\n" + WAIT + "\n" + THEIRS,
+        "%y = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
+        "synchronisation between; the other access is simt.store %x to %s[%t + 0]",
+        READY + BARRIER + MINE + "\n" + ARRIVE + "\n" + WAIT + "\n" + THEIRS,
+    ),
+    Case(
+        "a-phase-in-which-some-never-arrive",
+        READY + BARRIER + by_threads_below(32, ARRIVE) + WAIT,
+        f"simt.wait %w phase %zero : {WORDS}: waits for phase 0, which is not complete",
+        READY + BARRIER + by_threads_below(64, ARRIVE) + WAIT,
+    ),
+    Case(
+        "arrivals-that-may-not-be-ready",
+        READY + ARRIVE + "\n" + WAIT,
+        f"simt.arrive %w phase %zero : {WORDS}: nothing before it sees to it that the arrivals are ready",
+        READY + BARRIER + ARRIVE + "\n" + WAIT,
+    ),
+    Case(
+        "cells-of-another-block-at-once",
+        "\n".join((READY, OTHERS, CLUSTER, SEND, EXPECT, OWN, WAIT)),
+        "%y = simt.load %s[%t + 0] : f64: reads what another thread wrote, cell 0, without a "
+        "synchronisation between; the other access is simt.send %x to %peer[%t + 0] arrivals %there phase %zero",
+        "\n".join((READY, OTHERS, CLUSTER, SEND, EXPECT, WAIT, OWN)),
+        grid=2,
+        cluster=2,
+    ),
+    Case(
+        "sent-over-what-is-still-read",
+        "\n".join((READY, MINE, OTHERS, CLUSTER, OWN, SEND, EXPECT, WAIT)),
+        "simt.send %x to %peer[%t + 0] arrivals %there phase %zero: overwrites what another thread may "
+        "still read, cell 128, without a synchronisation between; the other access is %y = simt.load "
+        "%s[%t + 0] : f64",
+        "\n".join((READY, MINE, OWN, OTHERS, CLUSTER, SEND, EXPECT, WAIT)),
+        grid=2,
+        cluster=2,
+    ),
+    Case(
+        "more-bytes-than-are-sent",
+        "\n".join((READY, OTHERS, CLUSTER, EXPECT, WAIT)),
+        f"simt.wait %w phase %zero : {WORDS}: waits for phase 0, which is not complete",
+        "\n".join((READY, OTHERS, CLUSTER, SEND, EXPECT, WAIT)),
+        grid=2,
+        cluster=2,
+    ),
+    Case(
+        "sent-to-a-block-that-ends",
+        "\n".join((READY, OTHERS, CLUSTER, SEND, EXPECT)),
+        "block 0 ends, and nobody waited for phase 0",
+        "\n".join((READY, OTHERS, CLUSTER, SEND, EXPECT, WAIT)),
+        grid=2,
+        cluster=2,
+    ),
+    Case(
+        "a-cluster-barrier-for-one-block",
+        "%here = arith.cmpi eq, %b, %zero : i32\nscf.if %here { " + CLUSTER + " }",
+        "simt.cluster_barrier: only some threads of a cluster reach it",
+        CLUSTER,
+        grid=2,
+        cluster=2,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "case", [*RACES, *UNSET, *WILD, *DIVERGENT, *TWO_HALVES], ids=lambda case: case.name
+)
 def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
     with pytest.raises(SimtError) as caught:
-        launch(case.wrong, grid=case.grid)
+        launch(case.wrong, grid=case.grid, cluster=case.cluster)
     assert str(caught.value) == case.message
-    launch(case.right, grid=case.grid)
+    launch(case.right, grid=case.grid, cluster=case.cluster)
 
 
 TILING = block_plane((3, 2), (4, 1))
 PLACED = [
     Schedule("edges-a-step-late", TILING, streaming=Streaming(delay=1), planes=23),
     Schedule("edges-at-once", TILING, streaming=Streaming(delay=0), planes=23),
+    Schedule("two-halves", TILING, streaming=Streaming(sync="mbarrier"), planes=23),
+    Schedule(
+        "two-halves-of-a-cluster",
+        cluster_plane((3, 2), 2, 2),
+        streaming=Streaming(sync="mbarrier"),
+        planes=23,
+    ),
     Schedule(
         "planes-in-shared-memory",
         TILING,
@@ -413,8 +520,15 @@ PLACED = [
 ]
 
 
+FOUND = (
+    "without a synchronisation between|waits for phase|nobody waited for phase|arrivals are ready"
+)
+"""What the interpreter says of a kernel that lacks a synchronisation."""
+
+
 def is_synchronisation(op: Operation) -> bool:
-    return isinstance(op, gpu.BarrierOp | nvvm.WarpSyncOp)
+    halves = simt.ArriveOp | simt.WaitOp | simt.ClusterBarrierOp
+    return isinstance(op, gpu.BarrierOp | nvvm.WarpSyncOp | halves)
 
 
 @pytest.mark.parametrize("schedule", PLACED, ids=lambda schedule: schedule.name)
@@ -435,12 +549,12 @@ def test_every_synchronisation_of_a_generated_kernel_is_needed(schedule: Schedul
             Rewriter.erase_op(barriers[without])
         function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
         u, v = (Buffer(array) for array in random_inputs(program, seed=1).arrays.values())
-        grid, block = launch_fact(module, "grid"), launch_fact(module, "block")
-        Launch(function, grid, block, [u, v, u, v]).run()
+        grid, block, cluster = (launch_fact(module, n) for n in ("grid", "block", "cluster"))
+        Launch(function, grid, block, [u, v, u, v], cluster).run()
 
     run(without=None)
     count = sum(is_synchronisation(op) for op in threads.walk())
     assert count, "the kernel synchronises somewhere"
     for number in range(count):
-        with pytest.raises(SimtError, match="without a synchronisation between"):
+        with pytest.raises(SimtError, match=FOUND):
             run(without=number)

@@ -16,7 +16,7 @@ from support.compare import assert_same_bits
 from support.description import Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
-from support.schedules import Schedule, block_plane, block_row, warp_row
+from support.schedules import Schedule, block_plane, block_row, cluster_plane, warp_row
 from timetile.lowering.tile_to_gpu import thread
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
@@ -191,6 +191,20 @@ PLANES = [
         shown="delay 0",
     ),
     Schedule("rows", block_plane((3, 2), (4, 1)), form="rows", planes=5, shown="_rows0"),
+    Schedule(
+        "cluster-of-two",
+        cluster_plane((3, 2), 2, 2),
+        streaming=Streaming(sync="mbarrier"),
+        planes=5,
+        shown="x 2 blocks",
+    ),
+    Schedule(
+        "cluster-of-three-unrolled-by-one",
+        cluster_plane((4, 1), 2, 3),
+        streaming=Streaming(sync="mbarrier", period=1),
+        planes=5,
+        shown="x 3 blocks",
+    ),
     *(
         Schedule(
             f"shared-{addressing}",
@@ -221,6 +235,32 @@ def test_tiles_of_a_volume(name: str, schedule: Schedule, executor: Executor):
     check(entry(name).make((7, 13, 37)), schedule, 2, executor)
 
 
+HALVES = [
+    Schedule(
+        "two-halves",
+        block_plane((4, 2), (3, 1)),
+        streaming=Streaming(sync="mbarrier", delay=1),
+        planes=5,
+        shown="sync mbarrier",
+    ),
+    Schedule(
+        "two-halves-unrolled-by-one",
+        block_plane((4, 2), (3, 1)),
+        Buffering(ahead=3),
+        streaming=Streaming(sync="mbarrier", delay=1, period=1),
+        planes=4,
+        shown="sync mbarrier",
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", HALVES, ids=named)
+def test_warps_arrive_and_wait_a_step_later(schedule: Schedule, executor: Executor):
+    check(entry("heat-3d").make((7, 13, 37)), schedule, 3, executor)
+    check(entry("wave-3d").make((6, 15, 66)), schedule, 2, executor)
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_edges_a_step_late_in_a_volume(executor: Executor):
     late = Schedule(
@@ -232,7 +272,9 @@ def test_edges_a_step_late_in_a_volume(executor: Executor):
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(
-    "schedule", [s for s in PLANES if s.name in ("warps-along-y", "shared-fixed")], ids=named
+    "schedule",
+    [s for s in PLANES if s.name in ("warps-along-y", "shared-fixed", "cluster-of-two")],
+    ids=named,
 )
 def test_a_box_and_a_wave_in_a_volume(schedule: Schedule, executor: Executor):
     check(entry("box-3d").make((5, 11, 29)), schedule, 2, executor)

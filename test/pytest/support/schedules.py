@@ -57,3 +57,10 @@ def block_row(cells: int = 2, warps: int = 2) -> DeviceTilingPass:
 def block_plane(cells: tuple[int, int], warps: tuple[int, int]) -> DeviceTilingPass:
     """Two in-plane axes, a tile a block."""
     return DeviceTilingPass(tile="block", cells=cells, lanes=(1, 32), warps=warps, pack=1)
+
+
+def cluster_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTilingPass:
+    """Two in-plane axes, a tile a cluster of blocks along the first one."""
+    return DeviceTilingPass(
+        tile="cluster", cells=cells, lanes=(1, 32), warps=(warps, 1), blocks=(blocks, 1), pack=1
+    )

@@ -60,3 +60,24 @@ func.func @copies(%ring: !llvm.ptr<3>, %field: !llvm.ptr<1>, %taken: i32) {
   "nvvm.cp.async.wait.group"() <{n = 2 : i32}> : () -> ()
   func.return
 }
+
+// CHECK-LABEL: func.func @arrivals
+func.func @arrivals(%b: !llvm.ptr<3>, %n: i32, %rank: i32) {
+  // CHECK-NEXT: "nvvm.mbarrier.init.shared"(%b, %n) : (!llvm.ptr<3>, i32) -> ()
+  "nvvm.mbarrier.init.shared"(%b, %n) : (!llvm.ptr<3>, i32) -> ()
+  // CHECK-NEXT: "nvvm.fence.mbarrier.init"() : () -> ()
+  "nvvm.fence.mbarrier.init"() : () -> ()
+  // CHECK-NEXT: "nvvm.cluster.arrive"() : () -> ()
+  "nvvm.cluster.arrive"() : () -> ()
+  // CHECK-NEXT: "nvvm.cluster.wait"() : () -> ()
+  "nvvm.cluster.wait"() : () -> ()
+  // CHECK-NEXT: %s = "nvvm.mbarrier.arrive.shared"(%b) : (!llvm.ptr<3>) -> i64
+  %s = "nvvm.mbarrier.arrive.shared"(%b) : (!llvm.ptr<3>) -> i64
+  // CHECK-NEXT: "nvvm.mbarrier.arrive.expect_tx.shared"(%b, %n) : (!llvm.ptr<3>, i32) -> ()
+  "nvvm.mbarrier.arrive.expect_tx.shared"(%b, %n) : (!llvm.ptr<3>, i32) -> ()
+  // CHECK-NEXT: "nvvm.mbarrier.try_wait.parity.shared"(%b, %n, %n) : (!llvm.ptr<3>, i32, i32) -> ()
+  "nvvm.mbarrier.try_wait.parity.shared"(%b, %n, %n) : (!llvm.ptr<3>, i32, i32) -> ()
+  // CHECK-NEXT: %p = "nvvm.mapa"(%b, %rank) : (!llvm.ptr<3>, i32) -> !llvm.ptr<7>
+  %p = "nvvm.mapa"(%b, %rank) : (!llvm.ptr<3>, i32) -> !llvm.ptr<7>
+  func.return
+}

@@ -171,3 +171,43 @@ func.func @undefined_index(%p: !llvm.ptr<1>) {
   %a = simt.load %p[%i + 0] : f64
   func.return
 }
+
+// -----
+
+func.func @arrivals_in_global_memory(%w: memref<1xi64, 1>, %p: i32) {
+  // CHECK: arrivals are counted in 64-bit words of shared memory
+  simt.wait %w phase %p : memref<1xi64, 1>
+  func.return
+}
+
+// -----
+
+func.func @narrow_arrivals(%w: memref<1xi32, 3>, %p: i32) {
+  // CHECK: arrivals are counted in 64-bit words of shared memory
+  simt.arrive %w phase %p : memref<1xi32, 3>
+  func.return
+}
+
+// -----
+
+func.func @three_words(%w: memref<3xi64, 3>) {
+  // CHECK: arrivals are counted in one word, or in two that take turns
+  simt.expect %w warps 4
+  func.return
+}
+
+// -----
+
+func.func @peer_of_global_memory(%a: memref<8xf64, 1>, %r: i32) {
+  // CHECK: a block's buffer, space 3, has a peer in the cluster, space 7
+  %p = simt.peer %a block %r : memref<8xf64, 1> -> memref<8xf64, 7>
+  func.return
+}
+
+// -----
+
+func.func @send_to_own_block(%v: f64, %a: memref<8xf64, 3>, %w: memref<2xi64, 7>, %p: i32) {
+  // CHECK: cells are sent to a peer, and counted there: space 7
+  simt.send %v to %a[0] arrivals %w phase %p
+  func.return
+}

@@ -85,3 +85,38 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
 // DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal}}
 // DCE:       simt.phase
 // DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal}}
+// DCE-LABEL: func.func @two_halves
+// DCE:       simt.expect
+// DCE:       simt.cluster_barrier
+// DCE:       simt.wait
+// DCE:       simt.send
+// DCE:       simt.arrive
+
+// CHECK-LABEL: func.func @two_halves
+func.func @two_halves(%v: f64, %i: i32, %m: i1, %phase: i32, %bytes: i32, %rank: i32) {
+  // CHECK: simt.phase step 1 stage 2 row 3 inner
+  simt.phase step 1 stage 2 row 3 inner
+  // CHECK: %w = simt.shared at 0 : memref<2xi64, 3 : i64>
+  %w = simt.shared at 0 : memref<2xi64, 3>
+  // CHECK-NEXT: %mail = simt.shared at 128 : memref<64xf64, 3 : i64>
+  %mail = simt.shared at 128 : memref<64xf64, 3>
+  // CHECK-NEXT: simt.expect %w warps 8
+  simt.expect %w warps 8
+  // CHECK-NEXT: simt.cluster_barrier
+  simt.cluster_barrier
+  // CHECK-NEXT: simt.wait %w phase %phase : memref<2xi64, 3 : i64>
+  simt.wait %w phase %phase : memref<2xi64, 3>
+  // CHECK-NEXT: %peer = simt.peer %mail block %rank : memref<64xf64, 3 : i64> -> memref<64xf64, 7 : i64>
+  %peer = simt.peer %mail block %rank : memref<64xf64, 3> -> memref<64xf64, 7>
+  // CHECK-NEXT: %there = simt.peer %w block %rank : memref<2xi64, 3 : i64> -> memref<2xi64, 7 : i64>
+  %there = simt.peer %w block %rank : memref<2xi64, 3> -> memref<2xi64, 7>
+  // CHECK-NEXT: simt.send %v, %v to %peer[%i + 2] mask %m arrivals %there phase %phase
+  simt.send %v, %v to %peer[%i + 2] mask %m arrivals %there phase %phase
+  // CHECK-NEXT: simt.send %v to %peer[0] arrivals %there phase %phase
+  simt.send %v to %peer[0] arrivals %there phase %phase
+  // CHECK-NEXT: simt.arrive %w phase %phase bytes %bytes : memref<2xi64, 3 : i64>
+  simt.arrive %w phase %phase bytes %bytes : memref<2xi64, 3>
+  // CHECK-NEXT: simt.arrive %w phase %phase : memref<2xi64, 3 : i64>
+  simt.arrive %w phase %phase : memref<2xi64, 3>
+  func.return
+}
