@@ -64,6 +64,12 @@ def buffer_type(element: Attribute, cells: int, space: int) -> MemRefType[Attrib
     return MemRefType(element, [cells], memory_space=IntegerAttr(space, i64))
 
 
+def cell_count(buffer: Attribute) -> int:
+    """Cells of a flat buffer, by its type."""
+    (count,) = cast(MemRefType[Attribute], buffer).get_shape()
+    return count
+
+
 def buffer_element(buffer: SSAValue) -> Attribute | None:
     """The type of a buffer's cells; None for a pointer, which names none."""
     kind = buffer.type
@@ -635,7 +641,7 @@ class ArrivalsOp(IRDLOperation):
         words = self.operands[0]
         if address_space(words) != SHARED_SPACE or buffer_element(words) not in (i64, None):
             raise VerifyException("arrivals are counted in 64-bit words of shared memory")
-        if isinstance(words.type, MemRefType) and words.type.get_shape() not in ((1,), (2,)):
+        if isinstance(words.type, MemRefType) and cell_count(words.type) not in (1, 2):
             raise VerifyException("arrivals are counted in one word, or in two that take turns")
 
 
@@ -744,16 +750,10 @@ class PeerOp(IRDLOperation):
     assembly_format = "$buffer `block` $rank attr-dict `:` type($buffer) `->` type($result)"
 
     def __init__(self, buffer: SSAValue, rank: SSAValue):
-        kind = buffer.type
-        space = IntegerAttr(CLUSTER_SPACE, i64)
-        if isinstance(kind, MemRefType):
-            peer: Attribute = MemRefType(
-                cast(MemRefType[Attribute], kind).element_type,
-                kind.get_shape(),
-                memory_space=space,
-            )
-        else:
-            peer = LLVMPointerType(IntAttr(CLUSTER_SPACE))
+        element = buffer_element(buffer)
+        peer: Attribute = LLVMPointerType(IntAttr(CLUSTER_SPACE))
+        if element is not None:
+            peer = buffer_type(element, cell_count(buffer.type), CLUSTER_SPACE)
         super().__init__(operands=[buffer, rank], result_types=[peer])
 
     def verify_(self) -> None:

@@ -18,7 +18,6 @@ predicate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, llvm, scf
@@ -26,7 +25,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntAttr,
     IntegerAttr,
-    MemRefType,
     ModuleOp,
     UnitAttr,
     i32,
@@ -38,12 +36,18 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.simt import CELL_BYTES, CLUSTER_SPACE, address_space, buffer_element
+from timetile.dialects.simt import (
+    CELL_BYTES,
+    CLUSTER_SPACE,
+    address_space,
+    buffer_element,
+    cell_count,
+)
 from timetile.passes.diagnostics import refuse
 
 FULL_WARP = -1
 SUSPENDED_NANOSECONDS = 1_000_000
-"""The longest that the hardware may let a waiting thread sleep before it looks again."""
+"""The operand that MLIR's wait asks for: how long a thread may sleep before it looks again."""
 DYNAMIC_INDEX = -(1 << 31)
 """LLVM's mark for an index that is an operand."""
 
@@ -64,6 +68,7 @@ class FunctionConverter:
         self.elements: dict[SSAValue, Attribute] = {}
         self.integers: dict[int, SSAValue] = {}
         self.words: dict[SSAValue, int] = {}
+        """Cells of buffers: of where warps arrive, whether there are one or two."""
         self.is_first_lane: SSAValue | None = None
 
     def int(self, value: int) -> SSAValue:
@@ -89,10 +94,10 @@ class FunctionConverter:
         if element is not None:
             pointer = llvm.LLVMPointerType(IntAttr(address_space(value)))
             self.elements[value] = element
-            shape = cast(MemRefType[Attribute], value.type).get_shape()
+            count = cell_count(value.type)
             new = Rewriter.replace_value_with_new_type(value, pointer)
             self.elements[new] = element
-            self.words[new] = shape[0]
+            self.words[new] = count
 
     def pointer(self, op: Operation, buffer: SSAValue, index: SSAValue | None) -> SSAValue:
         """`buffer + index`, computed once in the block of `op`."""
@@ -240,7 +245,9 @@ class FunctionConverter:
         if self.is_first_lane is None:
             lane = nvvm.LaneIdOp()
             equal = arith.CmpiOp(lane.res, self.int(0), "eq")
-            Rewriter.insert_op([lane, equal], InsertPoint.after(self.int(0).owner))
+            zero = self.int(0).owner
+            assert isinstance(zero, Operation)
+            Rewriter.insert_op([lane, equal], InsertPoint.after(zero))
             self.is_first_lane = equal.result
         return self.is_first_lane
 

@@ -98,7 +98,7 @@ def check_synchronisation(kernel: KernelOp) -> None:
         )
     if kernel.layout.blocks == 1:
         return
-    rows, *others = kernel.layout.axis_layouts
+    others = kernel.layout.axis_layouts[1:]
     if not others or any(axis.blocks > 1 for axis in others):
         refuse(kernel, "the blocks of a cluster lie along the first of two in-plane axes")
     sends = any(not exchange.publishes_copies for exchange in exchanges)

@@ -124,7 +124,7 @@ def order_step(group: Step) -> list[Operation]:
     behind = [(op, mark) for op, mark in group if op in late]
     if not any(isinstance(op, simt.ArriveOp) for op, _ in group):
         return [op for op, _ in early + behind]
-    shared = {mark.row for op, mark in group if not mark.inner}
+    shared = {mark.row for _, mark in group if not mark.inner}
     turns = sorted({mark.row for _, mark in group}, key=lambda row: (row not in shared, row))
     wanted = [op for op, mark in early + behind if not mark.inner]
     for row in turns:

@@ -513,9 +513,12 @@ class KernelPrinter:
         self.line(f"mbarrier.arrive.shared.b64 {self.define(op.res)}, {self.address(op.addr)}")
 
     def print_mbarrier_wait(self, op: nvvm.MbarrierTryWaitParityOp) -> None:
-        """A loop: the instruction comes back when the phase is complete, or after a while."""
+        """
+        A loop: the instruction comes back when the phase is complete, or after a while that the hardware
+        chooses. (Given one, the assembler adds a sleep of its own, which costs registers.)
+        """
         done, again = self.register(i1), self.label("wait")
-        where, phase, ticks = self.address(op.addr), self.use(op.phase), self.use(op.ticks)
+        where, phase = self.address(op.addr), self.use(op.phase)
         self.lines.append(f"{again}:")
         self.line(f"mbarrier.try_wait.parity.shared.b64 {done}, {where}, {phase}")
         self.line(f"@!{done} bra {again}")

@@ -133,9 +133,7 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
         sync = "mbarrier" if arch.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
         forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
-        for form, rows, cells, warps in product(
-            forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)
-        ):
+        for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
             if form == "rows" and rows not in SUM_ROWS:
                 continue
             block = Schedule(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
+from timetile.dialects import simt
 from timetile.dialects.tile import (
     ApplyOp,
     ExchangeOp,
@@ -16,7 +17,6 @@ from timetile.dialects.tile import (
     queue_type,
     taps_of,
 )
-from timetile.dialects import simt
 from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, SharedPlane
@@ -272,9 +272,7 @@ def edge_mail(
     return mail
 
 
-def neighbour_rank(
-    emit: Emitter, rank: SSAValue, edge: BlockEdge, layout: AxisLayout
-) -> SSAValue:
+def neighbour_rank(emit: Emitter, rank: SSAValue, edge: BlockEdge, layout: AxisLayout) -> SSAValue:
     """The block beside the own one; the own one where there is none."""
     moved = emit.add_int(rank, edge.side)
     return emit.select(emit.compare("ult", moved, layout.blocks), moved, rank)

@@ -153,7 +153,9 @@ class Variant:
         rows, cells = range(self.rows), range(self.cells)
         seen: set[Position] = set()
         values = [queue]
-        values += [use.operation.results[0] for use in queue.uses if isinstance(use.operation, ExchangeOp)]
+        values += [
+            use.operation.results[0] for use in queue.uses if isinstance(use.operation, ExchangeOp)
+        ]
         for value in values:
             for reader, tap in taps_of(value):
                 moved = self.in_plane_offset(tap.offset)
@@ -390,7 +392,11 @@ class Variant:
     @property
     def synchronises(self) -> bool:
         """The lanes of a warp wait for each other in every step."""
-        return self.is_split or bool(self.barriers) or any(ring.is_dealt for ring in self.placement.prefetches)
+        return (
+            self.is_split
+            or bool(self.barriers)
+            or any(ring.is_dealt for ring in self.placement.prefetches)
+        )
 
     def synchronise_warp(self) -> None:
         """The lanes of the warp wait for each other."""

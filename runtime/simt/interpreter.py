@@ -446,7 +446,9 @@ class Launch:
             expected = self.spread(op.bytes)[warps * LANES].astype(np.int64)
         self.clocks.tick(warps)
         for warp, number, count in zip(warps, phase, expected):
-            self.phases.arrive(warp // self.clocks.block_warps, number, count, self.clocks.known[warp])
+            self.phases.arrive(
+                warp // self.clocks.block_warps, number, count, self.clocks.known[warp]
+            )
         self.clocks.warp_syncs[active] += 1
 
     def run_wait_arrivals(self, op: simt.WaitOp, active: Mask) -> None:
