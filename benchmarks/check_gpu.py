@@ -4,31 +4,38 @@
     compute-sanitizer --tool memcheck --error-exitcode 9 python benchmarks/check_gpu.py --small
 
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
-roots, second order in time with a coefficient field, warp and block tiles, sums by rows, and domains with
-every remainder.
+roots, second order in time with a coefficient field, warp, block and cluster tiles, sums by rows, and
+domains with every remainder.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from measure import source
+from measure import scheduled, source
 
 import timetile
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program (a stencil's name, or `wave` and a radius), its domain, steps and depth."""
+    """
+    A program (a stencil's name, or `wave` and a radius), its domain, steps and depth, and what of its
+    schedule is given.
+    """
 
     name: str
     domain: tuple[int, ...]
     element: str
     steps: int
     depth: int | None
+    changes: dict[str, Any] = field(default_factory=dict[str, Any])
 
+
+CLUSTER = {"tile": "cluster", "blocks": (2, 1), "sync": "mbarrier"}
 
 CASES = (
     Case("j1d3pt", (1000,), "f64", 13, 4),
@@ -46,7 +53,9 @@ CASES = (
     Case("j3d7pt", (20, 41, 67), "f64", 9, 4),
     Case("j3d7pt", (19, 30, 64), "f32", 6, None),
     Case("star3d2r", (17, 30, 66), "f64", 4, 2),
-    Case("box3d1r", (11, 30, 66), "f64", 4, 1),
+    Case("j3d7pt", (20, 141, 67), "f64", 9, 4, CLUSTER | {"cells": (4, 2), "warps": (8, 1)}),
+    Case("star3d2r", (17, 90, 66), "f32", 5, 2, CLUSTER | {"cells": (4, 2), "warps": (4, 1)}),
+    Case("box3d1r", (11, 30, 66), "f64", 7, 3),
     Case("wave1", (45, 150), "f64", 8, 2),
     Case("wave4", (14, 20, 66), "f32", 3, 1),
 )
@@ -61,16 +70,17 @@ def check(case: Case) -> bool:
     on_cpu = [generator.random(shape, dtype=kind) for _ in range(count)]
     on_gpu = [array.copy() for array in on_cpu]
     timetile.compile(text, executor="cpu")(*on_cpu, case.steps)
-    compiled = timetile.compile(text, executor="gpu", depth=case.depth, cache=False)
+    given = scheduled(text, case.depth, case.changes) if case.changes else text
+    compiled = timetile.compile(given, executor="gpu", depth=case.depth, cache=False)
     compiled(*on_gpu, case.steps)
     return all(np.array_equal(a, b) for a, b in zip(on_cpu, on_gpu))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="the first 16 programs only")
+    parser.add_argument("--small", action="store_true", help="the first 18 programs only")
     options = parser.parse_args()
-    cases = CASES[:16] if options.small else CASES
+    cases = CASES[:18] if options.small else CASES
     failed = 0
     for case in cases:
         same = check(case)

@@ -641,7 +641,7 @@ class ArrivalsOp(IRDLOperation):
         words = self.operands[0]
         if address_space(words) != SHARED_SPACE or buffer_element(words) not in (i64, None):
             raise VerifyException("arrivals are counted in 64-bit words of shared memory")
-        if isinstance(words.type, MemRefType) and cell_count(words.type) not in (1, 2):
+        if buffer_element(words) is not None and cell_count(words.type) not in (1, 2):
             raise VerifyException("arrivals are counted in one word, or in two that take turns")
 
 

@@ -16,7 +16,9 @@ gpu.module @heat_d2 {
 1. Every thread finds its tile, its chunk of planes and its own cells.
 2. For each variant the stages are expanded into scalars: a queue in registers is a list of planes that
    age by renaming, its neighbours are shuffled once, halos are predicated loads at the reader.
-3. Barriers are derived from what shared planes are read and when (`tile_to_gpu/barriers.py`).
+3. Barriers are derived from what shared planes are read and when
+   (`passes/analysis/synchronisation.py`); warps that synchronise in two halves wait at the start of a step
+   and arrive at its end, which `order-threads` moves.
 
 The module's attributes state how to launch it: `timetile.grid`, `timetile.block`, `timetile.cluster`,
 `timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the kernel's order.

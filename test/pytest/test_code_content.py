@@ -164,7 +164,7 @@ def test_interior_of_a_warp_tile(case: Case):
 
 
 def test_interior_of_a_block_tile():
-    """Warps exchange the edges of all levels at once: one barrier a step serves them all."""
+    """Warps exchange the edges of all levels at once: one arrival and one wait a step serve them all."""
     case, code = J3D7PT, code_of(J3D7PT)
     rows, cells = code.schedule.cells
     warps, lanes = code.schedule.warps[0], code.schedule.lanes[1]
@@ -174,15 +174,17 @@ def test_interior_of_a_block_tile():
     assert code.schedule.tile == "block" and code.narrow == cells
     assert per_step(code.interior) == shared_by_all(case, code) | {
         "nvvm.cp.async.shared.global": rows * row + ceil(around / (warps * lanes)),
-        # Threads for which no vector is left there.
-        "scf.if": 1,
+        # Threads for which no vector is left there; one lane arrives for its warp.
+        "scf.if": 2,
         # The plane that has arrived; for each level, a row of the warp above and one of that below.
         "simt.load shared": rows * row + 2 * row * code.depth,
         # Each level publishes its first and its last row, but for the loaded one, whose copies lie
         # in shared memory already, and for the last one, which is stored.
         "simt.store shared": 2 * row * (code.depth - 1),
         "simt.store global": rows * row,
-        "nvvm.barrier": 1,
+        "nvvm.mbarrier.try_wait.parity.shared": 1,
+        "nvvm.bar.warp.sync": 1,
+        "nvvm.mbarrier.arrive.shared": 1,
     }
 
 

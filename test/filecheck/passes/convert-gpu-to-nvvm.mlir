@@ -104,3 +104,43 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "wide_numbers", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
 }) : () -> ()
+
+// -----
+
+// Words in which warps arrive become mbarriers; of two words the phase's last bit chooses one, and the
+// next bit is its parity. The first lane arrives for its warp.
+
+// CHECK-LABEL: llvm.func @halves
+// CHECK-SAME:  nvvm.cluster_dim = array<i32: 2, 1, 1>
+"gpu.module"() <{sym_name = "halves"}> ({
+  "gpu.func"() <{function_type = (i32, i32, f64) -> (), kernel}> ({
+  ^bb0(%p: i32, %n: i32, %v: f64):
+    // CHECK:      %w = simt.shared at 0 : !llvm.ptr<3>
+    %w = simt.shared at 0 : memref<2xi64, 3>
+    // CHECK:      "nvvm.mbarrier.init.shared"(%w, %{{.*}}) : (!llvm.ptr<3>, i32) -> ()
+    // CHECK-NEXT: llvm.getelementptr %w[1]
+    // CHECK-NEXT: "nvvm.mbarrier.init.shared"
+    // CHECK-NEXT: "nvvm.fence.mbarrier.init"
+    simt.expect %w warps 4
+    // CHECK-NEXT: "nvvm.cluster.arrive"
+    // CHECK-NEXT: "nvvm.cluster.wait"
+    simt.cluster_barrier
+    // CHECK-NEXT: %[[peer:.*]] = "nvvm.mapa"(%w, %n) : (!llvm.ptr<3>, i32) -> !llvm.ptr<7>
+    %peer = simt.peer %w block %n : memref<2xi64, 3> -> memref<2xi64, 7>
+    // CHECK-NEXT: %[[turn:.*]] = arith.andi %p, %{{.*}} : i32
+    // CHECK-NEXT: %[[word:.*]] = llvm.getelementptr %w[%[[turn]]]
+    // CHECK-NEXT: "nvvm.bar.warp.sync"
+    // CHECK-NEXT: scf.if %{{.*}} {
+    // CHECK-NEXT:   "nvvm.mbarrier.arrive.expect_tx.shared"(%[[word]], %n)
+    // CHECK-NEXT: }
+    simt.arrive %w phase %p bytes %n : memref<2xi64, 3>
+    // CHECK-NEXT: arith.andi %p
+    // CHECK-NEXT: %[[word:.*]] = llvm.getelementptr %w[
+    // CHECK-NEXT: %[[half:.*]] = arith.shrui %p, %{{.*}} : i32
+    // CHECK-NEXT: %[[parity:.*]] = arith.andi %[[half]], %{{.*}} : i32
+    // CHECK-NEXT: "nvvm.mbarrier.try_wait.parity.shared"(%[[word]], %[[parity]], %{{.*}})
+    simt.wait %w phase %p : memref<2xi64, 3>
+    // CHECK-NEXT: llvm.return
+    "gpu.return"() : () -> ()
+  }) {sym_name = "halves", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
+}) {timetile.cluster = 2 : i64} : () -> ()

@@ -7,6 +7,7 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=0},register-streaming{what=copies}' | filecheck %s --check-prefix=EDGES
 // RUN: xdsl-opt %s -p 'register-streaming{what=plane}' | filecheck %s --check-prefix=PLANE
 // RUN: xdsl-opt %s -p 'register-streaming{delay=1 period=3}' | filecheck %s --check-prefix=LAZY
+// RUN: xdsl-opt %s -p 'register-streaming{sync=mbarrier}' | filecheck %s --check-prefix=HALVES
 
 // Own cells live in registers. What is fetched ahead is read by neighbours where its copies land, the
 // rest they read as edges, by mail; the wait for it comes a step later wherever that makes no queue
@@ -43,6 +44,10 @@
 // PLANE-NOT:     what {{edges|copies}}
 // PLANE:         tile.exchange {{.*}} what plane delay 1 home #tile.mail<slots 2, fixed
 
+// Warps may arrive and wait later where all that they share is read a step later.
+// HALVES-LABEL: tile.kernel @star
+// HALVES:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 5, {{.*}}, sync mbarrier>
+// HALVES:         tile.exchange {{.*}} what edges delay 1 home #tile.mail<slots 2, {{.*}}, sync mbarrier>
 // LAZY-LABEL:  tile.kernel @star
 // LAZY:          tile.load %src {{.*}} home #tile.registers<depth 2, period 3>
 tile.kernel @star(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
@@ -147,6 +152,9 @@ tile.kernel @held(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile
 // EDGES-LABEL: tile.kernel @box
 // EDGES:         tile.exchange {{.*}} what edges delay 0 {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
 // EDGES-NEXT:    tile.apply {{.*}} : !tile.queue<f64, lag 1>
+// Here the newest plane is read by neighbours at once: that takes a barrier within the step.
+// HALVES-LABEL: tile.kernel @box
+// HALVES:         tile.exchange {{.*}} what copies delay 0 home #tile.mail<slots 5, {{.*}}, sync barrier>
 // LAZY-LABEL:  tile.kernel @box
 // LAZY:          tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
 // LAZY-NEXT:     tile.apply {{.*}} : !tile.queue<f64, lag 2>
