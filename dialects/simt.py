@@ -631,8 +631,8 @@ class PhaseOp(IRDLOperation):
 
 class ArrivalsOp(IRDLOperation):
     """
-    Base of the two halves of a barrier of the block: what a warp did before it arrived is seen by
-    everyone who waited for the phase in which all warps arrived. Phases are numbered from 0. The first
+    Base of the two halves of a barrier of the block: what a thread did before it arrived is seen by
+    everyone who waited for the phase in which all threads arrived. Phases are numbered from 0. The first
     operand is where they are counted, in one 64-bit word of shared memory or in two that take turns:
     two where other blocks send, since those may be a phase ahead.
     """
@@ -648,8 +648,8 @@ class ArrivalsOp(IRDLOperation):
 @irdl_op_definition
 class ExpectOp(ArrivalsOp):
     """
-    Make the arrivals ready for phases in which `warps` warps arrive. One thread does; a barrier before
-    the first arrival lets the others see it.
+    Make the arrivals ready for phases in which all threads of `warps` warps arrive. One thread does; a
+    barrier before the first arrival lets the others see it.
 
     Example: `simt.expect %b warps 8`
     """
@@ -678,8 +678,8 @@ class ExpectOp(ArrivalsOp):
 @irdl_op_definition
 class ArriveOp(ArrivalsOp):
     """
-    The warp arrives, and goes on. The phase is complete when all warps have arrived and as many bytes
-    have been sent by other blocks as the warps said to expect.
+    The threads of a warp arrive, each for itself, and go on. The phase is complete when all have and as
+    many bytes have been sent by other blocks as the threads said to expect.
 
     Example: `simt.arrive %b phase %p bytes %n : memref<1xi64, 3>`
     """

@@ -8,8 +8,8 @@ gpu.func @k(%a: memref<4356xf64, 1>) kernel     llvm.func @k(%a: !llvm.ptr<1>) {
 %s = simt.shuffle %v delta -1 : f64             two nvvm.shfl.sync, between simt.split and simt.join
 simt.copy_async %r[..], %a[..] bytes 16         nvvm.cp.async.shared.global
 gpu.barrier                                     nvvm.barrier
-simt.arrive %b                                  nvvm.bar.warp.sync; nvvm.mbarrier.arrive.shared by one lane
-simt.wait %b parity %p                          nvvm.mbarrier.try_wait.parity.shared
+simt.arrive %b phase %p                         nvvm.mbarrier.arrive.shared
+simt.wait %b phase %p                           nvvm.mbarrier.try_wait.parity.shared
 ```
 Arithmetic and control flow stay as they are; a mask stays an i1 that the PTX printer turns into a
 predicate.
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.context import Context
-from xdsl.dialects import arith, gpu, llvm, scf
+from xdsl.dialects import arith, gpu, llvm
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntAttr,
@@ -43,6 +43,7 @@ from timetile.dialects.simt import (
     buffer_element,
     cell_count,
 )
+from timetile.dialects.tile_attributes import LANES
 from timetile.passes.diagnostics import refuse
 
 FULL_WARP = -1
@@ -69,7 +70,6 @@ class FunctionConverter:
         self.integers: dict[int, SSAValue] = {}
         self.words: dict[SSAValue, int] = {}
         """Cells of buffers: of where warps arrive, whether there are one or two."""
-        self.is_first_lane: SSAValue | None = None
 
     def int(self, value: int) -> SSAValue:
         """A 32-bit constant at the head of the function."""
@@ -211,8 +211,8 @@ class FunctionConverter:
         Rewriter.replace_op(op, nvvm.BarrierOp())
 
     def convert_expect(self, op: simt.ExpectOp) -> None:
-        """All words, and where there are two, for the other blocks to see, too."""
-        count, words = self.int(op.warps.value.data), self.words[op.arrivals]
+        """All words, and where there are two, for the other blocks to see, too. Every thread arrives."""
+        count, words = self.int(op.warps.value.data * LANES), self.words[op.arrivals]
         for word in range(words):
             where = self.constant_pointer(op, op.arrivals, word, i64)
             Rewriter.insert_op(nvvm.MbarrierInitOp(where, count), InsertPoint.before(op))
@@ -231,25 +231,11 @@ class FunctionConverter:
         return gep.result
 
     def convert_arrive(self, op: simt.ArriveOp) -> None:
-        """The lanes see to it that all is done; the first one arrives for them."""
         word = self.word_of(op, op.arrivals, op.phase)
         if op.bytes is None:
-            arrive = Block([nvvm.MbarrierArriveOp(word), scf.YieldOp()])
+            Rewriter.replace_op(op, nvvm.MbarrierArriveOp(word), [])
         else:
-            arrive = Block([nvvm.MbarrierArriveExpectTxOp(word, op.bytes), scf.YieldOp()])
-        together = nvvm.WarpSyncOp(self.int(FULL_WARP))
-        Rewriter.replace_op(op, [together, scf.IfOp(self.first_lane(), [], [arrive])])
-
-    def first_lane(self) -> SSAValue:
-        """A mask of the warp's first lane, made at the head of the function."""
-        if self.is_first_lane is None:
-            lane = nvvm.LaneIdOp()
-            equal = arith.CmpiOp(lane.res, self.int(0), "eq")
-            zero = self.int(0).owner
-            assert isinstance(zero, Operation)
-            Rewriter.insert_op([lane, equal], InsertPoint.after(zero))
-            self.is_first_lane = equal.result
-        return self.is_first_lane
+            Rewriter.replace_op(op, nvvm.MbarrierArriveExpectTxOp(word, op.bytes))
 
     def convert_wait(self, op: simt.WaitOp) -> None:
         """Phases take turns on a word, and one bit tells them apart."""

@@ -42,13 +42,16 @@ inside their fields there."""
 
 def expect_arrivals(v: Variant, arrivals: SSAValue) -> None:
     """One thread makes the word ready in which the tile's warps arrive; the others see it."""
-    is_first = v.setup.compare("eq", v.thread.warp_in_block, 0)
-    is_first = v.setup.all_of([is_first, v.setup.compare("eq", v.thread.lane, 0)])
-    assert is_first is not None
     assert v.kernel.layout is not None
     expect = Block([simt.ExpectOp(arrivals, v.kernel.layout.warps), scf.YieldOp()])
-    v.setup.add(scf.IfOp(is_first, [], [expect]))
+    v.setup.add(scf.IfOp(is_first_thread(v), [], [expect]))
     v.setup.add(gpu.BarrierOp() if v.thread.rank is None else simt.ClusterBarrierOp())
+
+
+def is_first_thread(v: Variant) -> SSAValue:
+    """The first thread of the block."""
+    first_warp = v.setup.compare("eq", v.thread.warp_in_block, 0)
+    return v.setup.binary(arith.AndIOp, first_warp, v.setup.compare("eq", v.thread.lane, 0))
 
 
 class VariantEmitter(Variant):
@@ -210,7 +213,10 @@ class VariantEmitter(Variant):
             self.body.add(simt.ArriveOp(words, phase, self.expected_bytes()))
 
     def expected_bytes(self) -> SSAValue | None:
-        """What the blocks beside send in a step: one warp of the block expects it. None in tiles of one block."""
+        """
+        What the blocks beside send in a step: one thread of the block expects it. None in tiles of one
+        block.
+        """
         if self.thread.rank is None:
             return None
 
@@ -227,8 +233,7 @@ class VariantEmitter(Variant):
                 there = self.setup.compare("ult", beside, self.kernel.layout.blocks)
                 one = self.setup.select(there, self.setup.int(count), self.setup.int(0))
                 total = self.setup.add_int(total, one)
-            first = self.setup.compare("eq", self.thread.warp_in_block, 0)
-            return self.setup.select(first, total, self.setup.int(0))
+            return self.setup.select(is_first_thread(self), total, self.setup.int(0))
 
         return self.mask(("expected bytes",), make)
 

@@ -392,11 +392,7 @@ class Variant:
     @property
     def synchronises(self) -> bool:
         """The lanes of a warp wait for each other in every step."""
-        return (
-            self.is_split
-            or bool(self.barriers)
-            or any(ring.is_dealt for ring in self.placement.prefetches)
-        )
+        return bool(self.barriers) or any(ring.is_dealt for ring in self.placement.prefetches)
 
     def synchronise_warp(self) -> None:
         """The lanes of the warp wait for each other."""

@@ -443,13 +443,13 @@ class Launch:
         phase = self.spread(op.phase)[warps * LANES]
         expected = np.zeros_like(warps)
         if op.bytes is not None:
-            expected = self.spread(op.bytes)[warps * LANES].astype(np.int64)
+            per_warp = self.spread(op.bytes).astype(np.int64).reshape(-1, LANES).sum(axis=1)
+            expected = per_warp[warps]
         self.clocks.tick(warps)
         for warp, number, count in zip(warps, phase, expected):
             self.phases.arrive(
                 warp // self.clocks.block_warps, number, count, self.clocks.known[warp]
             )
-        self.clocks.warp_syncs[active] += 1
 
     def run_wait_arrivals(self, op: simt.WaitOp, active: Mask) -> None:
         """All that waits is done at once here: a phase that is not complete by now never will be."""
@@ -464,8 +464,7 @@ class Launch:
                 raise SimtError(op, f"waits for phase {number}, which is not complete")
             if self.phases.is_complete(block, number + 1, self.clocks.block_warps):
                 raise SimtError(op, f"waits for phase {number}, and the next one is complete")
-            known = self.clocks.known[warp]
-            np.maximum(known, self.phases.known[block, number], out=known)
+            self.clocks.acquire(warp, self.phases.known[block, number])
 
     def run_peer(self, op: simt.PeerOp, active: Mask) -> None:
         """The same buffer, in another block: every thread has its own answer."""

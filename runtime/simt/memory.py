@@ -36,7 +36,8 @@ SENDS = 1 << 20
 class Clocks:
     """
     The threads of a launch, the synchronisations of its warp that each has passed, and what each warp
-    knows of the others of its team: `known[w, v]` is the time up to which it knows the v-th.
+    knows of the others of its team: `known[w, v]` is the time up to which it knows the v-th. Up to
+    `together[w]` all its lanes know each other.
     """
 
     threads: Ints
@@ -44,6 +45,7 @@ class Clocks:
     blocks: Ints
     warp_syncs: Ints
     known: Ints
+    together: Ints
     block_warps: int
 
     @staticmethod
@@ -51,9 +53,9 @@ class Clocks:
         threads = np.arange(grid * block, dtype=np.int64)
         warps = block // LANES
         known = np.zeros((grid * warps, warps * cluster), dtype=np.int64)
-        return Clocks(
-            threads, threads // LANES, threads // block, np.zeros_like(threads), known, warps
-        )
+        together = np.zeros(grid * warps, dtype=np.int64)
+        syncs = np.zeros_like(threads)
+        return Clocks(threads, threads // LANES, threads // block, syncs, known, together, warps)
 
     @property
     def team_warps(self) -> int:
@@ -78,12 +80,20 @@ class Clocks:
         self.tick(warps)
         together = self.known[warps].reshape(-1, group, self.team_warps).max(axis=1)
         self.known[warps] = np.repeat(together, group, axis=0)
+        self.together[warps] = self.times(warps)
+
+    def acquire(self, warp: int, known: Ints) -> None:
+        """A warp learns what was known to those that it waited for, its own lanes among them."""
+        np.maximum(self.known[warp], known, out=self.known[warp])
+        place = warp % self.team_warps
+        self.together[warp] = max(self.together[warp], known[place])
 
     def knows(self, who: Ints, warps: Ints, times: Ints) -> Mask:
         """Threads know warps' accesses at these times; nothing is known of another team."""
         own, team = self.warps[who], self.team_warps
         same_team = own // team == warps // team
-        return same_team & (self.known[own, warps % team] > times)
+        known = np.where(own == warps, self.together[own], self.known[own, warps % team])
+        return same_team & (known > times)
 
     def knows_block(self, who: Ints, blocks: Ints, times: Ints) -> Mask:
         """The same of all warps of blocks."""

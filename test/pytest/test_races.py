@@ -400,7 +400,7 @@ OTHERS = f"""
 %rank = arith.xori %b, %one : i32
 %peer = simt.peer %s block %rank : {SHARED} -> memref<{CELLS}xf64, 7 : i64>
 %there = simt.peer %w block %rank : {WORDS} -> memref<2xi64, 7 : i64>
-%is_first = arith.cmpi eq, %warp, %zero : i32
+%is_first = arith.cmpi eq, %t, %zero : i32
 %size = arith.constant 512 : i32
 %bytes = arith.select %is_first, %size, %zero : i32
 """

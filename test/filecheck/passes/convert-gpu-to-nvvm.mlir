@@ -108,7 +108,7 @@
 // -----
 
 // Words in which warps arrive become mbarriers; of two words the phase's last bit chooses one, and the
-// next bit is its parity. The first lane arrives for its warp.
+// next bit is its parity.
 
 // CHECK-LABEL: llvm.func @halves
 // CHECK-SAME:  nvvm.cluster_dim = array<i32: 2, 1, 1>
@@ -129,10 +129,7 @@
     %peer = simt.peer %w block %n : memref<2xi64, 3> -> memref<2xi64, 7>
     // CHECK-NEXT: %[[turn:.*]] = arith.andi %p, %{{.*}} : i32
     // CHECK-NEXT: %[[word:.*]] = llvm.getelementptr %w[%[[turn]]]
-    // CHECK-NEXT: "nvvm.bar.warp.sync"
-    // CHECK-NEXT: scf.if %{{.*}} {
-    // CHECK-NEXT:   "nvvm.mbarrier.arrive.expect_tx.shared"(%[[word]], %n)
-    // CHECK-NEXT: }
+    // CHECK-NEXT: "nvvm.mbarrier.arrive.expect_tx.shared"(%[[word]], %n)
     simt.arrive %w phase %p bytes %n : memref<2xi64, 3>
     // CHECK-NEXT: arith.andi %p
     // CHECK-NEXT: %[[word:.*]] = llvm.getelementptr %w[
