@@ -254,12 +254,11 @@ class FunctionConverter:
 
     def convert_peer(self, op: simt.PeerOp) -> None:
         peer = nvvm.MapaOp(op.buffer, op.rank, llvm.LLVMPointerType(IntAttr(CLUSTER_SPACE)))
-        element = self.elements[op.buffer]
-        words = self.words.get(op.buffer)
+        self.elements[peer.res], self.words[peer.res] = (
+            self.elements[op.buffer],
+            self.words[op.buffer],
+        )
         Rewriter.replace_op(op, peer)
-        self.elements[peer.res] = element
-        if words is not None:
-            self.words[peer.res] = words
 
     def convert_send(self, op: simt.SendOp) -> None:
         pointer = op.buffer if op.index is None else self.pointer(op, op.buffer, op.index)

@@ -107,8 +107,7 @@ def check_synchronisation(kernel: KernelOp) -> None:
     if (sends and kinds == {"barrier"}) or any(is_ring_of_tile(s) for s in kernel.stages):
         refuse(
             kernel,
-            "the blocks of a cluster exchange edges in two halves; use storage=registers, "
-            "what=edges and sync=mbarrier",
+            "the blocks of a cluster exchange edges, a step late; use storage=registers and what=edges",
         )
 
 

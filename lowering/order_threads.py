@@ -135,18 +135,19 @@ def order_step(group: Step) -> list[Operation]:
 def with_operands(wanted: list[Operation], members: set[Operation]) -> list[Operation]:
     """The operations in this order, except that what one uses stands before it."""
     ordered: dict[Operation, None] = {}
-
-    def place(op: Operation) -> None:
-        if op in ordered:
-            return
-        for value in used_values(op):
-            owner = value.owner
-            if isinstance(owner, Operation) and owner in members:
-                place(owner)
-        ordered[op] = None
-
-    for op in wanted:
-        place(op)
+    waiting = wanted[::-1]
+    while waiting:
+        op = waiting[-1]
+        owners = (value.owner for value in used_values(op))
+        missing = [
+            owner
+            for owner in owners
+            if isinstance(owner, Operation) and owner in members and owner not in ordered
+        ]
+        if missing and op not in ordered:
+            waiting += reversed(missing)
+        else:
+            ordered[waiting.pop()] = None
     return list(ordered)
 
 

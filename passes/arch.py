@@ -48,6 +48,10 @@ class Arch:
     latency_seconds: float
     """From an access to its data, when the memory is busy."""
 
+    def clusters(self, blocks: int) -> int:
+        """Clusters of so many blocks that run at once, all multiprocessors' where that was not measured."""
+        return self.resident_clusters.get(blocks) or max(1, self.multiprocessors // blocks)
+
     @property
     def shared_tb_per_s(self) -> float:
         """Bandwidth of all shared memory: 32 banks of 4 bytes a cycle in every multiprocessor."""

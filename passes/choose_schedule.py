@@ -62,7 +62,7 @@ longer.
 """
 
 DEEPEST_BOX = 6
-"""Levels of a box in 3D: four are the most that ever were fastest."""
+"""Levels of a box in 3D that are considered: four are the most that ever were fastest."""
 
 CLUSTER_ROWS = (4, 6)
 """Rows of a thread with which tiles of two blocks are considered: edges weigh little, and registers suffice."""
@@ -193,8 +193,9 @@ class Trials:
             if schedule.cells[0] < self.far[-2]:
                 # Neighbours further than the next warp would need whole planes.
                 return None
-            if self.several_planes and (schedule.form == "none" or depth > DEEPEST_BOX):
-                # Three planes would be exchanged for every level, or the rim outweighs the tile.
+            rows = replace(schedule, form="rows")
+            if self.several_planes and schedule.form == "none" and self.cost_of(depth, rows):
+                # Three planes would be exchanged for every level, and sums by rows need one.
                 return None
         if schedule.blocks and not all(e.exchange.delay.data for e in model.exchanges):
             # Blocks synchronise a step late, and that would cost lag.
@@ -249,9 +250,10 @@ def candidates(
 ) -> list[Candidate]:
     """All candidates that fit, at one depth or at every depth, the best by the model first."""
     trials = Trials(loop, module, arch, may_spill=may_spill)
+    deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
     found: list[Candidate] = []
     for schedule in schedules(loop, arch):
-        for tried in range(1, DEEPEST + 1) if depth is None else (depth,):
+        for tried in range(1, deepest + 1) if depth is None else (depth,):
             candidate = trials.attempt(schedule, tried)
             if candidate is None:
                 break

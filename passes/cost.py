@@ -29,7 +29,7 @@ from timetile.dialects.tile import (
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.extents import extents
-from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
+from timetile.passes.analysis.geometry import SLICE_ALIGNMENT, VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.instructions import operations
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.residency import SCHEDULERS, Residency
@@ -398,7 +398,9 @@ class KernelCost:
         """
         assert self.kernel.layout is not None
         rows = self.kernel.layout.threads * self.thread_cells
-        total = sum(
+        # Where warps arrive, in a slice of its own.
+        total = SLICE_ALIGNMENT if self.exchanges else 0
+        total += sum(
             rows * CELL_BYTES[element_type(field)]
             for field in self.stored
             if geometry.is_dealt(field)
@@ -543,7 +545,7 @@ class KernelCost:
     def fetches(self) -> list[tuple[CellFacts, int, int]]:
         """
         What a thread fetches of every queue that it taps: cells by shuffles, and aligned vectors from
-        shared memory. Queues of different levels are tapped alike, and counted once.
+        shared memory. (Queues of different levels are tapped alike; that is worked out once.)
         """
         found: list[tuple[CellFacts, int, int]] = []
         for queue, taps in self.tapped.items():

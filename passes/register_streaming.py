@@ -68,9 +68,13 @@ def crosses_one_axis(kernel: KernelOp) -> bool:
 def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     """Neighbours look no further than the next warp's own cells, so edges serve them."""
     assert kernel.layout is not None
+    *rows, last = kernel.layout.axis_layouts
     for axis, edge in zip(kernel.layout.axis_layouts, exchange.edges):
         if edge > axis.cells * axis.lanes:
             return False
+    if last.tile_warps > 1 and any(axis.cells > 1 for axis in rows):
+        # Edges that cross rows are those of a single row.
+        return False
     return crosses_one_axis(kernel)
 
 

@@ -30,7 +30,8 @@ class Schedule:
     one (no numbers stand for one block). `pack`: warp tiles per block. `form`: how sums
     are split into stages. `storage` and `addressing`: where queues live. `ahead`: planes fetched
     early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
-    between publishing and reading across warps. `sync`: how warps wait for each other. `occupancy`: blocks per multiprocessor.
+    between publishing and reading across warps. `sync`: how warps wait for
+    each other, at a `barrier` or, in two halves, at an `mbarrier`. `occupancy`: blocks per multiprocessor.
     """
 
     tile: TileLevel = "warp"

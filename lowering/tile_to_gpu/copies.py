@@ -131,7 +131,7 @@ def take_prefetched(v: Variant, number: int, ring: PrefetchRing) -> Plane:
         v.mark(number, row)
         for k, value in enumerate(v.body.add(op).cells):
             plane[row, start + k] = value
-    v.mark(number, 0)
+    v.mark_shared(number)
     later = ring.ring.slot(v.body, v.step, v.turn, -ring.ahead, 0)
     turn = v.turn + ring.ahead
 

@@ -256,8 +256,9 @@ def edge_mail(
     slot_cells = (tiling.layout.warps + 2) * per_warp
     slots, addressing = stage.home.slots.data, stage.home.addressing.data
     buffer = memory.allocate(element, slots * slot_cells)
-    assert axis.warp is not None
-    own = emit.mul_int(emit.add_int(axis.warp, 1), per_warp)
+    own = emit.int(per_warp)
+    if axis.warp is not None:
+        own = emit.mul_int(emit.add_int(axis.warp, 1), per_warp)
     lane_position = emit.mul_int(thread.lane, geometry.axes[-1].layout.cells)
     if along_rows:
         own = emit.add_int(own, thread.axes[-1].in_block)

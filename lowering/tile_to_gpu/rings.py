@@ -10,9 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, SharedOp, buffer_type
 from timetile.lowering.emitter import Emitter
-
-SLICE_ALIGNMENT = 128
-"""Bytes."""
+from timetile.passes.analysis.geometry import SLICE_ALIGNMENT
 
 
 @dataclass

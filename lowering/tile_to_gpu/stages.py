@@ -179,12 +179,12 @@ class VariantEmitter(Variant):
         )
         for ring in self.placement.rings:
             ring.computed.clear()
-        self.row_masks = {}
+        self.row_masks, self.phases = {}, {}
         if self.placement.arrivals is not None:
-            self.body.add(simt.PhaseOp(self.turn, -1, 0))
+            self.mark_shared(-1)
             self.body.add(simt.WaitOp(self.placement.arrivals, self.phase(1)))
         stages = list(enumerate(self.kernel.stages))
-        if self.placement.arrivals is not None:
+        if self.is_split:
             # What neighbours sent is read before anything is sent to them: it may be overwritten then.
             stages.sort(key=lambda entry: isinstance(entry[1], ExchangeOp))
         for number, stage in stages:
@@ -207,7 +207,7 @@ class VariantEmitter(Variant):
             ring.rotate()
         if self.placement.arrivals is not None:
             # `order-threads` lets the warp arrive earlier.
-            self.mark(len(stages), 0)
+            self.mark_shared(len(stages))
             send_outgoing(self)
             words, phase = self.placement.arrivals, self.phase(0)
             self.body.add(simt.ArriveOp(words, phase, self.expected_bytes()))
@@ -223,9 +223,9 @@ class VariantEmitter(Variant):
         def make() -> SSAValue:
             sent = {-1: 0, 1: 0}
             for mail in self.placement.mails.values():
-                row = mail.width * mail.row_cells * CELL_BYTES[mail.element]
+                edge_bytes = mail.width * mail.row_cells * CELL_BYTES[mail.element]
                 for edge, _ in mail.peers:
-                    sent[edge.side] += row
+                    sent[edge.side] += edge_bytes
             total = self.setup.int(0)
             assert self.kernel.layout is not None and self.thread.rank is not None
             for side, count in sent.items():
@@ -278,7 +278,7 @@ class VariantEmitter(Variant):
         match stage:
             case LoadOp():
                 if not isinstance(stage.home, MemoryAttr):
-                    self.mark(number, 0)
+                    self.mark_shared(number)
                     self.finish(self.queues[stage.result], self.load(number, stage))
             case ApplyOp():
                 planes: list[Plane] = [{} for _ in stage.res]

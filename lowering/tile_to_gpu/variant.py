@@ -92,6 +92,7 @@ class Variant:
         self.crossings: dict[tuple[int, int, int], bool] = {}
         self.index_cache: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
         self.row_masks: dict[tuple[int, int, int], SSAValue] = {}
+        self.phases: dict[int, SSAValue] = {}
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
         self.outgoing: dict[int, list[Parcel]] = {}
         """What was published for the blocks before (-1) and after (1), in this step."""
@@ -349,16 +350,16 @@ class Variant:
     def phase(self, passed: int) -> SSAValue:
         """The number of the step, from the chunk's first on: that of the phase in which its warps arrive."""
         assert self.step is not None
-        key = (self.turn - passed, 0, 0)
-        if key not in self.row_masks:
+        key = self.turn - passed
+        if key not in self.phases:
             start = self.mask(
                 ("negative start",),
                 lambda: self.setup.add_int(self.negative_first(), self.geometry.fill),
             )
             assert start is not None
             counted = self.body.add_int(self.step, start)
-            self.row_masks[key] = self.body.add_int(counted, self.turn - passed)
-        return self.row_masks[key]
+            self.phases[key] = self.body.add_int(counted, key)
+        return self.phases[key]
 
     def block_edge(self, edge: BlockEdge) -> SSAValue:
         """The warp lies at an edge of its block where the tile goes on in another."""
@@ -379,6 +380,10 @@ class Variant:
     def is_split(self) -> bool:
         """The tile's warps arrive, and wait later."""
         return self.placement.arrivals is not None
+
+    def mark_shared(self, stage: int) -> None:
+        """What follows belongs to a stage, and other warps have to do with it."""
+        self.body.add(simt.PhaseOp(self.turn, stage, 0))
 
     def mark(self, stage: int, row: int, *, private: bool = False) -> None:
         """

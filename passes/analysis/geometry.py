@@ -29,6 +29,9 @@ from timetile.passes.analysis.extents import Extent, extents, held_extent
 VECTOR_BYTES = 16
 """The widest access of one thread."""
 
+SLICE_ALIGNMENT = 128
+"""Slices of shared memory start at multiples of so many bytes."""
+
 
 def vector_cells(cells: int, element: Attribute) -> int:
     """The cells of one access: the widest into which `cells` consecutive cells of a thread divide."""

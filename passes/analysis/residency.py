@@ -41,7 +41,7 @@ class Residency:
             kernel.blocks_per_multiprocessor,
             arch.multiprocessors,
             kernel.layout.blocks,
-            arch.resident_clusters.get(kernel.layout.blocks, 0),
+            arch.clusters(kernel.layout.blocks),
         )
 
     @property

@@ -115,6 +115,11 @@ def crossing_rows(kernel: KernelOp) -> int:
         return 1
     rows = kernel.plane_axes[0]
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    for exchange in exchanges:
+        if exchange.what.data == "plane" or not (exchange.publishes_copies or exchange.edges[0]):
+            # Whole planes, and edges that lie across the rows, are all rows' affair.
+            assert kernel.layout is not None
+            return kernel.layout.axis_layouts[0].cells
     reach = [abs(tap.offset[rows]) for e in exchanges for _, tap in taps_of(e.result)]
     return max([*reach, *(e.edges[0] for e in exchanges)], default=0)
 

@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
+from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import dtype_of, evaluate, join, split
@@ -22,8 +23,6 @@ from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.memory import Buffer, Clocks, Ints, Mask
 
 Values = NDArray[Any]
-
-LANES = 32
 
 
 @dataclass

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
+from timetile.dialects.tile_attributes import LANES
 from timetile.runtime.simt.errors import SimtError, describe
 
 Ints = NDArray[np.int64]
@@ -27,7 +28,6 @@ Mask = NDArray[np.bool_]
 NOBODY, MANY = -1, -2
 
 
-LANES = 32
 SENDS = 1 << 20
 """Times of a warp between two of its barriers or arrivals: one more for each time that it sends."""
 

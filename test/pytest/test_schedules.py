@@ -199,6 +199,10 @@ PLANES = [
         shown="x 2 blocks",
     ),
     Schedule(
+        "cluster-of-three-warps", cluster_plane((4, 1), 1, 3), planes=None, shown="x 3 blocks"
+    ),
+    Schedule("warps-beside-each-other", block_plane((8, 1), (1, 2)), planes=5, shown="what plane"),
+    Schedule(
         "cluster-of-three-unrolled-by-one",
         cluster_plane((4, 1), 2, 3),
         streaming=Streaming(sync="mbarrier", period=1),

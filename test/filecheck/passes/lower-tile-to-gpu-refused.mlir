@@ -135,7 +135,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @whole_planes: the blocks of a cluster exchange edges in two halves; use storage=registers, what=edges and sync=mbarrier
+// CHECK: tile.kernel in @whole_planes: the blocks of a cluster exchange edges, a step late; use storage=registers and what=edges
 tile.kernel @whole_planes(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
