@@ -1,6 +1,9 @@
 // RUN: xdsl-opt %s -t ptx | filecheck %s
 // RUN: xdsl-opt %s -t 'ptx{arch=sm_80}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=AMPERE
 
+// What kernels whose warps arrive and wait, or reach other blocks of a cluster, become; an architecture that
+// has no instructions for that is refused.
+
 // AMPERE: nvvm.cluster.arrive in @halves: sm_80 has no such instruction; use sync=barrier and tiles of a block
 
 // Warps arrive and wait; blocks of a cluster reach each other's shared memory.
