@@ -124,11 +124,12 @@ def order_step(group: Step) -> list[Operation]:
     behind = [(op, mark) for op, mark in group if op in late]
     if not any(isinstance(op, simt.ArriveOp) for op, _ in group):
         return [op for op, _ in early + behind]
+    ordered = early + behind
     shared = {mark.row for _, mark in group if not mark.inner}
     turns = sorted({mark.row for _, mark in group}, key=lambda row: (row not in shared, row))
-    wanted = [op for op, mark in early + behind if not mark.inner]
+    wanted = [op for op, mark in ordered if not mark.inner]
     for row in turns:
-        wanted += [op for op, mark in early + behind if mark.inner and mark.row == row]
+        wanted += [op for op, mark in ordered if mark.inner and mark.row == row]
     return with_operands(wanted, {op for op, _ in group})
 
 

@@ -620,11 +620,10 @@ NEWER = nvvm.MbarrierTryWaitParityOp | nvvm.MapaOp | nvvm.ClusterArriveOp
 
 def check_target(functions: Sequence[llvm.FuncOp], arch: Arch) -> None:
     """Refuse what an architecture has no instruction for."""
+    if arch.splits_barriers:
+        return
     for op in (op for function in functions for op in function.walk() if isinstance(op, NEWER)):
-        if not arch.splits_barriers:
-            refuse(
-                op, f"{arch.name} has no such instruction; use sync=barrier and tiles of a block"
-            )
+        refuse(op, f"{arch.name} has no such instruction; use sync=barrier and tiles of a block")
 
 
 def print_module(functions: Sequence[llvm.FuncOp], version: str, target: str) -> str:

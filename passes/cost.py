@@ -414,9 +414,7 @@ class KernelCost:
             total += sum(slots * plane * cell_bytes(load.result) for load in own)
         for facts in self.exchanges:
             if facts.copies:
-                apart = any(axis.blocks > 1 for axis in self.layouts)
-                stream = self.kernel.stream_axis
-                slots = copies_slots(facts.exchange, stream, ahead, apart=apart)
+                slots = copies_slots(self.kernel, facts.exchange, ahead)
                 total += slots * self.padded_plane_bytes(facts)
                 continue
             for k, axis in enumerate(self.layouts):
@@ -464,8 +462,10 @@ class KernelCost:
     def moving_seconds(self, geometry: Geometry, tiles: int) -> float:
         """Loads and stores of one stream step of a launch's tiles."""
         moving = min(1.0, tiles / self.residency.tiles)
-        dealt = any(geometry.is_dealt(load.data) for load in self.loads if load.data is not None)
-        speed = DEALT_SPEED if dealt and len(self.layouts) == 2 else 1.0
+        slow = len(self.layouts) == 2 and any(
+            geometry.is_dealt(load.data) for load in self.loads if load.data is not None
+        )
+        speed = DEALT_SPEED if slow else 1.0
         return sum(self.moved_bytes(geometry)) * moving / (speed * self.memory_share)
 
     def saturating_ahead(self, geometry: Geometry) -> int:
@@ -491,7 +491,8 @@ class KernelCost:
         seconds = busy / (self.arch.clock_ghz * 1e9)
         if not self.exchanges:
             return seconds
-        apart = any(axis.blocks > 1 for axis in self.layouts)
+        assert self.kernel.layout is not None
+        apart = self.kernel.layout.blocks > 1
         waiting = EXCHANGE_SECONDS + (CLUSTER_SECONDS if apart else 0.0)
         # Blocks that share a multiprocessor hide each other's waits.
         return seconds + waiting / blocks

@@ -101,25 +101,22 @@ def power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
-def copies_slots(
-    exchange: ExchangeOp, stream: int | None, ahead: int, *, apart: bool = False
-) -> int:
+def copies_slots(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> int:
     """
     Slots from the oldest plane that is read to the newest that is on its way. Where a plane is read in
     the step of its arrival, the synchronisation stands behind the next copies, and they need a slot
-    more. So they do in tiles of several blocks (`apart`), whose warps may still read after they arrived.
+    more. So they do in tiles of several blocks, whose warps may still read after they arrived.
     """
+    assert kernel.layout is not None
     behind = exchange.hold + exchange.delay.data
     youngest = behind + min(tapped_ages(exchange))
-    late = youngest == 0 or apart
-    return ahead + 1 + behind + oldest_age(exchange.result, stream) + late
+    late = youngest == 0 or kernel.layout.blocks > 1
+    return ahead + 1 + behind + oldest_age(exchange.result, kernel.stream_axis) + late
 
 
 def copies_home(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> MailAttr:
     """The home of an exchange that a load's copies serve."""
-    assert kernel.layout is not None
-    apart = kernel.layout.blocks > 1
-    slots = copies_slots(exchange, kernel.stream_axis, ahead, apart=apart)
+    slots = copies_slots(kernel, exchange, ahead)
     return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting")
 
 

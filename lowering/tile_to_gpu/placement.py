@@ -17,7 +17,7 @@ from timetile.dialects.tile import (
     queue_type,
     taps_of,
 )
-from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
+from timetile.dialects.tile_attributes import LayoutAttr, RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, SharedPlane
 from timetile.lowering.tile_to_gpu.prefetch import (
@@ -28,7 +28,7 @@ from timetile.lowering.tile_to_gpu.prefetch import (
     tile_ring,
 )
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
-from timetile.lowering.tile_to_gpu.thread import Thread
+from timetile.lowering.tile_to_gpu.thread import Thread, block_beside
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.synchronisation import Order, collect_orders
@@ -81,6 +81,7 @@ def place(
     assert kernel.layout is not None
     placement = Placement(one_warp=kernel.layout.warps == 1)
     memory = SharedMemory(emit)
+    ranks = neighbour_ranks(emit, thread, kernel.layout)
     multi_queue: dict[Attribute, SharedPlane] = {}
     for stage in kernel.stages:
         match stage:
@@ -103,7 +104,9 @@ def place(
                     emit, geometry, thread, memory, stage
                 )
             case ExchangeOp() if stage.what.data == "edges":
-                placement.mails[stage.result] = edge_mail(emit, geometry, thread, memory, stage)
+                placement.mails[stage.result] = edge_mail(
+                    emit, geometry, thread, memory, stage, ranks
+                )
             case StoreOp() if geometry.is_dealt(stage.field):
                 staging = row_staging(emit, geometry, thread, memory, stage.field)
                 placement.staging[stage.field] = staging
@@ -118,12 +121,9 @@ def place(
     if any(isinstance(s, ExchangeOp) and is_split(s) for s in kernel.stages):
         words = 1 if thread.rank is None else 2
         placement.arrivals = memory.allocate(i64, words)
-        if thread.rank is not None:
-            layout = next(a.layout for a in geometry.axes if a.layout.blocks > 1)
-            for edge in (BlockEdge(-1, 0, 0), BlockEdge(1, layout.warps - 1, 0)):
-                rank = neighbour_rank(emit, thread.rank, edge, layout)
-                peer = emit.add(simt.PeerOp(placement.arrivals, rank)).result
-                placement.peer_arrivals[edge.side] = peer
+        for side, rank in ranks.items():
+            peer = emit.add(simt.PeerOp(placement.arrivals, rank)).result
+            placement.peer_arrivals[side] = peer
     placement.shared_bytes = memory.bytes
     return placement
 
@@ -241,8 +241,26 @@ def exchange_plane(
     return own_ring(emit, geometry, thread, memory, plane, slots, addressing, cells)
 
 
+def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[int, SSAValue]:
+    """
+    The ranks of the blocks before (-1) and after (1) in a tile of several; the own one where there is none.
+    """
+    if thread.rank is None:
+        return {}
+    ranks: dict[int, SSAValue] = {}
+    for side in (-1, 1):
+        beside, there = block_beside(emit, thread, side, layout)
+        ranks[side] = emit.select(there, beside, thread.rank)
+    return ranks
+
+
 def edge_mail(
-    emit: Emitter, geometry: Geometry, thread: Thread, memory: SharedMemory, stage: ExchangeOp
+    emit: Emitter,
+    geometry: Geometry,
+    thread: Thread,
+    memory: SharedMemory,
+    stage: ExchangeOp,
+    ranks: dict[int, SSAValue],
 ) -> EdgeMail:
     """The ring of an exchange of edges, along the one axis that has several warps."""
     assert stage.home is not None
@@ -264,16 +282,10 @@ def edge_mail(
         own = emit.add_int(own, thread.axes[-1].in_block)
     ring = Ring(buffer, slots, addressing, slot_cells)
     mail = EdgeMail(ring, element, width, along_rows, row_cells, own, lane_position)
-    if (group := thread.rank) is not None:
+    if ranks:
         # The unused warps on both ends are where the blocks before and after send their edges.
         span = tiling.layout.warps * per_warp
         for edge in (BlockEdge(-1, 0, span), BlockEdge(1, tiling.layout.warps - 1, -span)):
-            peer = emit.add(simt.PeerOp(buffer, neighbour_rank(emit, group, edge, tiling.layout)))
+            peer = emit.add(simt.PeerOp(buffer, ranks[edge.side]))
             mail.peers.append((edge, peer.result))
     return mail
-
-
-def neighbour_rank(emit: Emitter, rank: SSAValue, edge: BlockEdge, layout: AxisLayout) -> SSAValue:
-    """The block beside the own one; the own one where there is none."""
-    moved = emit.add_int(rank, edge.side)
-    return emit.select(emit.compare("ult", moved, layout.blocks), moved, rank)

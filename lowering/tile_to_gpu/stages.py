@@ -28,7 +28,7 @@ from timetile.lowering.tile_to_gpu.planes import (
 from timetile.lowering.tile_to_gpu.publishing import publish, send_outgoing, write_plane
 from timetile.lowering.tile_to_gpu.rings import carried_offsets
 from timetile.lowering.tile_to_gpu.storing import store
-from timetile.lowering.tile_to_gpu.thread import as_index
+from timetile.lowering.tile_to_gpu.thread import as_index, block_beside
 from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
 from timetile.passes.analysis.geometry import FieldShape
 from timetile.passes.multi_queue_buffering import taps_of_step
@@ -104,23 +104,22 @@ class VariantEmitter(Variant):
         low, high = geometry.lower[self.stream], geometry.upper[self.stream]
         start = emit.add_int(self.thread.first, -geometry.fill)
 
-        def turns(distance: SSAValue) -> SSAValue:
-            """Steps of the whole turns of the loop that fit a distance, none for a negative one."""
-            distance = emit.binary(arith.MaxSIOp, distance, emit.int(0))
-            count = (
-                emit.binary(arith.DivUIOp, distance, emit.int(period)) if period > 1 else distance
-            )
-            return emit.mul_int(count, period)
-
         length = emit.sub_int(emit.add_int(self.thread.last, geometry.drain), start)
-        length = turns(emit.add_int(length, period - 1))
+        length = self.whole_turns(emit.add_int(length, period - 1))
         negative = emit.sub_int(emit.int(0), start)
         ahead = period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
-        head = turns(emit.add_int(negative, low + geometry.largest_lag + period - 1))
-        tail = turns(emit.add_int(negative, high - ahead))
+        head = self.whole_turns(emit.add_int(negative, low + geometry.largest_lag + period - 1))
+        tail = self.whole_turns(emit.add_int(negative, high - ahead))
         head = emit.binary(arith.MinSIOp, head, length)
         tail = emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
         return start, emit.add_int(start, head), emit.add_int(start, tail)
+
+    def whole_turns(self, distance: SSAValue) -> SSAValue:
+        """Steps of the whole turns of the loop that fit a distance, none for a negative one."""
+        emit, period = self.setup, self.geometry.period
+        distance = emit.binary(arith.MaxSIOp, distance, emit.int(0))
+        count = emit.binary(arith.DivUIOp, distance, emit.int(period)) if period > 1 else distance
+        return emit.mul_int(count, period)
 
     def loop_queues(self) -> list[Queue]:
         """The queues whose planes pass from step to step in registers."""
@@ -227,10 +226,9 @@ class VariantEmitter(Variant):
                 for edge, _ in mail.peers:
                     sent[edge.side] += edge_bytes
             total = self.setup.int(0)
-            assert self.kernel.layout is not None and self.thread.rank is not None
+            assert self.kernel.layout is not None
             for side, count in sent.items():
-                beside = self.setup.add_int(self.thread.rank, side)
-                there = self.setup.compare("ult", beside, self.kernel.layout.blocks)
+                _, there = block_beside(self.setup, self.thread, side, self.kernel.layout)
                 one = self.setup.select(there, self.setup.int(count), self.setup.int(0))
                 total = self.setup.add_int(total, one)
             return self.setup.select(is_first_thread(self), total, self.setup.int(0))
@@ -241,14 +239,10 @@ class VariantEmitter(Variant):
         """A block goes when all that others send it has come."""
         if self.placement.arrivals is None or self.thread.rank is None:
             return
-        low, high = self.setup.sub_int(self.setup.int(0), self.thread.first), self.end()
-        steps = self.setup.add_int(self.setup.add_int(high, low), self.geometry.fill)
-        period = self.geometry.period
-        turns = self.setup.binary(
-            arith.DivUIOp, self.setup.add_int(steps, period - 1), self.setup.int(period)
-        )
-        last = self.setup.add_int(self.setup.mul_int(turns, period), -1)
-        self.setup.add(simt.WaitOp(self.placement.arrivals, last))
+        start = self.setup.add_int(self.thread.first, -self.geometry.fill)
+        length = self.setup.sub_int(self.end(), start)
+        steps = self.whole_turns(self.setup.add_int(length, self.geometry.period - 1))
+        self.setup.add(simt.WaitOp(self.placement.arrivals, self.setup.add_int(steps, -1)))
 
     def fetch_halos(self) -> None:
         """Ask early for the cells outside the bounds that planes will be legalised with."""

@@ -10,7 +10,7 @@ from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdO
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile_attributes import LANES, LayoutAttr
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.geometry import FieldShape, Geometry
 
@@ -95,6 +95,15 @@ def place_thread(
             ThreadAxis(tiling.axis, tiling.layout.cells, position, in_block, coordinate, along),
         )
     return Thread(tuple(axes), lane, warp, first, last, rank, valid)
+
+
+def block_beside(
+    emit: Emitter, thread: Thread, side: int, layout: LayoutAttr
+) -> tuple[SSAValue, SSAValue]:
+    """The block before (-1) or after (1) in the tile, by its rank, and whether there is one."""
+    assert thread.rank is not None
+    beside = emit.add_int(thread.rank, side)
+    return beside, emit.compare("ult", beside, layout.blocks)
 
 
 def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:

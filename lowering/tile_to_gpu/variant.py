@@ -27,7 +27,7 @@ from timetile.lowering.tile_to_gpu.planes import (
     Sides,
     cells_between,
 )
-from timetile.lowering.tile_to_gpu.thread import Thread, index_width, plane_base
+from timetile.lowering.tile_to_gpu.thread import Thread, block_beside, index_width, plane_base
 from timetile.passes.analysis.geometry import FieldShape, Geometry
 from timetile.passes.analysis.synchronisation import crossing_rows, place_barriers
 
@@ -365,10 +365,8 @@ class Variant:
         """The warp lies at an edge of its block where the tile goes on in another."""
 
         def make() -> SSAValue | None:
-            rank, layout = self.thread.rank, self.kernel.layout
-            assert rank is not None and layout is not None
-            beside = self.setup.add_int(rank, edge.side)
-            there = self.setup.compare("ult", beside, layout.blocks)
+            assert self.kernel.layout is not None
+            _, there = block_beside(self.setup, self.thread, edge.side, self.kernel.layout)
             here = self.setup.compare("eq", self.thread.warp_in_block, edge.warp)
             return self.setup.all_of([there, here])
 
