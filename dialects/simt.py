@@ -218,8 +218,35 @@ class LoadOp(AccessOp):
         return cls(buffer, index, offset, types, mask)
 
 
+class WriteOp(AccessOp):
+    """Base of the accesses that write the cells they are given."""
+
+    cells = var_operand_def()
+    traits = traits_def(WriteEffects())
+
+    @property
+    def cell_types(self) -> tuple[Attribute, ...]:
+        return tuple(self.cells.types)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.cells, printer.print_operand)
+        printer.print_string(" to ")
+        self.print_access(printer)
+
+    @classmethod
+    def parse_write(
+        cls, parser: Parser
+    ) -> tuple[list[SSAValue], SSAValue, SSAValue | None, int, SSAValue | None]:
+        """Parse what `print` printed: cells, buffer, index, offset, mask."""
+        cells = parse_values(parser, parser.Delimiter.NONE)
+        parser.parse_keyword("to")
+        buffer, index, mask, offset = cls.parse_access(parser)
+        return list(cells), buffer, index, offset, mask
+
+
 @irdl_op_definition
-class StoreOp(AccessOp):
+class StoreOp(WriteOp):
     """
     Write 1, 2 or 4 cells where the mask is on.
 
@@ -227,9 +254,6 @@ class StoreOp(AccessOp):
     """
 
     name = "simt.store"
-
-    cells = var_operand_def()
-    traits = traits_def(WriteEffects())
 
     def __init__(
         self,
@@ -243,22 +267,9 @@ class StoreOp(AccessOp):
             operands=[list(cells), buffer, index, mask], properties={"offset": integer(offset)}
         )
 
-    @property
-    def cell_types(self) -> tuple[Attribute, ...]:
-        return tuple(self.cells.types)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.cells, printer.print_operand)
-        printer.print_string(" to ")
-        self.print_access(printer)
-
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        cells = parse_values(parser, parser.Delimiter.NONE)
-        parser.parse_keyword("to")
-        buffer, index, mask, offset = cls.parse_access(parser)
-        return cls(cells, buffer, index, offset, mask)
+        return cls(*cls.parse_write(parser))
 
 
 @irdl_op_definition
@@ -765,7 +776,7 @@ class PeerOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SendOp(AccessOp):
+class SendOp(WriteOp):
     """
     Write 1, 2 or 4 cells to another block of the cluster where the mask is on. It goes on at once: who
     waits in the other block for the phase sees them, and they count among the bytes expected of it.
@@ -775,10 +786,8 @@ class SendOp(AccessOp):
 
     name = "simt.send"
 
-    cells = var_operand_def()
     arrivals = operand_def(MemRefType | LLVMPointerType)
     phase = operand_def(i32)
-    traits = traits_def(WriteEffects())
 
     def __init__(
         self,
@@ -791,13 +800,9 @@ class SendOp(AccessOp):
         phase: SSAValue,
     ):
         super().__init__(
-            operands=[list(cells), arrivals, phase, buffer, index, mask],
+            operands=[arrivals, phase, list(cells), buffer, index, mask],
             properties={"offset": integer(offset)},
         )
-
-    @property
-    def cell_types(self) -> tuple[Attribute, ...]:
-        return tuple(self.cells.types)
 
     def verify_(self) -> None:
         super().verify_()
@@ -805,10 +810,7 @@ class SendOp(AccessOp):
             raise VerifyException("cells are sent to a peer, and counted there: space 7")
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.cells, printer.print_operand)
-        printer.print_string(" to ")
-        self.print_access(printer)
+        super().print(printer)
         printer.print_string(" arrivals ")
         printer.print_operand(self.arrivals)
         printer.print_string(" phase ")
@@ -816,13 +818,11 @@ class SendOp(AccessOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        cells = parse_values(parser, parser.Delimiter.NONE)
-        parser.parse_keyword("to")
-        buffer, index, mask, offset = cls.parse_access(parser)
+        written = cls.parse_write(parser)
         parser.parse_keyword("arrivals")
         arrivals = parse_value(parser)
         parser.parse_keyword("phase")
-        return cls(cells, buffer, index, offset, mask, arrivals, parse_value(parser))
+        return cls(*written, arrivals, parse_value(parser))
 
 
 @irdl_op_definition

@@ -291,6 +291,12 @@ class Launch:
         shared = address_space(op.buffer) == SHARED_SPACE
         taking = self.selected(active, op.mask, op)
         cell, base = self.addresses(buffer, op.index, op.offset.value.data, shared)
+        self.write(op, buffer, taking, cell, base, keep=not shared)
+
+    def write(
+        self, op: simt.WriteOp, buffer: Buffer, taking: Mask, cell: Ints, base: Ints, *, keep: bool
+    ) -> None:
+        """Write the cells of the threads that take part; what is to `keep` must have been set."""
         who = self.clocks.threads[taking]
         for k, stored in enumerate(op.cells):
             at = cell[taking] + k
@@ -298,7 +304,7 @@ class Launch:
             at = at + base[taking]
             buffer.note_write(op, at, who, self.clocks)
             unset = self.unset_of(stored)
-            if unset is not None and not shared and unset[taking].any():
+            if unset is not None and keep and unset[taking].any():
                 raise SimtError(
                     op, f"stores a value that was never set to cell {int(at[unset[taking]][0])}"
                 )
@@ -475,17 +481,7 @@ class Launch:
         buffer, taking = peer.buffer, self.selected(active, op.mask, op)
         cell, _ = self.addresses(buffer, op.index, op.offset.value.data, False)
         block = self.clocks.blocks // self.cluster * self.cluster + peer.rank
-        who = self.clocks.threads[taking]
-        for k, sent in enumerate(op.cells):
-            at = cell[taking] + k
-            buffer.check_bounds(op, at)
-            at = at + block[taking] * buffer.cells
-            buffer.note_write(op, at, who, self.clocks)
-            unset = self.unset_of(sent)
-            buffer.data[at] = self.spread(sent)[taking]
-            buffer.unset[at] = False if unset is None else unset[taking]
-        if (cell[taking] % len(op.cells)).any():
-            raise SimtError(op, f"an access of {len(op.cells)} cells is not aligned")
+        self.write(op, buffer, taking, cell, block * buffer.cells, keep=False)
         phase, size = self.spread(op.phase), len(op.cells) * buffer.data.itemsize
         warps, lanes = np.unique(self.clocks.warps[taking], return_counts=True)
         self.clocks.tick_send(warps)
