@@ -45,7 +45,14 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.syntax import parse_optional_value, parse_value, parse_values
+from timetile.dialects.syntax import (
+    INTEGERS,
+    decode_integers,
+    encode_integers,
+    parse_optional_value,
+    parse_value,
+    parse_values,
+)
 
 GLOBAL_SPACE, SHARED_SPACE, CLUSTER_SPACE = 1, 3, 7
 """NVVM's address spaces: global memory, the block's shared memory, that of any block of the cluster."""
@@ -825,6 +832,207 @@ class SendOp(WriteOp):
         return cls(*written, arrivals, parse_value(parser))
 
 
+class MessageOp(IRDLOperation):
+    """
+    Base of what threads of different blocks say to each other: cells in global memory, each word with the
+    number of its message, so that a word that has arrived says so itself and nothing else need be ordered.
+    Cells lie at `index + offsets[k]` (64-bit words: a cell of 4 bytes takes one, one of 8 bytes two).
+
+    Who takes message n has seen it; what its sender did besides is not ordered by it. A word is written
+    again only by a sender who has taken a message that the reader sent after reading.
+    """
+
+    buffer = operand_def(MemRefType | LLVMPointerType)
+    index = opt_operand_def(IntegerType)
+    number = operand_def(i32)
+    offsets = prop_def(INTEGERS)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(OrderingEffects())
+
+    @property
+    def cell_types(self) -> tuple[Attribute, ...]:
+        """The types of the cells, in order."""
+        raise NotImplementedError
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The words at which the cells begin, beside the index."""
+        return decode_integers(self.offsets)
+
+    def verify_(self) -> None:
+        types = self.cell_types
+        if len(set(types)) != 1 or types[0] not in CELL_BYTES:
+            raise VerifyException("a message is of one or more cells of one type")
+        if len(types) != len(self.places):
+            raise VerifyException(f"{len(types)} cells at {len(self.places)} places")
+        if address_space(self.buffer) != GLOBAL_SPACE:
+            raise VerifyException("messages between blocks go through global memory")
+        if buffer_element(self.buffer) not in (i64, None):
+            raise VerifyException("messages are kept in 64-bit words")
+
+    def print_place(self, printer: Printer) -> None:
+        """Print `%mail[%i + 0, 64] number %n`."""
+        printer.print_operand(self.buffer)
+        with printer.in_square_brackets():
+            if self.index is not None:
+                printer.print_operand(self.index)
+                printer.print_string(" + ")
+            printer.print_list(self.places, lambda place: printer.print_string(str(place)))
+        printer.print_string(" number ")
+        printer.print_operand(self.number)
+
+    @staticmethod
+    def parse_place(
+        parser: Parser,
+    ) -> tuple[SSAValue, SSAValue | None, list[int], SSAValue]:
+        """Parse what `print_place` printed: buffer, index, places, number."""
+        buffer = parse_value(parser)
+        parser.parse_punctuation("[")
+        index = parse_optional_value(parser)
+        if index is not None:
+            parser.parse_punctuation("+")
+        places = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_integer)
+        parser.parse_punctuation("]")
+        parser.parse_keyword("number")
+        return buffer, index, places, parse_value(parser)
+
+
+@irdl_op_definition
+class PostOp(MessageOp):
+    """
+    Write the cells of a message and go on.
+
+    Example: `simt.post %a, %b to %mail[%i + 0, 64] number %n`
+    """
+
+    name = "simt.post"
+
+    cells = var_operand_def()
+
+    def __init__(
+        self,
+        cells: Sequence[SSAValue],
+        buffer: SSAValue,
+        index: SSAValue | None,
+        places: Sequence[int],
+        number: SSAValue,
+    ):
+        super().__init__(
+            operands=[list(cells), buffer, index, number],
+            properties={"offsets": encode_integers(places)},
+        )
+
+    @property
+    def cell_types(self) -> tuple[Attribute, ...]:
+        return tuple(self.cells.types)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.cells, printer.print_operand)
+        printer.print_string(" to ")
+        self.print_place(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        cells = parse_values(parser, parser.Delimiter.NONE)
+        parser.parse_keyword("to")
+        return cls(cells, *cls.parse_place(parser))
+
+
+@irdl_op_definition
+class TakeOp(MessageOp):
+    """
+    Wait until the words of message `number` are there, and read its cells. Message 0 is that which
+    nobody sends: its cells are unset.
+
+    Example: `%a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64`
+    """
+
+    name = "simt.take"
+
+    cells = var_result_def()
+
+    def __init__(
+        self,
+        buffer: SSAValue,
+        index: SSAValue | None,
+        places: Sequence[int],
+        number: SSAValue,
+        types: Sequence[Attribute],
+    ):
+        super().__init__(
+            operands=[buffer, index, number],
+            properties={"offsets": encode_integers(places)},
+            result_types=[list(types)],
+        )
+
+    @property
+    def cell_types(self) -> tuple[Attribute, ...]:
+        return tuple(self.cells.types)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.print_place(printer)
+        printer.print_string(" : ")
+        printer.print_list(self.cells.types, printer.print_attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        place = cls.parse_place(parser)
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return cls(*place, types)
+
+
+@irdl_op_definition
+class TileBarrierOp(IRDLOperation):
+    """
+    All threads of the `blocks` blocks that hold a tile wait for each other; what they did before in global
+    memory is seen by all after it. They count each other in a word of global memory that is 0 before the
+    launch, and this is barrier `number` of the tile, from 1 on. All the blocks must be resident.
+
+    Example: `simt.tile_barrier %words[%i] number %n blocks 13`
+    """
+
+    name = "simt.tile_barrier"
+
+    words = operand_def(MemRefType | LLVMPointerType)
+    index = opt_operand_def(IntegerType)
+    number = operand_def(i32)
+    blocks = prop_def(IntegerAttr)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, words: SSAValue, index: SSAValue | None, number: SSAValue, blocks: int):
+        super().__init__(operands=[words, index, number], properties={"blocks": integer(blocks)})
+
+    def verify_(self) -> None:
+        words = self.words
+        if address_space(words) != GLOBAL_SPACE or buffer_element(words) not in (i64, None):
+            raise VerifyException("blocks count each other in 64-bit words of global memory")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.words)
+        with printer.in_square_brackets():
+            if self.index is not None:
+                printer.print_operand(self.index)
+        printer.print_string(" number ")
+        printer.print_operand(self.number)
+        printer.print_string(f" blocks {self.blocks.value.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        words = parse_value(parser)
+        parser.parse_punctuation("[")
+        index = parse_optional_value(parser)
+        parser.parse_punctuation("]")
+        parser.parse_keyword("number")
+        number = parse_value(parser)
+        parser.parse_keyword("blocks")
+        return cls(words, index, number, parser.parse_integer())
+
+
 @irdl_op_definition
 class SplitOp(IRDLOperation):
     """
@@ -918,6 +1126,9 @@ Simt = Dialect(
         ClusterBarrierOp,
         PeerOp,
         SendOp,
+        PostOp,
+        TakeOp,
+        TileBarrierOp,
         SplitOp,
         JoinOp,
         ReciprocalOp,

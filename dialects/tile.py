@@ -621,6 +621,11 @@ class ExchangeOp(IRDLOperation):
                 f"{slots} slots are overwritten before they are read: delay {delay} and one "
                 f"synchronisation every {every} steps need {delay + every}"
             )
+        if self.home.sync.data == "flags" and slots < 2 * delay:
+            raise VerifyException(
+                f"{slots} slots are overwritten before their sender hears that they were read: "
+                f"messages that are read {delay} steps later need {2 * delay}"
+            )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -157,6 +157,16 @@ class LayoutAttr(ParametrizedAttribute):
         return product
 
     @property
+    def has_cluster(self) -> bool:
+        """Several blocks hold a tile, and reach each other's shared memory."""
+        return self.blocks > 1 and self.level.data == "cluster"
+
+    @property
+    def has_messages(self) -> bool:
+        """Several blocks hold a tile, and reach each other through global memory."""
+        return self.blocks > 1 and self.level.data == "device"
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         return LANES * self.warps * self.pack.data
@@ -329,7 +339,8 @@ class MailAttr(ParametrizedAttribute):
     Home of an exchange: `slots` planes (or their edges) in memory that the tile's threads share.
     Threads synchronise once in `every` steps, by a `barrier`, or by an `mbarrier` in two halves: they
     arrive after their last access of a step to what others read or write, and wait before the first one
-    of the next step.
+    of the next step. Blocks of a tile that the device holds exchange through global memory as well: by
+    `flags`, in messages whose words say which step they are of, or by a barrier of them all, `grid`.
 
     The contract: what is published in step i is read in step i + delay, after a synchronisation
     that follows the publishing; the slot is written again in step i + slots, after another one.
@@ -360,10 +371,10 @@ class MailAttr(ParametrizedAttribute):
             StringAttr(sync),
         )
 
-    def synchronised_by(self, sync: str) -> MailAttr:
-        """The same home with another synchronisation."""
+    def synchronised_by(self, sync: str, space: str = "shared") -> MailAttr:
+        """The same home with another synchronisation, and where blocks are apart another space."""
         words = (self.slots.data, cast(Addressing, self.addressing.data), self.every.data)
-        return MailAttr(*words, self.space.data, sync)
+        return MailAttr(*words, space, sync)
 
     def verify(self) -> None:
         verify_ring(self.slots.data, self.addressing.data)

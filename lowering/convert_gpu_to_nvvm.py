@@ -267,6 +267,18 @@ class FunctionConverter:
         new = simt.SendOp(list(op.cells), pointer, None, offset, op.mask, word, op.phase)
         Rewriter.replace_op(op, new)
 
+    def convert_post(self, op: simt.PostOp) -> None:
+        if op.index is not None:
+            pointer = self.pointer(op, op.buffer, op.index)
+            new = simt.PostOp(list(op.cells), pointer, None, op.places, op.number)
+            Rewriter.replace_op(op, new)
+
+    def convert_take(self, op: simt.TakeOp) -> None:
+        if op.index is not None:
+            pointer = self.pointer(op, op.buffer, op.index)
+            new = simt.TakeOp(pointer, None, op.places, op.number, list(op.cells.types))
+            Rewriter.replace_op(op, new)
+
     def convert_return(self, op: gpu.ReturnOp) -> None:
         Rewriter.replace_op(op, llvm.ReturnOp())
 
@@ -289,6 +301,8 @@ class FunctionConverter:
             simt.ClusterBarrierOp: self.convert_cluster_barrier,
             simt.PeerOp: self.convert_peer,
             simt.SendOp: self.convert_send,
+            simt.PostOp: self.convert_post,
+            simt.TakeOp: self.convert_take,
             gpu.ThreadIdOp: self.convert_thread_id,
             gpu.BlockIdOp: self.convert_block_id,
             gpu.BarrierOp: self.convert_barrier,

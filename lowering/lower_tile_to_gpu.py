@@ -21,7 +21,10 @@ gpu.module @heat_d2 {
    and arrive at its end, which `order-threads` moves.
 
 The module's attributes state how to launch it: `timetile.grid`, `timetile.block`, `timetile.cluster`,
-`timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the kernel's order.
+`timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the kernel's order. Where the
+device holds a tile, `timetile.apart` is how many blocks do and must be resident together,
+`timetile.message_words` how many 64-bit words, 0 before the launch, they need to exchange edges; two more
+arguments follow, those words for all tiles of a launch, and the number of its first tile.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import gpu, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -42,6 +45,7 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StageOp
 from timetile.dialects.tile_attributes import SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
+from timetile.lowering.tile_to_gpu.inboxes import messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place
 from timetile.lowering.tile_to_gpu.stages import VariantEmitter
 from timetile.lowering.tile_to_gpu.thread import is_interior, place_thread
@@ -62,6 +66,17 @@ def argument_types(kernel: KernelOp) -> list[Attribute]:
     return types
 
 
+def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
+    """
+    Where the blocks of a tile exchange through global memory: the inboxes of all tiles of the launch, and
+    the number of its first tile.
+    """
+    assert kernel.layout is not None
+    if not messages(kernel):
+        return []
+    return [buffer_type(i64, tiles * tile_words(kernel), GLOBAL_SPACE), i32]
+
+
 def check(kernel: KernelOp) -> None:
     """Refuse what the lowering cannot do, with a sentence."""
     if kernel.layout is None or kernel.variants is None or not kernel.is_placed:
@@ -70,8 +85,6 @@ def check(kernel: KernelOp) -> None:
             "it has no layout, homes or variants; run device-tiling, multi-queue-buffering and "
             "peel-boundaries first",
         )
-    if kernel.layout.level.data == "device":
-        refuse(kernel, "tiles held by a device are not lowered yet; use warp, block or cluster")
     axes = kernel.layout.axis_layouts
     check_synchronisation(kernel)
     if not 1 <= len(axes) <= 2:
@@ -88,11 +101,11 @@ def check_synchronisation(kernel: KernelOp) -> None:
     assert kernel.layout is not None
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     kinds = {e.home.sync.data for e in exchanges if e.home is not None}
-    if not kinds <= {"barrier", "mbarrier"}:
-        refuse(kernel, f"exchanges by {min(kinds)} are not lowered yet; use barrier or mbarrier")
-    if len(kinds) > 1:
+    if "grid" in kinds:
+        refuse(kernel, "exchanges by grid are not lowered yet; use flags")
+    if kinds - {"flags"} == {"barrier", "mbarrier"} or kinds == {"barrier", "flags"}:
         refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
-    if kinds == {"mbarrier"} and not split_keeps(collect_orders(kernel)):
+    if kinds and kinds <= {"mbarrier", "flags"} and not split_keeps(collect_orders(kernel)):
         refuse(
             kernel,
             "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "
@@ -102,12 +115,12 @@ def check_synchronisation(kernel: KernelOp) -> None:
         return
     others = kernel.layout.axis_layouts[1:]
     if not others or any(axis.blocks > 1 for axis in others):
-        refuse(kernel, "the blocks of a cluster lie along the first of two in-plane axes")
+        refuse(kernel, "the blocks of a tile lie along the first of two in-plane axes")
     sends = any(not exchange.publishes_copies for exchange in exchanges)
     if (sends and kinds == {"barrier"}) or any(is_ring_of_tile(s) for s in kernel.stages):
         refuse(
             kernel,
-            "the blocks of a cluster exchange edges, a step late; use storage=registers and what=edges",
+            "the blocks of a tile exchange edges, a step late; use storage=registers and what=edges",
         )
 
 
@@ -137,16 +150,20 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     assert kernel.variants is not None
     name = kernel.sym_name.data
     types = argument_types(kernel)
-    entry = Block(arg_types=types)
-    arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
-    for old, new in arguments.items():
-        new.name_hint = old.name_hint
     geometry = Geometry(kernel)
     heights = {v.is_interior: v.planes.data for v in kernel.variants}
     edge, interior = heights[False], heights.get(True, heights[False])
+    tiles = geometry.tiles(edge, interior)
+    own = message_types(kernel, tiles)
+    types += own
+    entry = Block(arg_types=types)
+    inboxes, first_tile = entry.args[-2:] if own else (None, None)
+    arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
+    for old, new in arguments.items():
+        new.name_hint = old.name_hint
     emit = Emitter(entry)
-    thread = place_thread(emit, geometry, edge, interior)
-    placement = place(emit, geometry, thread, arguments)
+    thread = place_thread(emit, geometry, edge, interior, first_tile)
+    placement = place(emit, geometry, thread, arguments, inboxes)
     functions = functions_of(kernel, module)
 
     def variant(*, guarded: bool) -> Block:
@@ -182,11 +199,12 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     lowered = gpu.ModuleOp.create(
         properties={"sym_name": StringAttr(name)}, regions=[Region(Block([function]))]
     )
-    tiles = geometry.tiles(edge, interior)
     launch = {
         "grid": ceil_div(tiles, kernel.layout.pack.data) * kernel.layout.blocks,
         "block": kernel.layout.threads,
-        "cluster": kernel.layout.blocks,
+        "cluster": kernel.layout.blocks if kernel.layout.has_cluster else 1,
+        "apart": kernel.layout.blocks if kernel.layout.has_messages else 1,
+        "message_words": tile_words(kernel) if own else 0,
         "shared_bytes": placement.shared_bytes,
         "occupancy": kernel.blocks_per_multiprocessor,
     }

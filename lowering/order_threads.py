@@ -41,6 +41,8 @@ def is_anchored(op: Operation) -> bool:
             return True
         case simt.ArriveOp() | simt.WaitOp() | simt.SendOp() | simt.ClusterBarrierOp():
             return True
+        case simt.PostOp() | simt.TakeOp() | simt.TileBarrierOp():
+            return True
         case nvvm.CpAsyncCommitGroupOp() | nvvm.CpAsyncWaitGroupOp():
             return True
         case simt.LoadOp() | simt.OverrideOp():

@@ -544,6 +544,52 @@ class KernelPrinter:
         count = self.address(op.arrivals)
         self.line(f"{guard}{word}{vector}.{move_kind(kind)} {where}, {data}, {count}")
 
+    def print_post(self, op: simt.PostOp) -> None:
+        """Each 64-bit word, four bytes of a cell and the message's number, is written at once."""
+        number = self.in_register(op.number)
+        for cell, place in zip(op.cells, op.places):
+            where = self.address(op.buffer, place * CELL_BYTES[i64])
+            halves = [self.in_register(cell)]
+            if CELL_BYTES[cell.type] == CELL_BYTES[i64]:
+                halves = [self.register(i32), self.register(i32)]
+                self.line(f"mov.b64 {{{', '.join(halves)}}}, {self.in_register(cell)}")
+            words: list[str] = []
+            for half in halves:
+                words.append(self.register(i64))
+                self.line(f"mov.b64 {words[-1]}, {{{half}, {number}}}")
+            data = "{" + ", ".join(words) + "}" if len(words) > 1 else words[0]
+            self.line(f"st.relaxed.gpu.global{'.v2' * (len(words) > 1)}.b64 {where}, {data}")
+
+    def print_take(self, op: simt.TakeOp) -> None:
+        """A loop that reads all words until each has the message's number, in all lanes of the warp."""
+        number, again = self.use(op.number), self.label("take")
+        missing, test = self.register(i1), self.register(i1)
+        self.lines.append(f"{again}:")
+        halves: list[list[str]] = []
+        seen: list[str] = []
+        for kind, place in zip(op.cell_types, op.places):
+            where = self.address(op.buffer, place * CELL_BYTES[i64])
+            words = [self.register(i64) for _ in range(CELL_BYTES[kind] // CELL_BYTES[i32])]
+            data = "{" + ", ".join(words) + "}" if len(words) > 1 else words[0]
+            self.line(f"ld.relaxed.gpu.global{'.v2' * (len(words) > 1)}.b64 {data}, {where}")
+            halves.append([])
+            for word in words:
+                halves[-1].append(self.register(i32))
+                seen.append(self.register(i32))
+                self.line(f"mov.b64 {{{halves[-1][-1]}, {seen[-1]}}}, {word}")
+        self.line(f"setp.ne.u32 {missing}, {seen[0]}, {number}")
+        for other in seen[1:]:
+            self.line(f"setp.ne.or.u32 {test}, {other}, {number}, {missing}")
+            missing, test = test, self.register(i1)
+        self.line(f"vote.sync.any.pred {test}, {missing}, -1")
+        self.line(f"@{test} bra {again}")
+        for cell, parts in zip(op.cells, halves):
+            register = self.define(cell)
+            if len(parts) > 1:
+                self.line(f"mov.b64 {register}, {{{', '.join(parts)}}}")
+            else:
+                self.line(f"mov.b32 {register}, {parts[0]}")
+
     def print_cluster_arrive(self, op: nvvm.ClusterArriveOp) -> None:
         self.line("barrier.cluster.arrive.aligned")
 
@@ -596,6 +642,8 @@ class KernelPrinter:
         nvvm.ClusterWaitOp: print_cluster_wait,
         nvvm.FenceMbarrierInitOp: print_fence_mbarrier_init,
         simt.SendOp: print_send,
+        simt.PostOp: print_post,
+        simt.TakeOp: print_take,
         llvm.ReturnOp: print_return,
     }
 

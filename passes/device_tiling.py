@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, SymbolRefAttr
@@ -46,7 +45,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
-from timetile.dialects.tile_attributes import QueueType, RoleAttr
+from timetile.dialects.tile_attributes import QueueType, RoleAttr, TileLevel
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.launch_planning import Rotation
@@ -266,7 +265,7 @@ class DeviceTilingPass(ModulePass):
 
     name = "device-tiling"
 
-    tile: Literal["warp", "block", "cluster"] | None = None
+    tile: TileLevel | None = None
     cells: tuple[int, ...] | None = None
     lanes: tuple[int, ...] | None = None
     warps: tuple[int, ...] | None = None

@@ -17,6 +17,8 @@ After:
 5. With `sync=mbarrier` the tile's warps synchronise in two halves, where that keeps all orders: they
    arrive once their edges are published, and wait before they read their neighbours' in the next step.
    The blocks of a cluster always do: their exchanges are delayed by a step, whatever lag that costs.
+6. Edges between the blocks of a tile that the device holds go through global memory: as messages whose
+   words say which step they are of (`sync=flags`), or between barriers of all its blocks (`sync=grid`).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
 from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
 from timetile.passes.multi_queue_buffering import place_in_registers, schedule_of
-from timetile.passes.schedule import Schedule
+from timetile.passes.schedule import Schedule, Sync
 
 Published = Literal["edges", "plane", "copies"]
 
@@ -162,12 +164,24 @@ def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
 
 def split_barrier(kernel: KernelOp) -> None:
     """Let the exchanges synchronise by one split barrier a step, where that keeps all orders."""
-    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     if kernel.stream_axis is None or not split_keeps(collect_orders(kernel)):
         return
-    for exchange in exchanges:
+    synchronise(kernel, "mbarrier", "mbarrier")
+
+
+def synchronise(kernel: KernelOp, inside: Sync, apart: Sync) -> None:
+    """
+    Let the exchanges synchronise the warps of a block, and those of edges the blocks of a tile that the
+    device holds as well.
+    """
+    assert kernel.layout is not None
+    space = "global" if kernel.layout.has_messages else "shared"
+    for exchange in [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]:
         assert exchange.home is not None
-        exchange.home = exchange.home.synchronised_by("mbarrier")
+        if exchange.publishes_copies:
+            exchange.home = exchange.home.synchronised_by(inside)
+        else:
+            exchange.home = exchange.home.synchronised_by(apart, space)
 
 
 @dataclass(frozen=True)
@@ -179,7 +193,7 @@ class RegisterStreamingPass(ModulePass):
     delay: int | None = None
     period: int | None = None
     what: Published | None = None
-    sync: Literal["barrier", "mbarrier"] | None = None
+    sync: Sync | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
@@ -205,5 +219,9 @@ class RegisterStreamingPass(ModulePass):
         always = self.delay is not None or apart
         delay_exchanges(kernel, max(delay, 1) if apart else delay, always=always)
         place_in_registers(kernel, schedule)
-        if (self.sync or schedule.sync) == "mbarrier" or apart:
+        sync = self.sync or schedule.sync
+        if kernel.layout.has_messages:
+            grid = sync == "grid"
+            synchronise(kernel, "barrier" if grid else "mbarrier", "grid" if grid else "flags")
+        elif sync == "mbarrier" or apart:
             split_barrier(kernel)

@@ -21,17 +21,21 @@ from timetile.dialects.tile_attributes import (
     TileLevel,
 )
 
+Sync = Literal["barrier", "mbarrier", "flags", "grid"]
+"""How the warps of a tile wait for each other."""
+
 
 @dataclass(frozen=True)
 class Schedule:
     """
     `tile`: the threads that hold a tile. `cells`, `lanes`, `warps`: how the cells of each in-plane
-    axis are spread over a thread, a warp and a block; `blocks`, over a cluster, where a tile is held by
-    one (no numbers stand for one block). `pack`: warp tiles per block. `form`: how sums
+    axis are spread over a thread, a warp and a block; `blocks`, over a cluster or the device, where a tile
+    is held by one (no numbers stand for one block). `pack`: warp tiles per block. `form`: how sums
     are split into stages. `storage` and `addressing`: where queues live. `ahead`: planes fetched
     early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
     between publishing and reading across warps. `sync`: how warps wait for
-    each other, at a `barrier` or, in two halves, at an `mbarrier`. `occupancy`: blocks per multiprocessor.
+    each other, at a `barrier` or, in two halves, at an `mbarrier`; where the device holds a tile, how its
+    blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `occupancy`: blocks per multiprocessor.
     """
 
     tile: TileLevel = "warp"
@@ -46,7 +50,7 @@ class Schedule:
     ahead: int = 3
     period: int = 0
     delay: int = 1
-    sync: Literal["barrier", "mbarrier"] = "barrier"
+    sync: Sync = "barrier"
     occupancy: int = 2
 
     def layout(self) -> LayoutAttr:

@@ -21,6 +21,9 @@ from timetile.runtime.kernels import Kernel, ProgramKernels
 DEFAULT_SHARED_BYTES = 48 << 10
 """Dynamic shared memory that a kernel may use without asking."""
 
+MESSAGE_WORD_BYTES = 8
+"""A word of a message, four bytes of a cell and the number of the message."""
+
 
 @dataclass(frozen=True)
 class Unavailable:
@@ -153,13 +156,49 @@ class Device:
     def launch(
         self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
     ) -> None:
-        """Launch a kernel."""
+        """Launch a kernel whose blocks do not wait for each other."""
         checked(
             self.cuda.cuLaunchKernel(
                 self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
                 kernel.shared_bytes, stream, (values, types), 0,
             )
         )  # fmt: skip
+
+    def launch_together(
+        self,
+        kernel: Kernel,
+        blocks: int,
+        values: tuple[Any, ...],
+        types: tuple[Any, ...],
+        stream: int,
+    ) -> None:
+        """Launch so many blocks of a kernel, all of which are resident at once."""
+        checked(
+            self.cuda.cuLaunchCooperativeKernel(
+                self.load(kernel), blocks, 1, 1, kernel.block, 1, 1,
+                kernel.shared_bytes, stream, (values, types),
+            )
+        )  # fmt: skip
+
+    def resident_tiles(self, kernel: Kernel) -> int:
+        """
+        The tiles of a kernel, of `apart` blocks each, that the device holds at once; CompileError where
+        not even one fits.
+        """
+        each = checked(
+            self.cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                self.load(kernel), kernel.block, kernel.shared_bytes
+            )
+        )
+        blocks = each * self.attribute("MULTIPROCESSOR_COUNT")
+        if blocks < kernel.apart:
+            raise CompileError(
+                f"kernel @{kernel.name} needs {kernel.apart} blocks of {kernel.block} threads, "
+                f"{kernel.registers} registers and {kernel.shared_bytes} bytes of shared memory at "
+                f"once, as they wait for each other, and {self.name} holds {blocks}; give "
+                f"device-tiling at most {blocks} blocks, or tile=block"
+            )
+        return blocks // kernel.apart
 
 
 @cache
@@ -184,6 +223,7 @@ class GpuRunner(PlannedRunner):
         self.device, self.stream = on, stream
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
         self.scratch_count = 0
+        self.inboxes: dict[Kernel, DeviceBuffer] = {}
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         import ctypes
@@ -208,8 +248,31 @@ class GpuRunner(PlannedRunner):
                     types.append(
                         ctypes.c_int32 if wide is not None and wide.data == 32 else ctypes.c_int64
                     )
-        self.device.launch(kernel, tuple(arguments), tuple(types), self.stream)
+        if kernel.apart > 1:
+            self.launch_tiles(kernel, arguments, types)
+        else:
+            self.device.launch(kernel, tuple(arguments), tuple(types), self.stream)
         return []
+
+    def launch_tiles(self, kernel: Kernel, arguments: list[Any], types: list[Any]) -> None:
+        """
+        Launch as many tiles at once as the device holds, one launch after the other. Messages are numbered
+        from 1 on in every launch: their words are 0 before.
+        """
+        import ctypes
+
+        tiles = kernel.grid // kernel.apart
+        together = min(tiles, self.device.resident_tiles(kernel))
+        size = together * kernel.message_words * MESSAGE_WORD_BYTES
+        if kernel not in self.inboxes:
+            self.inboxes[kernel] = DeviceBuffer(self.device.allocate(size), size)
+        inbox = self.inboxes[kernel].pointer
+        types = [*types, ctypes.c_void_p, ctypes.c_int32]
+        for first in range(0, tiles, together):
+            blocks = min(together, tiles - first) * kernel.apart
+            checked(self.device.cuda.cuMemsetD8Async(inbox, 0, size, self.stream))
+            values = (*arguments, inbox, first)
+            self.device.launch_together(kernel, blocks, values, tuple(types), self.stream)
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
@@ -233,7 +296,8 @@ class GpuRunner(PlannedRunner):
         return []
 
     def close(self) -> None:
-        """Free the scratch buffers."""
-        for buffer in self.scratches.values():
+        """Free the scratch buffers and the inboxes."""
+        for buffer in (*self.scratches.values(), *self.inboxes.values()):
             self.device.free(buffer.pointer)
         self.scratches.clear()
+        self.inboxes.clear()

@@ -66,6 +66,10 @@ class Kernel:
     block: int
     cluster: int
     """Blocks that are launched together and reach each other's shared memory."""
+    apart: int
+    """Blocks that hold a tile, wait for each other and so must be resident together; 1 where none do."""
+    message_words: int
+    """64-bit words of device memory, 0 before a launch, by which the blocks of one tile exchange edges."""
     shared_bytes: int
     registers: int
     spill_bytes: int
@@ -207,6 +211,8 @@ class ProgramKernels:
             "grid": launch_fact(lowered, "grid"),
             "block": launch_fact(lowered, "block"),
             "cluster": launch_fact(lowered, "cluster"),
+            "apart": launch_fact(lowered, "apart"),
+            "message_words": launch_fact(lowered, "message_words"),
             "shared_bytes": launch_fact(lowered, "shared_bytes"),
             "registers": assembled.registers if assembled is not None else 0,
             "spill_bytes": assembled.spill_bytes if assembled is not None else 0,

@@ -19,6 +19,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LayoutAttr, RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.inboxes import Inboxes, place_inboxes
 from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, SharedPlane
 from timetile.lowering.tile_to_gpu.prefetch import (
     PrefetchRing,
@@ -50,7 +51,9 @@ class Placement:
     arrivals: SSAValue | None = None
     """The words in which the tile's warps arrive, where they synchronise in two halves."""
     peer_arrivals: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """Those of the blocks before (-1) and after (1), in a tile of several."""
+    """Those of the blocks before (-1) and after (1), in a cluster."""
+    inboxes: Inboxes | None = None
+    """Where blocks of a tile that the device holds leave messages for each other."""
 
     @property
     def rings(self) -> list[Ring]:
@@ -74,14 +77,23 @@ class Placement:
 
 
 def place(
-    emit: Emitter, geometry: Geometry, thread: Thread, arguments: dict[SSAValue, SSAValue]
+    emit: Emitter,
+    geometry: Geometry,
+    thread: Thread,
+    arguments: dict[SSAValue, SSAValue],
+    messages: SSAValue | None = None,
 ) -> Placement:
-    """Allocate shared memory for everything that a kernel keeps there."""
+    """
+    Allocate shared memory for everything that a kernel keeps there. `messages` is global memory for what
+    passes between blocks.
+    """
     kernel = geometry.kernel
     assert kernel.layout is not None
     placement = Placement(one_warp=kernel.layout.warps == 1)
     memory = SharedMemory(emit)
-    ranks = neighbour_ranks(emit, thread, kernel.layout)
+    ranks = neighbour_ranks(emit, thread, kernel.layout) if kernel.layout.has_cluster else {}
+    if messages is not None:
+        placement.inboxes = place_inboxes(emit, thread, kernel, messages)
     multi_queue: dict[Attribute, SharedPlane] = {}
     for stage in kernel.stages:
         match stage:
@@ -104,9 +116,10 @@ def place(
                     emit, geometry, thread, memory, stage
                 )
             case ExchangeOp() if stage.what.data == "edges":
-                placement.mails[stage.result] = edge_mail(
-                    emit, geometry, thread, memory, stage, ranks
-                )
+                mail = edge_mail(emit, geometry, thread, memory, stage, ranks)
+                if placement.inboxes is not None:
+                    mail.letters = placement.inboxes.letters(kernel, stage)
+                placement.mails[stage.result] = mail
             case StoreOp() if geometry.is_dealt(stage.field):
                 staging = row_staging(emit, geometry, thread, memory, stage.field)
                 placement.staging[stage.field] = staging
@@ -119,7 +132,7 @@ def place(
         placement.prefetches[-1].commits = True
     placement.orders = collect_orders(kernel)
     if any(isinstance(s, ExchangeOp) and is_split(s) for s in kernel.stages):
-        words = 1 if thread.rank is None else 2
+        words = 2 if kernel.layout.has_cluster else 1
         placement.arrivals = memory.allocate(i64, words)
         for side, rank in ranks.items():
             peer = emit.add(simt.PeerOp(placement.arrivals, rank)).result
@@ -129,8 +142,8 @@ def place(
 
 
 def is_split(exchange: ExchangeOp) -> bool:
-    """The threads of the tile arrive, and wait later."""
-    return exchange.home is not None and exchange.home.sync.data == "mbarrier"
+    """The threads of the block arrive, and wait later."""
+    return exchange.home is not None and exchange.home.sync.data in ("mbarrier", "flags")
 
 
 def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
@@ -245,8 +258,6 @@ def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[i
     """
     The ranks of the blocks before (-1) and after (1) in a tile of several; the own one where there is none.
     """
-    if thread.rank is None:
-        return {}
     ranks: dict[int, SSAValue] = {}
     for side in (-1, 1):
         beside, there = block_beside(emit, thread, side, layout)

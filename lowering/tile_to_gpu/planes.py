@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects import simt
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.inboxes import Letters
 from timetile.lowering.tile_to_gpu.rings import Ring, add_offsets
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry import FieldShape, Geometry, vector_cells
@@ -92,7 +93,9 @@ class EdgeMail:
     peers: list[tuple[BlockEdge, SSAValue]] = field(
         default_factory=list[tuple[BlockEdge, SSAValue]]
     )
-    """The mail of the blocks beside, in a tile of several."""
+    """The mail of the blocks beside, in a cluster."""
+    letters: Letters | None = None
+    """What goes to the blocks beside in messages, in a tile that the device holds."""
 
 
 @dataclass

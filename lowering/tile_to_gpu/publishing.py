@@ -7,6 +7,7 @@ from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import ExchangeOp
+from timetile.lowering.tile_to_gpu.messages import write_letter
 from timetile.lowering.tile_to_gpu.planes import EdgeMail, Parcel, Plane, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
@@ -55,6 +56,8 @@ def publish_rows(
     slots += [(v.rows - mail.width + k, mail.width + k) for k in range(mail.width)]
     for row, target in slots:
         v.mark(number, row)
+        if mail.letters is not None:
+            write_letter(v, mail.letters, plane, row, target)
         for start in range(0, v.cells, width):
             cells = [plane[row, start + k] for k in range(width)]
             at = offset + target * mail.row_cells + start
@@ -77,7 +80,8 @@ def send_outgoing(v: Variant) -> None:
             simt.SendOp(p.cells, p.peer, p.index, p.at, None, arrivals, phase) for p in parcels
         )
         block.add_op(scf.YieldOp())
-        v.body.add(scf.IfOp(v.block_edge(parcels[0].edge), [], [block]))
+        edge = parcels[0].edge
+        v.body.add(scf.IfOp(v.block_edge(edge.side, edge.warp), [], [block]))
     v.outgoing.clear()
 
 

@@ -18,6 +18,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import MemoryAttr
 from timetile.lowering.tile_to_gpu.copies import start_prefetch, take_prefetched
+from timetile.lowering.tile_to_gpu.messages import post_messages, take_messages
 from timetile.lowering.tile_to_gpu.planes import (
     Guard,
     Plane,
@@ -45,7 +46,7 @@ def expect_arrivals(v: Variant, arrivals: SSAValue) -> None:
     assert v.kernel.layout is not None
     expect = Block([simt.ExpectOp(arrivals, v.kernel.layout.warps), scf.YieldOp()])
     v.setup.add(scf.IfOp(is_first_thread(v), [], [expect]))
-    v.setup.add(gpu.BarrierOp() if v.thread.rank is None else simt.ClusterBarrierOp())
+    v.setup.add(simt.ClusterBarrierOp() if v.kernel.layout.has_cluster else gpu.BarrierOp())
 
 
 def is_first_thread(v: Variant) -> SSAValue:
@@ -182,6 +183,7 @@ class VariantEmitter(Variant):
         if self.placement.arrivals is not None:
             self.mark_shared(-1)
             self.body.add(simt.WaitOp(self.placement.arrivals, self.phase(1)))
+            take_messages(self)
         stages = list(enumerate(self.kernel.stages))
         if self.is_split:
             # What neighbours sent is read before anything is sent to them: it may be overwritten then.
@@ -208,6 +210,7 @@ class VariantEmitter(Variant):
             # `order-threads` lets the warp arrive earlier.
             self.mark_shared(len(stages))
             send_outgoing(self)
+            post_messages(self)
             words, phase = self.placement.arrivals, self.phase(0)
             self.body.add(simt.ArriveOp(words, phase, self.expected_bytes()))
 
@@ -216,7 +219,8 @@ class VariantEmitter(Variant):
         What the blocks beside send in a step: one thread of the block expects it. None in tiles of one
         block.
         """
-        if self.thread.rank is None:
+        assert self.kernel.layout is not None
+        if not self.kernel.layout.has_cluster:
             return None
 
         def make() -> SSAValue:
@@ -237,7 +241,8 @@ class VariantEmitter(Variant):
 
     def leave(self) -> None:
         """A block goes when all that others send it has come."""
-        if self.placement.arrivals is None or self.thread.rank is None:
+        assert self.kernel.layout is not None
+        if self.placement.arrivals is None or not self.kernel.layout.has_cluster:
             return
         start = self.setup.add_int(self.thread.first, -self.geometry.fill)
         length = self.setup.sub_int(self.end(), start)

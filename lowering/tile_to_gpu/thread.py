@@ -42,14 +42,23 @@ class Thread:
     last: SSAValue
     rank: SSAValue | None
     """Number of the block among those of the tile, where there are several."""
+    place: SSAValue
+    """Number of the tile among those of the launch, the block's where several tiles share one."""
     valid: SSAValue | None
     """Off where the block has more warps than there are tiles left; None where that cannot be."""
 
 
 def place_thread(
-    emit: Emitter, geometry: Geometry, edge_planes: int, interior_planes: int
+    emit: Emitter,
+    geometry: Geometry,
+    edge_planes: int,
+    interior_planes: int,
+    first_tile: SSAValue | None = None,
 ) -> Thread:
-    """Emit the computation of a thread's place from its block and thread numbers."""
+    """
+    Emit the computation of a thread's place from its block and thread numbers, and from the number of the
+    launch's first tile where there may be several launches.
+    """
     kernel = geometry.kernel
     assert kernel.layout is not None
     x = DimensionAttr(DimensionEnum.X)
@@ -64,6 +73,9 @@ def place_thread(
     rank: SSAValue | None = None
     if kernel.layout.blocks > 1:
         rank, tile = split(emit, block, kernel.layout.blocks)
+    place = tile
+    if first_tile is not None:
+        tile = emit.binary(arith.AddiOp, tile, first_tile)
     if pack > 1:
         tile = emit.add_int(emit.mul_int(block, pack), warp)
         if tiles % pack:
@@ -94,7 +106,7 @@ def place_thread(
             0,
             ThreadAxis(tiling.axis, tiling.layout.cells, position, in_block, coordinate, along),
         )
-    return Thread(tuple(axes), lane, warp, first, last, rank, valid)
+    return Thread(tuple(axes), lane, warp, first, last, rank, place, valid)
 
 
 def block_beside(
@@ -198,17 +210,18 @@ def inner_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue
 
 def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue | None:
     """
-    A mask, the same for all threads of a tile: nothing that the tile touches lies outside the bounds
-    along an in-plane axis. None where that holds for no tile.
+    A mask, the same for all threads of a block: nothing that the block touches lies outside the bounds
+    along an in-plane axis. None where that holds for no block.
     """
     masks: list[SSAValue] = []
-    for tiling, axis, pad in zip(geometry.axes, thread.axes, geometry.pads):
+    for tiling, axis, pad in zip(geometry.axes, thread.axes, geometry.margins):
         low, high = geometry.lower[tiling.axis] + pad, geometry.upper[tiling.axis] - pad
-        if high - low < tiling.layout.extent:
+        extent = tiling.layout.block_extent
+        if high - low < extent:
             return None
-        start = emit.sub_int(axis.coordinate, axis.in_tile)
+        start = emit.sub_int(axis.coordinate, axis.in_block)
         masks.append(emit.compare("sge", start, low))
-        masks.append(emit.compare("sle", start, high - tiling.layout.extent))
+        masks.append(emit.compare("sle", start, high - extent))
     return emit.all_of(masks)
 
 

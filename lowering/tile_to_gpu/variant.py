@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import nvvm, simt
@@ -16,9 +17,9 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_
 from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
+from timetile.lowering.tile_to_gpu.inboxes import Messages
 from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
-    BlockEdge,
     Guard,
     Parcel,
     PlaneReader,
@@ -95,7 +96,9 @@ class Variant:
         self.phases: dict[int, SSAValue] = {}
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
         self.outgoing: dict[int, list[Parcel]] = {}
-        """What was published for the blocks before (-1) and after (1), in this step."""
+        """What was published for the blocks before (-1) and after (1) of the cluster, in this step."""
+        self.messages: Messages = {}
+        """The same for those of a tile that the device holds."""
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.thread_rows
         self.barriers = () if self.is_split else place_barriers(placement.orders)
@@ -361,16 +364,23 @@ class Variant:
             self.phases[key] = self.body.add_int(counted, key)
         return self.phases[key]
 
-    def block_edge(self, edge: BlockEdge) -> SSAValue:
-        """The warp lies at an edge of its block where the tile goes on in another."""
+    def message_number(self, passed: int) -> SSAValue:
+        """The number of the step's message, or of that some steps before; 0 where there was none."""
+        number = self.phase(passed - 1)
+        if passed < 2:
+            return number
+        return self.body.binary(arith.MaxSIOp, number, self.body.int(0))
+
+    def block_edge(self, side: int, warp: int) -> SSAValue:
+        """The thread is of the warp at the block's edge on a side, and the tile goes on there in another."""
 
         def make() -> SSAValue | None:
             assert self.kernel.layout is not None
-            _, there = block_beside(self.setup, self.thread, edge.side, self.kernel.layout)
-            here = self.setup.compare("eq", self.thread.warp_in_block, edge.warp)
+            _, there = block_beside(self.setup, self.thread, side, self.kernel.layout)
+            here = self.setup.compare("eq", self.thread.warp_in_block, warp)
             return self.setup.all_of([there, here])
 
-        mask = self.mask(("block edge", edge.side), make)
+        mask = self.mask(("block edge", side), make)
         assert mask is not None
         return mask
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import gcd, lcm
 
 from xdsl.dialects.stencil import StencilBoundsAttr
@@ -140,6 +141,20 @@ class Geometry:
             widest[-1] = max(widest[-1], self.padded(element, exchange.edges[-1]))
         return tuple(widest)
 
+    @cached_property
+    def margins(self) -> tuple[int, ...]:
+        """
+        Cells around a block that its threads read, on both sides of each in-plane axis: what copies bring,
+        and where a tile has several blocks the edges of those beside.
+        """
+        assert self.kernel.layout is not None
+        widest = list(self.pads)
+        exchanges = [stage for stage in self.kernel.stages if isinstance(stage, ExchangeOp)]
+        for k, axis in enumerate(self.kernel.layout.axis_layouts):
+            if axis.blocks > 1:
+                widest[k] = max([widest[k], *(exchange.edges[k] for exchange in exchanges)])
+        return tuple(widest)
+
     @staticmethod
     def padded(element: Attribute, reach: int) -> int:
         """Cells beside a row that are read as far as `reach`, in whole vectors."""
@@ -211,17 +226,18 @@ class Geometry:
         """
         if moved == 0:
             return False
-        tiling, pad = self.axes[number], self.pads[number]
+        tiling, pad = self.axes[number], self.margins[number]
         low, high = self.lower[tiling.axis], self.upper[tiling.axis]
-        for tile in range(tiling.count):
-            origin = tiling.origin + tile * tiling.useful
-            if origin - pad >= low and origin + tiling.layout.extent + pad <= high:
+        extent = tiling.layout.block_extent
+        for tile, block in product(range(tiling.count), range(tiling.layout.blocks)):
+            origin = tiling.origin + tile * tiling.useful + block * extent
+            if origin - pad >= low and origin + extent + pad <= high:
                 continue
             for distance in range(1, abs(moved) + 1):
                 outside = low - distance if moved < 0 else high + distance - 1
                 first = outside - origin - position
-                # A thread's first own cell is a multiple of `cells` from the tile's origin.
-                if first % tiling.layout.cells == 0 and 0 <= first < tiling.layout.extent:
+                # A thread's first own cell is a multiple of `cells` from the block's origin.
+                if first % tiling.layout.cells == 0 and 0 <= first < extent:
                     return True
         return False
 

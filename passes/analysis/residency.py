@@ -21,7 +21,7 @@ class Residency:
     """
     A kernel's tiles on a device: tiles and warps of a `block`, blocks that a multiprocessor holds at once
     (`fitting`), and how many `multiprocessors` there are. Where a tile has several blocks (`tile_blocks`),
-    `clusters` of them run at once with one block per multiprocessor.
+    `teams` of them run at once.
     """
 
     block_tiles: int
@@ -29,19 +29,23 @@ class Residency:
     fitting: int
     multiprocessors: int
     tile_blocks: int = 1
-    clusters: int = 0
+    teams: int = 0
 
     @staticmethod
     def of(kernel: KernelOp, arch: Arch) -> Residency:
         """That of a kernel with its present layout and occupancy."""
         assert kernel.layout is not None
+        fitting, blocks = kernel.blocks_per_multiprocessor, kernel.layout.blocks
+        teams = arch.clusters(blocks) * fitting
+        if kernel.layout.has_messages:
+            teams = arch.multiprocessors * fitting // blocks
         return Residency(
             kernel.layout.pack.data,
             kernel.layout.threads // LANES,
-            kernel.blocks_per_multiprocessor,
+            fitting,
             arch.multiprocessors,
-            kernel.layout.blocks,
-            arch.clusters(kernel.layout.blocks),
+            blocks,
+            max(1, teams),
         )
 
     @property
@@ -53,7 +57,7 @@ class Residency:
     def tiles(self) -> int:
         """Tiles that the device holds at once."""
         if self.tile_blocks > 1:
-            return self.clusters * self.fitting
+            return self.teams
         return self.multiprocessors * self.fitting * self.block_tiles
 
     def blocks(self, tiles: int) -> int:

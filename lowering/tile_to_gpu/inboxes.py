@@ -1,0 +1,130 @@
+"""
+Where the blocks of a tile that the device holds leave messages for each other: inboxes in global memory.
+
+Every block has an inbox for each side, with slots for the edges of every exchange. A word of 64 bits carries
+four bytes of a cell and the number of its message; one cell of all lanes lies after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.tile import ExchangeOp, KernelOp, queue_type
+from timetile.dialects.tile_attributes import LANES
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.rings import Ring
+from timetile.lowering.tile_to_gpu.thread import Thread
+
+WORD_BYTES = 4
+"""What a 64-bit word of a message carries beside its number."""
+
+
+def lane_words(element: Attribute) -> int:
+    """64-bit words that a cell takes."""
+    return CELL_BYTES[element] // WORD_BYTES
+
+
+def messages(kernel: KernelOp) -> list[ExchangeOp]:
+    """The exchanges whose edges pass between the blocks of a tile as messages."""
+    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    return [e for e in exchanges if e.home is not None and e.home.sync.data == "flags"]
+
+
+def slot_words(kernel: KernelOp, exchange: ExchangeOp) -> int:
+    """Words of one slot of an exchange in an inbox, of all lanes."""
+    assert kernel.layout is not None
+    cells = exchange.edges[0] * kernel.layout.axis_layouts[-1].cells
+    return LANES * lane_words(queue_type(exchange.result).element) * cells
+
+
+def inbox_words(kernel: KernelOp) -> int:
+    """Words of an inbox: all slots of all exchanges."""
+    total = 0
+    for exchange in messages(kernel):
+        assert exchange.home is not None
+        total += exchange.home.slots.data * slot_words(kernel, exchange)
+    return total
+
+
+def tile_words(kernel: KernelOp) -> int:
+    """Words of all inboxes of one tile."""
+    assert kernel.layout is not None
+    return 2 * kernel.layout.blocks * inbox_words(kernel)
+
+
+@dataclass(frozen=True)
+class Letters:
+    """
+    The slots of one exchange in every inbox, from word `first` on, each for `width` rows of `cells` cells a
+    lane.
+    """
+
+    element: Attribute
+    ring: Ring
+    first: int
+    width: int
+    cells: int
+
+    def places(self, slot: int, row: int) -> list[int]:
+        """Where a lane's cells of an edge row begin."""
+        apart = LANES * lane_words(self.element)
+        return [self.first + slot + (row * self.cells + k) * apart for k in range(self.cells)]
+
+
+@dataclass
+class Message:
+    """What a message holds that has one type and one index: cells, and where they begin."""
+
+    cells: list[SSAValue] = field(default_factory=list[SSAValue])
+    places: list[int] = field(default_factory=list[int])
+
+
+Messages = dict[tuple[int, Attribute, SSAValue | None], Message]
+"""By side, type, and index of the slot where that is computed."""
+
+
+@dataclass
+class Inboxes:
+    """
+    The inboxes that a thread has to do with: those of its block, from which it takes what the blocks before
+    (-1) and after (1) sent, and those of the blocks beside, to which it posts. By side and words of a cell,
+    the lane's first word.
+    """
+
+    buffer: SSAValue
+    taken: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
+    posted: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
+    used: int = 0
+    """Words of an inbox that have been given to exchanges."""
+
+    def letters(self, kernel: KernelOp, exchange: ExchangeOp) -> Letters:
+        """Give slots to an exchange."""
+        assert kernel.layout is not None and exchange.home is not None
+        slots, words = exchange.home.slots.data, slot_words(kernel, exchange)
+        ring = Ring(self.buffer, slots, exchange.home.addressing.data, words)
+        first = self.used
+        self.used += slots * words
+        element = queue_type(exchange.result).element
+        cells = kernel.layout.axis_layouts[-1].cells
+        return Letters(element, ring, first, exchange.edges[0], cells)
+
+
+def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue) -> Inboxes:
+    """Find a thread's inboxes in the launch's buffer."""
+    assert kernel.layout is not None and thread.rank is not None
+    inboxes = Inboxes(buffer)
+    words = inbox_words(kernel)
+    number = emit.add_int(emit.mul_int(thread.place, kernel.layout.blocks), thread.rank)
+    own = emit.mul_int(number, 2 * words)
+    for width in {lane_words(queue_type(e.result).element) for e in messages(kernel)}:
+        lane = emit.add_int(own, emit.mul_int(thread.lane, width))
+        before, after = 0, words
+        inboxes.taken[-1, width] = emit.add_int(lane, before)
+        inboxes.taken[1, width] = emit.add_int(lane, after)
+        # The block before takes it from the block after it, and the other way round.
+        inboxes.posted[-1, width] = emit.add_int(lane, after - 2 * words)
+        inboxes.posted[1, width] = emit.add_int(lane, before + 2 * words)
+    return inboxes

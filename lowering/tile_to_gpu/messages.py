@@ -1,0 +1,114 @@
+"""The code that sends edges between the blocks of a tile that the device holds, and takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, Block, SSAValue
+
+from timetile.dialects import simt
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.inboxes import Letters, Message, lane_words
+from timetile.lowering.tile_to_gpu.planes import Plane, Queue
+from timetile.lowering.tile_to_gpu.rings import add_offsets
+from timetile.lowering.tile_to_gpu.variant import Variant
+from timetile.passes.analysis.geometry import vector_cells
+
+SIDES = (-1, 1)
+"""The blocks before and after."""
+
+
+def edge_warp(v: Variant, side: int) -> int:
+    """The warp at the block's edge on a side."""
+    return 0 if side < 0 else v.geometry.axes[0].layout.warps - 1
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge that is taken: of which exchange, and the offset of its slot in the inbox."""
+
+    queue: Queue
+    letters: Letters
+    offset: int
+
+    @property
+    def places(self) -> list[int]:
+        """Where a lane's cells begin, row by row."""
+        rows = range(self.letters.width)
+        return [at for row in rows for at in self.letters.places(self.offset, row)]
+
+
+def write_letter(v: Variant, letters: Letters, plane: Plane, row: int, target: int) -> None:
+    """Add an edge row, the `target`-th of both edges, to the message for the block on its side."""
+    width = letters.width
+    side, number = (-1, target) if target < width else (1, target - width)
+    slot = letters.ring.slot(v.body, v.step, v.turn, 0, 0)
+    message = v.messages.setdefault((side, letters.element, slot.index), Message())
+    message.cells += [plane[row, cell] for cell in range(v.cells)]
+    message.places += letters.places(slot.offset, number)
+
+
+def post_messages(v: Variant) -> None:
+    """Send what was written in this step: one branch a side, which the warp at that edge takes."""
+    inboxes = v.placement.inboxes
+    if inboxes is None:
+        return
+    for side in SIDES:
+        number = v.message_number(0)
+        block = Block()
+        emit = v.body.into(block)
+        for (to, element, slot), message in v.messages.items():
+            if to == side:
+                index = add_offsets(emit, inboxes.posted[side, lane_words(element)], slot)
+                emit.add(simt.PostOp(message.cells, inboxes.buffer, index, message.places, number))
+        block.add_op(scf.YieldOp())
+        v.body.add(scf.IfOp(v.block_edge(side, edge_warp(v, side)), [], [block]))
+    v.messages.clear()
+
+
+def take_messages(v: Variant) -> None:
+    """
+    Take what the blocks beside sent for this step, and put it beside the edges of the block's own warps,
+    where the warp at the edge reads it like those of another warp.
+    """
+    inboxes = v.placement.inboxes
+    if inboxes is None:
+        return
+    for side in SIDES:
+        block = Block()
+        emit = v.body.into(block)
+        expected: dict[tuple[int, Attribute, SSAValue | None], list[Edge]] = {}
+        for queue in v.queues.values():
+            letters = None if queue.mail is None else queue.mail.letters
+            if letters is not None:
+                slot = letters.ring.slot(emit, v.step, v.turn, queue.delay, 0)
+                edges = expected.setdefault((queue.delay, letters.element, slot.index), [])
+                edges.append(Edge(queue, letters, slot.offset))
+        for (delay, element, slot), edges in expected.items():
+            index = add_offsets(emit, inboxes.taken[side, lane_words(element)], slot)
+            places = [at for edge in edges for at in edge.places]
+            types = [element] * len(places)
+            number = v.message_number(delay)
+            take = emit.add(simt.TakeOp(inboxes.buffer, index, places, number, types))
+            cells = iter(take.cells)
+            for edge in edges:
+                put_beside(v, emit, edge, side, cells)
+        block.add_op(scf.YieldOp())
+        v.body.add(scf.IfOp(v.block_edge(side, edge_warp(v, side)), [], [block]))
+
+
+def put_beside(v: Variant, emit: Emitter, edge: Edge, side: int, cells: Iterator[SSAValue]) -> None:
+    """Write an edge that was taken to where the warp looks for that of the warp beside."""
+    mail = edge.queue.mail
+    assert mail is not None
+    slot = mail.ring.slot(emit, v.step, v.turn, edge.queue.delay, 0)
+    index = add_offsets(emit, mail.own, slot.index)
+    vector = vector_cells(v.cells, mail.element)
+    for row in range(mail.width):
+        number = row - mail.width if side < 0 else 2 * mail.width + row
+        for start in range(0, v.cells, vector):
+            group = [next(cells) for _ in range(vector)]
+            at = slot.offset + number * mail.row_cells + start
+            emit.add(simt.StoreOp(group, mail.ring.buffer, index, at))
