@@ -203,7 +203,7 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
         "grid": ceil_div(tiles, kernel.layout.pack.data) * kernel.layout.blocks,
         "block": kernel.layout.threads,
         "cluster": kernel.layout.blocks if kernel.layout.has_cluster else 1,
-        "apart": kernel.layout.blocks if kernel.layout.has_messages else 1,
+        "apart": kernel.layout.blocks if own else 1,
         "message_words": tile_words(kernel) if own else 0,
         "shared_bytes": placement.shared_bytes,
         "occupancy": kernel.blocks_per_multiprocessor,

@@ -125,15 +125,21 @@ def tapped_ages(exchange: ExchangeOp) -> list[int]:
     return [reader.age(tap) for reader, tap in taps_of(exchange.result)]
 
 
-def mail_home(exchange: ExchangeOp, stream: int | None, addressing: Addressing) -> MailAttr:
-    """Slots for what is on its way, and one more so that one synchronisation a step suffices."""
+def mail_home(
+    exchange: ExchangeOp, stream: int | None, addressing: Addressing, least: int
+) -> MailAttr:
+    """
+    Slots for what is on its way, and one more so that one synchronisation a step suffices; at least as many
+    as messages between blocks need.
+    """
     slots = exchange.delay.data + 1 + oldest_age(exchange.result, stream)
-    slots = max(slots, 2) if stream is not None else 1
+    slots = max(slots, 2, least) if stream is not None else 1
     return MailAttr(power_of_two(slots) if addressing == "computed" else slots, addressing)
 
 
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
     """Own cells in registers, mail in shared memory."""
+    assert kernel.layout is not None
     stream = kernel.stream_axis
     period = 1 if stream is None else schedule.period or chosen_period(kernel)
     for stage in kernel.stages:
@@ -149,7 +155,8 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
             case ExchangeOp() if stage.publishes_copies:
                 stage.home = copies_home(kernel, stage, schedule.ahead)
             case ExchangeOp():
-                stage.home = mail_home(stage, stream, schedule.addressing)
+                least = 2 * stage.delay.data if kernel.layout.has_messages else 0
+                stage.home = mail_home(stage, stream, schedule.addressing, least)
             case StoreOp():
                 pass
 

@@ -20,6 +20,9 @@ from timetile.runtime.planning import planned_function
 from timetile.runtime.simt.interpreter import Launch
 from timetile.runtime.simt.memory import Buffer
 
+RESIDENT_BLOCKS = 8
+"""Blocks that the SIMT interpreter's device holds at once, where those of a tile wait for each other."""
+
 
 class LoopRunner(Protocol):
     """Runs a time loop on buffers; `outside` maps captured fields and scalars."""
@@ -124,7 +127,16 @@ class SimtRunner(PlannedRunner):
         function = module.body.block.first_op
         assert isinstance(function, gpu.FuncOp)
         grid, block, cluster = (launch_fact(module, n) for n in ("grid", "block", "cluster"))
-        Launch(function, grid, block, operands, cluster).run()
+        apart = launch_fact(module, "apart")
+        if apart == 1:
+            Launch(function, grid, block, operands, cluster).run()
+            return []
+        words, tiles = launch_fact(module, "message_words"), grid // apart
+        together = max(1, RESIDENT_BLOCKS // apart)
+        for first in range(0, tiles, together):
+            count = min(together, tiles - first)
+            inboxes = Buffer(np.zeros(count * words, dtype=np.int64))
+            Launch(function, count * apart, block, [*operands, inboxes, first], 1, apart).run()
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:

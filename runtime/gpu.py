@@ -75,6 +75,8 @@ class Device:
         self.handle = checked(cuda.cuDeviceGet(number))
         self.context = checked(cuda.cuDevicePrimaryCtxRetain(self.handle))
         self.loaded: dict[Kernel, Any] = {}
+        self.inboxes: dict[tuple[Kernel, int], int] = {}
+        """Device memory by which the blocks of a kernel exchange edges, one for each stream."""
 
     def attribute(self, name: str) -> int:
         """A device attribute, by the end of its name in the driver's enumeration."""
@@ -156,7 +158,13 @@ class Device:
     def launch(
         self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
     ) -> None:
-        """Launch a kernel whose blocks do not wait for each other."""
+        """
+        Launch a kernel. Where the blocks of a tile wait for each other, as many tiles at once as the device
+        holds, one launch after the other; CompileError where it does not hold one.
+        """
+        if kernel.apart > 1:
+            self.launch_tiles(kernel, values, types, stream)
+            return
         checked(
             self.cuda.cuLaunchKernel(
                 self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
@@ -164,21 +172,36 @@ class Device:
             )
         )  # fmt: skip
 
-    def launch_together(
-        self,
-        kernel: Kernel,
-        blocks: int,
-        values: tuple[Any, ...],
-        types: tuple[Any, ...],
-        stream: int,
+    def launch_tiles(
+        self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
     ) -> None:
-        """Launch so many blocks of a kernel, all of which are resident at once."""
-        checked(
-            self.cuda.cuLaunchCooperativeKernel(
-                self.load(kernel), blocks, 1, 1, kernel.block, 1, 1,
-                kernel.shared_bytes, stream, (values, types),
-            )
-        )  # fmt: skip
+        """
+        Cooperative launches. Messages are numbered from 1 on in every one: their words are 0 before, also
+        after a launch that was aborted.
+        """
+        import ctypes
+
+        tiles = kernel.grid // kernel.apart
+        together = min(tiles, self.resident_tiles(kernel))
+        size = together * kernel.message_words * MESSAGE_WORD_BYTES
+        if (kernel, stream) not in self.inboxes:
+            self.inboxes[kernel, stream] = self.allocate(size)
+        inbox = self.inboxes[kernel, stream]
+        types = (*types, ctypes.c_void_p, ctypes.c_int32)
+        for first in range(0, tiles, together):
+            blocks = min(together, tiles - first) * kernel.apart
+            checked(self.cuda.cuMemsetD8Async(inbox, 0, size, stream))
+            checked(
+                self.cuda.cuLaunchCooperativeKernel(
+                    self.load(kernel), blocks, 1, 1, kernel.block, 1, 1,
+                    kernel.shared_bytes, stream, ((*values, inbox, first), types),
+                )
+            )  # fmt: skip
+
+    def forget(self, stream: int) -> None:
+        """Free the device memory by which blocks of kernels on a stream exchanged edges."""
+        for key in [key for key in self.inboxes if key[1] == stream]:
+            self.free(self.inboxes.pop(key))
 
     def resident_tiles(self, kernel: Kernel) -> int:
         """
@@ -223,7 +246,6 @@ class GpuRunner(PlannedRunner):
         self.device, self.stream = on, stream
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
         self.scratch_count = 0
-        self.inboxes: dict[Kernel, DeviceBuffer] = {}
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         import ctypes
@@ -248,31 +270,8 @@ class GpuRunner(PlannedRunner):
                     types.append(
                         ctypes.c_int32 if wide is not None and wide.data == 32 else ctypes.c_int64
                     )
-        if kernel.apart > 1:
-            self.launch_tiles(kernel, arguments, types)
-        else:
-            self.device.launch(kernel, tuple(arguments), tuple(types), self.stream)
+        self.device.launch(kernel, tuple(arguments), tuple(types), self.stream)
         return []
-
-    def launch_tiles(self, kernel: Kernel, arguments: list[Any], types: list[Any]) -> None:
-        """
-        Launch as many tiles at once as the device holds, one launch after the other. Messages are numbered
-        from 1 on in every launch: their words are 0 before.
-        """
-        import ctypes
-
-        tiles = kernel.grid // kernel.apart
-        together = min(tiles, self.device.resident_tiles(kernel))
-        size = together * kernel.message_words * MESSAGE_WORD_BYTES
-        if kernel not in self.inboxes:
-            self.inboxes[kernel] = DeviceBuffer(self.device.allocate(size), size)
-        inbox = self.inboxes[kernel].pointer
-        types = [*types, ctypes.c_void_p, ctypes.c_int32]
-        for first in range(0, tiles, together):
-            blocks = min(together, tiles - first) * kernel.apart
-            checked(self.device.cuda.cuMemsetD8Async(inbox, 0, size, self.stream))
-            values = (*arguments, inbox, first)
-            self.device.launch_together(kernel, blocks, values, tuple(types), self.stream)
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
@@ -296,8 +295,8 @@ class GpuRunner(PlannedRunner):
         return []
 
     def close(self) -> None:
-        """Free the scratch buffers and the inboxes."""
-        for buffer in (*self.scratches.values(), *self.inboxes.values()):
+        """Free the scratch buffers, and what kernels on this stream needed."""
+        for buffer in self.scratches.values():
             self.device.free(buffer.pointer)
         self.scratches.clear()
-        self.inboxes.clear()
+        self.device.forget(self.stream)

@@ -117,7 +117,7 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
     assert kernel.layout is not None and thread.rank is not None
     inboxes = Inboxes(buffer)
     words = inbox_words(kernel)
-    number = emit.add_int(emit.mul_int(thread.place, kernel.layout.blocks), thread.rank)
+    number = emit.add_int(emit.mul_int(thread.in_launch, kernel.layout.blocks), thread.rank)
     own = emit.mul_int(number, 2 * words)
     for width in {lane_words(queue_type(e.result).element) for e in messages(kernel)}:
         lane = emit.add_int(own, emit.mul_int(thread.lane, width))

@@ -83,7 +83,7 @@ def take_messages(v: Variant) -> None:
         for queue in v.queues.values():
             letters = None if queue.mail is None else queue.mail.letters
             if letters is not None:
-                slot = letters.ring.slot(emit, v.step, v.turn, queue.delay, 0)
+                slot = letters.ring.slot(v.body, v.step, v.turn, queue.delay, 0)
                 edges = expected.setdefault((queue.delay, letters.element, slot.index), [])
                 edges.append(Edge(queue, letters, slot.offset))
         for (delay, element, slot), edges in expected.items():
@@ -103,7 +103,7 @@ def put_beside(v: Variant, emit: Emitter, edge: Edge, side: int, cells: Iterator
     """Write an edge that was taken to where the warp looks for that of the warp beside."""
     mail = edge.queue.mail
     assert mail is not None
-    slot = mail.ring.slot(emit, v.step, v.turn, edge.queue.delay, 0)
+    slot = mail.ring.slot(v.body, v.step, v.turn, edge.queue.delay, 0)
     index = add_offsets(emit, mail.own, slot.index)
     vector = vector_cells(v.cells, mail.element)
     for row in range(mail.width):

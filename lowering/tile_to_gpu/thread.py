@@ -42,7 +42,7 @@ class Thread:
     last: SSAValue
     rank: SSAValue | None
     """Number of the block among those of the tile, where there are several."""
-    place: SSAValue
+    in_launch: SSAValue
     """Number of the tile among those of the launch, the block's where several tiles share one."""
     valid: SSAValue | None
     """Off where the block has more warps than there are tiles left; None where that cannot be."""
@@ -73,7 +73,7 @@ def place_thread(
     rank: SSAValue | None = None
     if kernel.layout.blocks > 1:
         rank, tile = split(emit, block, kernel.layout.blocks)
-    place = tile
+    in_launch = tile
     if first_tile is not None:
         tile = emit.binary(arith.AddiOp, tile, first_tile)
     if pack > 1:
@@ -106,7 +106,7 @@ def place_thread(
             0,
             ThreadAxis(tiling.axis, tiling.layout.cells, position, in_block, coordinate, along),
         )
-    return Thread(tuple(axes), lane, warp, first, last, rank, place, valid)
+    return Thread(tuple(axes), lane, warp, first, last, rank, in_launch, valid)
 
 
 def block_beside(

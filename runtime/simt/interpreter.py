@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,12 @@ from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import dtype_of, evaluate, join, split
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.memory import Buffer, Clocks, Ints, Mask
+from timetile.runtime.simt.messages import Messages
 
 Values = NDArray[Any]
+
+Strand = Generator[None, None, list[Any]]
+"""Threads that run the same code at the same time, until they wait for others."""
 
 
 @dataclass
@@ -78,7 +83,10 @@ class Phases:
 
 
 class Launch:
-    """One launch of a per-thread function (a gpu.func) over `grid` blocks of `block` threads."""
+    """
+    One launch of a per-thread function (a gpu.func) over `grid` blocks of `block` threads, of which
+    `cluster` reach each other's shared memory, or `apart` hold a tile and exchange through global memory.
+    """
 
     def __init__(
         self,
@@ -87,13 +95,23 @@ class Launch:
         block: int,
         arguments: Sequence[Any],
         cluster: int = 1,
+        apart: int = 1,
     ):
         self.function, self.grid, self.block, self.cluster = function, grid, block, cluster
         self.count = grid * block
-        self.clocks = Clocks.of(grid, block, cluster)
+        self.clocks = Clocks.of(grid, block, max(cluster, apart))
+        self.messages: dict[Buffer, Messages] = {}
+        self.gathered: Counter[tuple[int, int]] = Counter()
+        """Warps of a team that have come to its barrier of a number."""
+        self.passed = np.zeros(grid * (block // LANES), dtype=np.int64)
+        """Barriers of its team that each warp has come to."""
         self.phases = Phases(grid, self.clocks.team_warps)
         self.values: dict[SSAValue, Any] = {}
         self.unset: dict[SSAValue, Mask | None] = {}
+        self.events = 0
+        """What some thread may have waited for, so far."""
+        self.stuck: SimtError | None = None
+        """What the threads that waited last wait for."""
         self.pending: list[PendingCopy] = []
         self.groups = np.zeros(self.count, dtype=np.int64)
         for argument, value in zip(function.body.block.args, arguments):
@@ -104,7 +122,12 @@ class Launch:
 
     def run(self) -> None:
         """Run all threads to the end; SimtError where the kernel is wrong."""
-        self.run_block(self.function.body.block, np.full(self.count, True))
+        before = -1
+        for _ in self.run_block(self.function.body.block, np.full(self.count, True)):
+            if self.events == before:
+                assert self.stuck is not None
+                raise self.stuck
+            before = self.events
         if late := self.phases.received - self.phases.waited:
             block, phase = min(late)
             raise SimtError(None, f"block {block} ends, and nobody waited for phase {phase}")
@@ -112,11 +135,17 @@ class Launch:
             if isinstance(value, Buffer):
                 value.forget()
 
-    def run_block(self, block: Block, active: Mask) -> list[Any]:
-        """Run the operations of a block for the active threads; returns the terminator's operands."""
+    def run_block(self, block: Block, active: Mask) -> Strand:
+        """
+        Run the operations of a block for the active threads; returns the terminator's operands. Yields
+        where they all wait for what other threads do.
+        """
         for op in block.ops:
             if isinstance(op, scf.YieldOp):
                 return list(op.operands)
+            if (waiting := WAITING.get(type(op))) is not None:
+                yield from waiting(self, op, active)
+                continue
             handler = HANDLERS.get(type(op))
             if handler is not None:
                 handler(self, op, active)
@@ -169,7 +198,7 @@ class Launch:
 
     # Control flow.
 
-    def run_for(self, op: scf.ForOp, active: Mask) -> None:
+    def run_for(self, op: scf.ForOp, active: Mask) -> Strand:
         index, *carried = op.body.block.args
         position = self.spread(op.lb).copy()
         high, step = self.spread(op.ub), self.spread(op.step)
@@ -178,7 +207,7 @@ class Launch:
         running = active & (position < high)
         while running.any():
             self.define(index, position)
-            results = self.run_block(op.body.block, running)
+            results = yield from self.run_block(op.body.block, running)
             merged = [
                 self.merge(running, (self.spread(new), self.unset_of(new)), self.known(argument))
                 for argument, new in zip(carried, results)
@@ -189,6 +218,7 @@ class Launch:
             running = running & (position < high)
         for result, argument in zip(op.results, carried):
             self.define(result, *self.known(argument))
+        return []
 
     def known(self, value: SSAValue) -> tuple[Values, Mask | None]:
         return self.spread(value), self.unset_of(value)
@@ -207,21 +237,49 @@ class Launch:
             )
         return np.where(mask, new[0], old[0]), unset
 
-    def run_if(self, op: scf.IfOp, active: Mask) -> None:
+    def run_if(self, op: scf.IfOp, active: Mask) -> Strand:
+        """Both sides, in turns where one waits for the other."""
         condition = self.spread(op.cond)
-        taken: list[tuple[Values, Mask | None]] = []
-        if (active & condition).any():
-            results = self.run_block(op.true_region.block, active & condition)
-            taken = [self.known(v) for v in results]
-        other: list[tuple[Values, Mask | None]] = []
-        if op.false_region.blocks and (active & ~condition).any():
-            results = self.run_block(op.false_region.block, active & ~condition)
-            other = [self.known(v) for v in results]
+        sides = {True: op.true_region.blocks, False: op.false_region.blocks}
+        strands = {
+            side: self.run_block(blocks[0], mask)
+            for side, blocks in sides.items()
+            if blocks and (mask := active & (condition == side)).any()
+        }
+        results = yield from self.run_strands(strands)
+        taken, other = ([self.known(v) for v in results.get(side, [])] for side in (True, False))
         for k, result in enumerate(op.results):
             if not taken or not other:
                 self.define(result, *(taken or other)[k])
             else:
                 self.define(result, *self.merge(condition, taken[k], other[k]))
+        return []
+
+    def run_strands(
+        self, strands: dict[bool, Strand]
+    ) -> Generator[None, None, dict[bool, list[Any]]]:
+        """Run strands in turns until all are done; yields where none can go on."""
+        results: dict[bool, list[Any]] = {}
+        while True:
+            before = self.events
+            for side in [side for side in strands if side not in results]:
+                try:
+                    next(strands[side])
+                except StopIteration as done:
+                    results[side] = done.value
+                    self.events += 1
+            if len(results) == len(strands):
+                return results
+            if self.events == before:
+                yield
+
+    def wait_until(self, ready: Callable[[], bool], op: Operation, missing: str) -> Strand:
+        """Let other threads go on until what the active ones wait for is there."""
+        while not ready():
+            self.stuck = SimtError(op, missing)
+            yield
+        self.events += 1
+        return []
 
     # Memory.
 
@@ -451,25 +509,28 @@ class Launch:
             per_warp = self.spread(op.bytes).astype(np.int64).reshape(-1, LANES).sum(axis=1)
             expected = per_warp[warps]
         self.clocks.tick(warps)
+        self.events += 1
         for warp, number, count in zip(warps, phase, expected):
             self.phases.arrive(
                 warp // self.clocks.block_warps, number, count, self.clocks.known[warp]
             )
 
-    def run_wait_arrivals(self, op: simt.WaitOp, active: Mask) -> None:
-        """All that waits is done at once here: a phase that is not complete by now never will be."""
+    def run_wait_arrivals(self, op: simt.WaitOp, active: Mask) -> Strand:
         warps = self.whole_warps(op, active)
-        for warp, number in zip(warps, self.spread(op.phase)[warps * LANES]):
+        numbers = self.spread(op.phase)[warps * LANES]
+        for warp, number in zip(warps, numbers):
             block = warp // self.clocks.block_warps
             self.check_ready(op, warp, block)
             self.phases.waited.add((block, number))
             if number < 0:
                 continue
-            if not self.phases.is_complete(block, number, self.clocks.block_warps):
-                raise SimtError(op, f"waits for phase {number}, which is not complete")
+            complete = partial(self.phases.is_complete, block, number, self.clocks.block_warps)
+            missing = f"waits for phase {number}, which is not complete"
+            yield from self.wait_until(complete, op, missing)
             if self.phases.is_complete(block, number + 1, self.clocks.block_warps):
                 raise SimtError(op, f"waits for phase {number}, and the next one is complete")
             self.clocks.acquire(warp, self.phases.known[block, number])
+        return []
 
     def run_peer(self, op: simt.PeerOp, active: Mask) -> None:
         """The same buffer, in another block: every thread has its own answer."""
@@ -485,19 +546,90 @@ class Launch:
         phase, size = self.spread(op.phase), len(op.cells) * buffer.data.itemsize
         warps, lanes = np.unique(self.clocks.warps[taking], return_counts=True)
         self.clocks.tick_send(warps)
+        self.events += 1
         for warp, count in zip(warps, lanes):
             thread = warp * LANES + int(np.argmax(taking[warp * LANES : (warp + 1) * LANES]))
             known = self.clocks.known[warp]
             self.check_ready(op, warp, int(block[thread]))
             self.phases.receive(int(block[thread]), int(phase[thread]), count * size, known)
 
-    def run_cluster_barrier(self, op: Operation, active: Mask) -> None:
-        team = self.block * self.cluster
-        waiting = active.reshape(-1, team)
-        if (waiting.any(axis=1) != waiting.all(axis=1)).any():
-            raise SimtError(op, "only some threads of a cluster reach it")
-        self.clocks.meet(self.whole_warps(op, active), team // LANES)
+    def run_cluster_barrier(self, op: Operation, active: Mask) -> Strand:
+        yield from self.gather(op, active, "only some threads of a cluster reach it")
+        return []
+
+    def gather(self, op: Operation, active: Mask, missing: str) -> Strand:
+        """The active warps wait for the others of their teams, which may come to it elsewhere."""
+        warps, team = self.whole_warps(op, active), self.clocks.team_warps
+        keys = [(warp // team, self.passed[warp]) for warp in warps]
+        self.passed[warps] += 1
+        self.gathered.update(keys)
+        self.events += 1
+        for key in dict.fromkeys(keys):
+            yield from self.wait_until(partial(self.all_gathered, key), op, missing)
+            if self.gathered[key] == team:
+                # The first to go on sees to it that all know each other.
+                self.gathered[key] += 1
+                self.clocks.meet(np.arange(key[0] * team, (key[0] + 1) * team), team)
         self.clocks.warp_syncs[active] += 1
+        return []
+
+    def all_gathered(self, key: tuple[int, int]) -> bool:
+        """All warps of a team have come to its barrier of a number."""
+        return self.gathered[key] >= self.clocks.team_warps
+
+    def run_tile_barrier(self, op: simt.TileBarrierOp, active: Mask) -> Strand:
+        """A barrier of the blocks that hold a tile: as numbered, all of them come to each."""
+        warps = self.whole_warps(op, active)
+        number = self.spread(op.number)[warps * LANES]
+        if (number != self.passed[warps] + 1).any():
+            raise SimtError(op, "the barriers of a tile are not numbered one after the other")
+        if op.blocks.value.data * self.clocks.block_warps != self.clocks.team_warps:
+            raise SimtError(op, f"a tile has {self.clocks.team_warps} warps")
+        yield from self.gather(op, active, "only some blocks of a tile reach it")
+        return []
+
+    def message_words(self, op: simt.PostOp | simt.TakeOp, k: int, active: Mask) -> Ints:
+        """Where cell k of a message begins, for the active threads."""
+        at = np.full(self.count, op.places[k], dtype=np.int64)
+        if op.index is not None:
+            at = at + self.spread(op.index).astype(np.int64)
+        return at[active]
+
+    def messages_in(self, op: simt.PostOp | simt.TakeOp) -> Messages:
+        """What has been said in a buffer in this launch."""
+        buffer: Buffer = self.values[op.buffer]
+        if buffer not in self.messages:
+            self.messages[buffer] = Messages(buffer.cells, self.clocks)
+        return self.messages[buffer]
+
+    def run_post(self, op: simt.PostOp, active: Mask) -> None:
+        messages, who = self.messages_in(op), self.clocks.threads[active]
+        number = self.spread(op.number)[active]
+        for k, cell in enumerate(op.cells):
+            unset = self.unset_of(cell)
+            at, own = self.message_words(op, k, active), self.spread(cell)[active]
+            messages.post(op, at, who, number, own, None if unset is None else unset[active])
+        self.events += 1
+
+    def run_take(self, op: simt.TakeOp, active: Mask) -> Strand:
+        self.check_whole_warps(op, active)
+        messages, who = self.messages_in(op), self.clocks.threads[active]
+        number = self.spread(op.number)[active]
+        places = [self.message_words(op, k, active) for k in range(len(op.cells))]
+        words = simt.CELL_BYTES[op.cell_types[0]] // 4
+        yield from self.wait_until(
+            lambda: all(messages.have_come(op, at, number, words) for at in places),
+            op,
+            f"waits for message {int(number.max())}, which nobody sends",
+        )
+        for result, at in zip(op.cells, places):
+            value = np.zeros(self.count, dtype=dtype_of(result.type))
+            unset = np.full(self.count, True)
+            cells = np.zeros(who.size, dtype=value.dtype)
+            unset[active] = messages.take(at, who, cells)
+            value[active] = cells
+            self.define(result, value, unset)
+        return []
 
     def whole_warps(self, op: Operation, active: Mask) -> Ints:
         """The warps that are active, with all their lanes."""
@@ -522,9 +654,18 @@ class Launch:
         """Nothing happens."""
 
 
-HANDLERS: dict[type[Operation], Callable[..., None]] = {
+WAITING: dict[type[Operation], Callable[..., Strand]] = {
     scf.ForOp: Launch.run_for,
     scf.IfOp: Launch.run_if,
+    simt.WaitOp: Launch.run_wait_arrivals,
+    simt.ClusterBarrierOp: Launch.run_cluster_barrier,
+    simt.TileBarrierOp: Launch.run_tile_barrier,
+    simt.TakeOp: Launch.run_take,
+}
+"""What may let other threads go on first."""
+
+
+HANDLERS: dict[type[Operation], Callable[..., None]] = {
     simt.LoadOp: Launch.run_load,
     simt.OverrideOp: Launch.run_override,
     simt.PrefetchOp: Launch.run_prefetch,
@@ -543,10 +684,9 @@ HANDLERS: dict[type[Operation], Callable[..., None]] = {
     nvvm.WarpSyncOp: Launch.run_warp_sync,
     simt.ExpectOp: Launch.run_expect,
     simt.ArriveOp: Launch.run_arrive,
-    simt.WaitOp: Launch.run_wait_arrivals,
     simt.PeerOp: Launch.run_peer,
     simt.SendOp: Launch.run_send,
-    simt.ClusterBarrierOp: Launch.run_cluster_barrier,
+    simt.PostOp: Launch.run_post,
     gpu.BarrierOp: Launch.run_barrier,
     gpu.ThreadIdOp: Launch.run_thread_id,
     gpu.BlockIdOp: Launch.run_block_id,
