@@ -105,7 +105,8 @@ def check_synchronisation(kernel: KernelOp) -> None:
         refuse(kernel, "exchanges by grid are not lowered yet; use flags")
     if kinds - {"flags"} == {"barrier", "mbarrier"} or kinds == {"barrier", "flags"}:
         refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
-    if kinds and kinds <= {"mbarrier", "flags"} and not split_keeps(collect_orders(kernel)):
+    splits = kinds and kinds <= {"mbarrier", "flags"} and kernel.stream_axis is not None
+    if splits and not split_keeps(collect_orders(kernel)):
         refuse(
             kernel,
             "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "

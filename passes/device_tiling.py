@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, SymbolRefAttr
@@ -271,7 +272,7 @@ class DeviceTilingPass(ModulePass):
     warps: tuple[int, ...] | None = None
     blocks: tuple[int, ...] | None = None
     pack: int | None = None
-    stream_axis: int | None = None
+    stream_axis: int | Literal["none"] | None = None
 
     def schedule(self, loop: LoopOp) -> Schedule:
         """The loop's schedule, with the options of this pass in place of its entries."""
@@ -289,13 +290,21 @@ class DeviceTilingPass(ModulePass):
                 prefix = function.sym_name.data + (f"_{number}" if len(loops) > 1 else "")
                 self.make_kernels(loop, prefix, op, function)
 
+    def stream(self, rank: int, schedule: Schedule) -> int | None:
+        """The axis along which tiles are streamed; None where they stay in place for all steps."""
+        if isinstance(self.stream_axis, int):
+            return self.stream_axis
+        if "none" in (self.stream_axis, schedule.stream):
+            return None
+        return default_stream(rank)
+
     def make_kernels(self, loop: LoopOp, prefix: str, module: ModuleOp, function: FuncOp) -> None:
         """The kernels of one loop, before the function that holds it."""
         if not loop.updates:
             return
         schedule = self.schedule(loop)
         rank = len(written_bounds(loop).lb)
-        stream = self.stream_axis if self.stream_axis is not None else default_stream(rank)
+        stream = self.stream(rank, schedule)
         if len(schedule.cells) != rank - (stream is not None):
             refuse(
                 loop,

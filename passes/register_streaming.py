@@ -221,7 +221,8 @@ class RegisterStreamingPass(ModulePass):
         place_in_registers(kernel, schedule)
         sync = self.sync or schedule.sync
         if kernel.layout.has_messages:
-            grid = sync == "grid"
-            synchronise(kernel, "barrier" if grid else "mbarrier", "grid" if grid else "flags")
+            whole = sync == "grid" or kernel.stream_axis is None
+            inside: Sync = "barrier" if whole else "mbarrier"
+            synchronise(kernel, inside, "grid" if sync == "grid" else "flags")
         elif sync == "mbarrier" or apart:
             split_barrier(kernel)

@@ -35,7 +35,8 @@ class Schedule:
     early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
     between publishing and reading across warps. `sync`: how warps wait for
     each other, at a `barrier` or, in two halves, at an `mbarrier`; where the device holds a tile, how its
-    blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `occupancy`: blocks per multiprocessor.
+    blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `stream`: none
+    where a tile stays in its threads' registers for all steps instead of being streamed. `occupancy`: blocks per multiprocessor.
     """
 
     tile: TileLevel = "warp"
@@ -52,6 +53,7 @@ class Schedule:
     delay: int = 1
     sync: Sync = "barrier"
     occupancy: int = 2
+    stream: Literal["none"] | None = None
 
     def layout(self) -> LayoutAttr:
         """The layout attribute of the kernels."""
@@ -63,7 +65,7 @@ class Schedule:
         """The schedule as an attribute, one entry a field."""
         entries: dict[str, Attribute] = {}
         for name, value in asdict(self).items():
-            if value == ():
+            if value is None or value == ():
                 continue
             if isinstance(value, tuple):
                 entries[name] = encode_integers(cast(tuple[int, ...], value))

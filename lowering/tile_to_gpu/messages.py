@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
@@ -68,10 +68,10 @@ def post_messages(v: Variant) -> None:
     v.messages.clear()
 
 
-def take_messages(v: Variant) -> None:
+def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
     """
-    Take what the blocks beside sent for this step, and put it beside the edges of the block's own warps,
-    where the warp at the edge reads it like those of another warp.
+    Take what the blocks beside sent of some exchanges for this step, and put it beside the edges of the
+    block's own warps, where the warp at the edge reads it like those of another warp.
     """
     inboxes = v.placement.inboxes
     if inboxes is None:
@@ -80,7 +80,7 @@ def take_messages(v: Variant) -> None:
         block = Block()
         emit = v.body.into(block)
         expected: dict[tuple[int, Attribute, SSAValue | None], list[Edge]] = {}
-        for queue in v.queues.values():
+        for queue in queues:
             letters = None if queue.mail is None else queue.mail.letters
             if letters is not None:
                 slot = letters.ring.slot(v.body, v.step, v.turn, queue.delay, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import i64
@@ -32,7 +33,7 @@ from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, block_beside
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.analysis.synchronisation import Order, collect_orders
+from timetile.passes.analysis.synchronisation import Order, collect_orders, place_barriers
 from timetile.passes.multi_queue_buffering import ring_window
 
 
@@ -90,7 +91,8 @@ def place(
     kernel = geometry.kernel
     assert kernel.layout is not None
     placement = Placement(one_warp=kernel.layout.warps == 1)
-    memory = SharedMemory(emit)
+    placement.orders = collect_orders(kernel)
+    memory, mail_memory = SharedMemory(emit), MailMemory(kernel, placement.orders)
     ranks = neighbour_ranks(emit, thread, kernel.layout) if kernel.layout.has_cluster else {}
     if messages is not None:
         placement.inboxes = place_inboxes(emit, thread, kernel, messages)
@@ -116,7 +118,7 @@ def place(
                     emit, geometry, thread, memory, stage
                 )
             case ExchangeOp() if stage.what.data == "edges":
-                mail = edge_mail(emit, geometry, thread, memory, stage, ranks)
+                mail = edge_mail(emit, geometry, thread, memory, mail_memory, stage, ranks)
                 if placement.inboxes is not None:
                     mail.letters = placement.inboxes.letters(kernel, stage)
                 placement.mails[stage.result] = mail
@@ -130,8 +132,7 @@ def place(
     if placement.prefetches:
         placement.prefetches[0].waits = True
         placement.prefetches[-1].commits = True
-    placement.orders = collect_orders(kernel)
-    if any(isinstance(s, ExchangeOp) and is_split(s) for s in kernel.stages):
+    if any(isinstance(s, ExchangeOp) and is_split(kernel, s) for s in kernel.stages):
         words = 2 if kernel.layout.has_cluster else 1
         placement.arrivals = memory.allocate(i64, words)
         for side, rank in ranks.items():
@@ -141,9 +142,42 @@ def place(
     return placement
 
 
-def is_split(exchange: ExchangeOp) -> bool:
-    """The threads of the block arrive, and wait later."""
-    return exchange.home is not None and exchange.home.sync.data in ("mbarrier", "flags")
+class MailMemory:
+    """
+    Hands out shared memory for edges. Without a stream every exchange happens once: who comes later takes
+    what an earlier one leaves, where a barrier stands between the last reader and the next writer.
+    """
+
+    def __init__(self, kernel: KernelOp, orders: Sequence[Order]):
+        self.stages = list(kernel.stages)
+        self.streams = kernel.stream_axis is not None
+        self.barriers = place_barriers(orders)
+        self.left: dict[SSAValue, tuple[Attribute, int, int]] = {}
+        """By buffer: element, cells, and the last stage that reads it."""
+
+    def allocate(
+        self, memory: SharedMemory, exchange: ExchangeOp, element: Attribute, cells: int
+    ) -> SSAValue:
+        """A buffer for the edges of an exchange."""
+        writer = self.stages.index(exchange)
+        buffer = next((b for b in self.left if self.is_free(b, element, cells, writer)), None)
+        if buffer is None:
+            buffer = memory.allocate(element, cells)
+        readers = [self.stages.index(stage) for stage, _ in taps_of(exchange.result)]
+        self.left[buffer] = (element, cells, max(readers))
+        return buffer
+
+    def is_free(self, buffer: SSAValue, element: Attribute, cells: int, writer: int) -> bool:
+        """A buffer is alike, and a barrier stands between its last reader and the writer."""
+        kind, size, reader = self.left[buffer]
+        between = any(reader < barrier <= writer for barrier in self.barriers)
+        return not self.streams and (kind, size) == (element, cells) and between
+
+
+def is_split(kernel: KernelOp, exchange: ExchangeOp) -> bool:
+    """The threads of the block arrive, and wait later: in the next step of a stream."""
+    streams, home = kernel.stream_axis is not None, exchange.home
+    return streams and home is not None and home.sync.data in ("mbarrier", "flags")
 
 
 def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
@@ -270,6 +304,7 @@ def edge_mail(
     geometry: Geometry,
     thread: Thread,
     memory: SharedMemory,
+    mail_memory: MailMemory,
     stage: ExchangeOp,
     ranks: dict[int, SSAValue],
 ) -> EdgeMail:
@@ -284,7 +319,7 @@ def edge_mail(
     per_warp = 2 * width * row_cells
     slot_cells = (tiling.layout.warps + 2) * per_warp
     slots, addressing = stage.home.slots.data, stage.home.addressing.data
-    buffer = memory.allocate(element, slots * slot_cells)
+    buffer = mail_memory.allocate(memory, stage, element, slots * slot_cells)
     own = emit.int(per_warp)
     if axis.warp is not None:
         own = emit.mul_int(emit.add_int(axis.warp, 1), per_warp)

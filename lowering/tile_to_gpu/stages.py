@@ -183,7 +183,7 @@ class VariantEmitter(Variant):
         if self.placement.arrivals is not None:
             self.mark_shared(-1)
             self.body.add(simt.WaitOp(self.placement.arrivals, self.phase(1)))
-            take_messages(self)
+            take_messages(self, self.queues.values())
         stages = list(enumerate(self.kernel.stages))
         if self.is_split:
             # What neighbours sent is read before anything is sent to them: it may be overwritten then.
@@ -272,6 +272,9 @@ class VariantEmitter(Variant):
             self.synchronise_warp()
         else:
             self.body.add(gpu.BarrierOp())
+        if self.arriving:
+            take_messages(self, self.arriving)
+            self.arriving.clear()
 
     def run_stage(self, number: int, stage: StageOp) -> None:
         match stage:
@@ -290,6 +293,9 @@ class VariantEmitter(Variant):
                     self.finish(self.queues[result], plane)
             case ExchangeOp():
                 publish(self, number, stage)
+                if self.step is None and self.placement.inboxes is not None:
+                    post_messages(self)
+                    self.arriving.append(self.queues[stage.result])
             case StoreOp():
                 store(self, number, stage)
 

@@ -99,6 +99,8 @@ class Variant:
         """What was published for the blocks before (-1) and after (1) of the cluster, in this step."""
         self.messages: Messages = {}
         """The same for those of a tile that the device holds."""
+        self.arriving: list[Queue] = []
+        """The exchanges whose messages have been posted and not yet taken, in a tile without a stream."""
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.thread_rows
         self.barriers = () if self.is_split else place_barriers(placement.orders)
@@ -365,7 +367,12 @@ class Variant:
         return self.phases[key]
 
     def message_number(self, passed: int) -> SSAValue:
-        """The number of the step's message, or of that some steps before; 0 where there was none."""
+        """
+        The number of the step's message, or of that some steps before; 0 where there was none. Without a
+        stream there is one of every exchange.
+        """
+        if self.step is None:
+            return self.setup.int(1)
         number = self.phase(passed - 1)
         if passed < 2:
             return number

@@ -92,6 +92,19 @@ CONTEXTS: dict[str, str] = {
           EXAMPLE
           func.return
         }""",
+    "simt.post": """
+        func.func @around(%a: f64, %b: f64, %mail: memref<512xi64, 1>, %i: i32, %n: i32) {
+          EXAMPLE
+          func.return
+        }""",
+    **dict.fromkeys(
+        ("simt.take", "simt.tile_barrier"),
+        """
+        func.func @around(%mail: memref<512xi64, 1>, %words: memref<8xi64, 1>, %i: i32, %n: i32) {
+          EXAMPLE
+          func.return
+        }""",
+    ),
     "simt.join": "func.func @around(%lo: i32, %hi: i32) { EXAMPLE func.return }",
     "nvvm": """
         func.func @around(%full: i32, %v: i32, %one: i32, %clamp: i32, %p: i1) {

@@ -9,8 +9,8 @@ tile.kernel @unplaced() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
 
 // -----
 
-// CHECK: tile.kernel in @device: tiles held by a device are not lowered yet; use warp, block or cluster
-tile.kernel @device(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of two in-plane axes
+tile.kernel @line(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<device, [1 cells x 32 lanes x 2 blocks]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1], planes 1>] {
@@ -65,13 +65,13 @@ tile.kernel @no_cell(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field
 
 // -----
 
-// CHECK: tile.kernel in @flags: exchanges by flags are not lowered yet; use barrier or mbarrier
-tile.kernel @flags(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
+// CHECK: tile.kernel in @grid: exchanges by grid are not lowered yet; use flags
+tile.kernel @grid(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
-    layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
+    layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
 }
@@ -118,7 +118,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @columns: the blocks of a cluster lie along the first of two in-plane axes
+// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of two in-plane axes
 tile.kernel @columns(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps, 2 cells x 32 lanes x 2 blocks]>
@@ -135,7 +135,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @whole_planes: the blocks of a cluster exchange edges, a step late; use storage=registers and what=edges
+// CHECK: tile.kernel in @whole_planes: the blocks of a tile exchange edges, a step late; use storage=registers and what=edges
 tile.kernel @whole_planes(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>

@@ -39,7 +39,7 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK-NEXT:      scf.yield %[[d0]], %[[d1]], %[[c0]], %[[c1]] : f64, f64, f64, f64
 // CHECK:         "gpu.return"
 // CHECK-NEXT:  gpu.known_block_size = array<i32: 128, 1, 1>
-// CHECK-NEXT:  timetile.grid = 9 : i64, timetile.block = 128 : i64, timetile.cluster = 1 : i64, timetile.shared_bytes = 0 : i64, timetile.occupancy = 2 : i64
+// CHECK-NEXT:  timetile.grid = 9 : i64, timetile.block = 128 : i64, timetile.cluster = 1 : i64, timetile.apart = 1 : i64, timetile.message_words = 0 : i64, timetile.shared_bytes = 0 : i64, timetile.occupancy = 2 : i64
 // CHECK-SAME:    timetile.roles = [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>], timetile.steps = 1 : i64
 // CHECK-NOT:   tile.kernel
 

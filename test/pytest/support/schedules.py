@@ -64,3 +64,10 @@ def cluster_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTili
     return DeviceTilingPass(
         tile="cluster", cells=cells, lanes=(1, 32), warps=(warps, 1), blocks=(blocks, 1), pack=1
     )
+
+
+def device_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTilingPass:
+    """Two in-plane axes, a tile held by the device: blocks along the first one."""
+    return DeviceTilingPass(
+        tile="device", cells=cells, lanes=(1, 32), warps=(warps, 1), blocks=(blocks, 1), pack=1
+    )

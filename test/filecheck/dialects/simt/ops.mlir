@@ -91,6 +91,10 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
 // DCE:       simt.wait
 // DCE:       simt.send
 // DCE:       simt.arrive
+// DCE-LABEL: func.func @messages
+// DCE-COUNT-2: simt.take
+// DCE:       simt.post
+// DCE:       simt.tile_barrier
 
 // CHECK-LABEL: func.func @two_halves
 func.func @two_halves(%v: f64, %i: i32, %m: i1, %phase: i32, %bytes: i32, %rank: i32) {
@@ -118,5 +122,25 @@ func.func @two_halves(%v: f64, %i: i32, %m: i1, %phase: i32, %bytes: i32, %rank:
   simt.arrive %w phase %phase bytes %bytes : memref<2xi64, 3>
   // CHECK-NEXT: simt.arrive %w phase %phase : memref<2xi64, 3 : i64>
   simt.arrive %w phase %phase : memref<2xi64, 3>
+  func.return
+}
+
+// CHECK-LABEL: func.func @messages
+func.func @messages(%mail: memref<512xi64, 1>, %p: !llvm.ptr<1>, %i: i32, %n: i32, %f: f32) {
+  // CHECK-NEXT: %a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64
+  // GENERIC:      %a, %b = "simt.take"(%mail, %i, %n) <{offsets = array<i64: 0, 64>, operandSegmentSizes = array<i32: 1, 1, 1>}> : (memref<512xi64, 1 : i64>, i32, i32) -> (f64, f64)
+  %a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64
+  // CHECK-NEXT: %c, %d, %e = simt.take %p[64, 0, -32] number %n : f32, f32, f32
+  %c, %d, %e = simt.take %p[64, 0, -32] number %n : f32, f32, f32
+  // CHECK-NEXT: simt.post %a, %b to %mail[%i + 0, 64] number %n
+  // GENERIC:      "simt.post"(%a, %b, %mail, %i, %n) <{offsets = array<i64: 0, 64>, operandSegmentSizes = array<i32: 2, 1, 1, 1>}> : (f64, f64, memref<512xi64, 1 : i64>, i32, i32) -> ()
+  simt.post %a, %b to %mail[%i + 0, 64] number %n
+  // CHECK-NEXT: simt.post %f to %p[32] number %n
+  simt.post %f to %p[32] number %n
+  // CHECK-NEXT: simt.tile_barrier %mail[%i] number %n blocks 13
+  // GENERIC:      "simt.tile_barrier"(%mail, %i, %n) <{blocks = 13 : i64}> : (memref<512xi64, 1 : i64>, i32, i32) -> ()
+  simt.tile_barrier %mail[%i] number %n blocks 13
+  // CHECK-NEXT: simt.tile_barrier %p[] number %n blocks 2
+  simt.tile_barrier %p[] number %n blocks 2
   func.return
 }
