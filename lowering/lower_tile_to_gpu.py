@@ -23,8 +23,10 @@ gpu.module @heat_d2 {
 The module's attributes state how to launch it: `timetile.grid`, `timetile.block`, `timetile.cluster`,
 `timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the kernel's order. Where the
 device holds a tile, `timetile.apart` is how many blocks do and must be resident together,
-`timetile.message_words` how many 64-bit words, 0 before the launch, they need to exchange edges; two more
-arguments follow, those words for all tiles of a launch, and the number of its first tile.
+`timetile.message_words` how many 64-bit words, 0 before the launch, they need to exchange edges. Only as
+many tiles as are resident are then launched, and their blocks take others when they are done: two more
+arguments follow, those words for all tiles of the launch, and their number. `timetile.grid` counts the
+blocks of all tiles.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import gpu, scf
+from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -48,7 +50,13 @@ from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.inboxes import messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place
 from timetile.lowering.tile_to_gpu.stages import VariantEmitter
-from timetile.lowering.tile_to_gpu.thread import is_interior, place_thread
+from timetile.lowering.tile_to_gpu.thread import (
+    Turn,
+    chunk_steps,
+    is_interior,
+    place_thread,
+    tile_of_block,
+)
 from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
 from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
 from timetile.passes.diagnostics import refuse
@@ -68,8 +76,8 @@ def argument_types(kernel: KernelOp) -> list[Attribute]:
 
 def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
     """
-    Where the blocks of a tile exchange through global memory: the inboxes of all tiles of the launch, and
-    the number of its first tile.
+    Where the blocks of a tile exchange through global memory: the inboxes of all tiles that are held at
+    once, and how many those are.
     """
     assert kernel.layout is not None
     if not messages(kernel):
@@ -158,12 +166,20 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     own = message_types(kernel, tiles)
     types += own
     entry = Block(arg_types=types)
-    inboxes, first_tile = entry.args[-2:] if own else (None, None)
+    inboxes, together = entry.args[-2:] if own else (None, None)
     arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
     for old, new in arguments.items():
         new.name_hint = old.name_hint
-    emit = Emitter(entry)
-    thread = place_thread(emit, geometry, edge, interior, first_tile)
+    emit, turn = Emitter(entry), None
+    if together is not None:
+        # Blocks wait for each other, so that only as many are launched as are resident.
+        loop = Block(arg_types=[i32, i32])
+        held = tile_of_block(emit, kernel.layout)
+        bounds = (held, emit.int(tiles), together)
+        emit.add(scf.ForOp(*bounds, [emit.int(0)], loop))
+        emit, turn = emit.into(loop), Turn(held, *loop.args)
+    outer = emit.block
+    thread = place_thread(emit, geometry, edge, interior, turn)
     placement = place(emit, geometry, thread, arguments, inboxes)
     functions = functions_of(kernel, module)
 
@@ -175,7 +191,7 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
         block.add_op(scf.YieldOp())
         return block
 
-    body = Block() if thread.valid is not None else entry
+    body = Block() if thread.valid is not None else outer
     inside = emit.into(body)
     unguarded = is_interior(inside, geometry, thread) if True in heights else None
     if unguarded is None:
@@ -189,6 +205,9 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     if thread.valid is not None:
         body.add_op(scf.YieldOp())
         emit.add(scf.IfOp(thread.valid, [], [body]))
+    if thread.said is not None:
+        steps = chunk_steps(emit, geometry, thread.first, thread.last)
+        emit.add(scf.YieldOp(emit.binary(arith.AddiOp, thread.said, steps)))
     entry.add_op(gpu.ReturnOp([]))
     function = gpu.FuncOp(
         name,

@@ -131,12 +131,10 @@ class SimtRunner(PlannedRunner):
         if apart == 1:
             Launch(function, grid, block, operands, cluster).run()
             return []
-        words, tiles = launch_fact(module, "message_words"), grid // apart
-        together = max(1, RESIDENT_BLOCKS // apart)
-        for first in range(0, tiles, together):
-            count = min(together, tiles - first)
-            inboxes = Buffer(np.zeros(count * words, dtype=np.int64))
-            Launch(function, count * apart, block, [*operands, inboxes, first], 1, apart).run()
+        together = min(grid // apart, max(1, RESIDENT_BLOCKS // apart))
+        words = together * launch_fact(module, "message_words")
+        inboxes = Buffer(np.zeros(words, dtype=np.int64))
+        Launch(function, together * apart, block, [*operands, inboxes, together], 1, apart).run()
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:

@@ -159,8 +159,8 @@ class Device:
         self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
     ) -> None:
         """
-        Launch a kernel. Where the blocks of a tile wait for each other, as many tiles at once as the device
-        holds, one launch after the other; CompileError where it does not hold one.
+        Launch a kernel. Where the blocks of a tile wait for each other, as many tiles as the device holds at
+        once; CompileError where it does not hold one.
         """
         if kernel.apart > 1:
             self.launch_tiles(kernel, values, types, stream)
@@ -176,7 +176,7 @@ class Device:
         self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
     ) -> None:
         """
-        Cooperative launches. Messages are numbered from 1 on in every one: their words are 0 before, also
+        A cooperative launch. Messages are numbered from 1 on in every one: their words are 0 before, also
         after a launch that was aborted.
         """
         import ctypes
@@ -187,16 +187,14 @@ class Device:
         if (kernel, stream) not in self.inboxes:
             self.inboxes[kernel, stream] = self.allocate(size)
         inbox = self.inboxes[kernel, stream]
-        types = (*types, ctypes.c_void_p, ctypes.c_int32)
-        for first in range(0, tiles, together):
-            blocks = min(together, tiles - first) * kernel.apart
-            checked(self.cuda.cuMemsetD8Async(inbox, 0, size, stream))
-            checked(
-                self.cuda.cuLaunchCooperativeKernel(
-                    self.load(kernel), blocks, 1, 1, kernel.block, 1, 1,
-                    kernel.shared_bytes, stream, ((*values, inbox, first), types),
-                )
-            )  # fmt: skip
+        checked(self.cuda.cuMemsetD8Async(inbox, 0, size, stream))
+        checked(
+            self.cuda.cuLaunchCooperativeKernel(
+                self.load(kernel), together * kernel.apart, 1, 1, kernel.block, 1, 1,
+                kernel.shared_bytes, stream,
+                ((*values, inbox, together), (*types, ctypes.c_void_p, ctypes.c_int32)),
+            )
+        )  # fmt: skip
 
     def forget(self, stream: int) -> None:
         """Free the device memory by which blocks of kernels on a stream exchanged edges."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
@@ -40,13 +41,26 @@ def slot_words(kernel: KernelOp, exchange: ExchangeOp) -> int:
     return LANES * lane_words(queue_type(exchange.result).element) * cells
 
 
-def inbox_words(kernel: KernelOp) -> int:
-    """Words of an inbox: all slots of all exchanges."""
+def slots_of_tile(kernel: KernelOp) -> int:
+    """Words of all slots of all exchanges."""
     total = 0
     for exchange in messages(kernel):
         assert exchange.home is not None
         total += exchange.home.slots.data * slot_words(kernel, exchange)
     return total
+
+
+def takes_turns(kernel: KernelOp) -> bool:
+    """
+    Tiles that follow each other use different words: where a tile says one thing only, a block hears of the
+    next tile before it can know that what it said of this one was taken.
+    """
+    return kernel.stream_axis is None and len(messages(kernel)) == 1
+
+
+def inbox_words(kernel: KernelOp) -> int:
+    """Words of an inbox."""
+    return slots_of_tile(kernel) * (2 if takes_turns(kernel) else 1)
 
 
 def tile_words(kernel: KernelOp) -> int:
@@ -114,11 +128,14 @@ class Inboxes:
 
 def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue) -> Inboxes:
     """Find a thread's inboxes in the launch's buffer."""
-    assert kernel.layout is not None and thread.rank is not None
+    assert kernel.layout is not None and thread.rank is not None and thread.turn is not None
     inboxes = Inboxes(buffer)
     words = inbox_words(kernel)
-    number = emit.add_int(emit.mul_int(thread.in_launch, kernel.layout.blocks), thread.rank)
+    number = emit.add_int(emit.mul_int(thread.turn.held, kernel.layout.blocks), thread.rank)
     own = emit.mul_int(number, 2 * words)
+    if takes_turns(kernel):
+        turn = emit.binary(arith.AndIOp, thread.turn.said, emit.int(1))
+        own = emit.add_int(own, emit.mul_int(turn, slots_of_tile(kernel)))
     for width in {lane_words(queue_type(e.result).element) for e in messages(kernel)}:
         lane = emit.add_int(own, emit.mul_int(thread.lane, width))
         before, after = 0, words

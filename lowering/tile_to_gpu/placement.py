@@ -292,6 +292,7 @@ def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[i
     """
     The ranks of the blocks before (-1) and after (1) in a tile of several; the own one where there is none.
     """
+    assert thread.rank is not None
     ranks: dict[int, SSAValue] = {}
     for side in (-1, 1):
         beside, there = block_beside(emit, thread, side, layout)

@@ -29,7 +29,7 @@ from timetile.lowering.tile_to_gpu.planes import (
 from timetile.lowering.tile_to_gpu.publishing import publish, send_outgoing, write_plane
 from timetile.lowering.tile_to_gpu.rings import carried_offsets
 from timetile.lowering.tile_to_gpu.storing import store
-from timetile.lowering.tile_to_gpu.thread import as_index, block_beside
+from timetile.lowering.tile_to_gpu.thread import as_index, block_beside, chunk_steps
 from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
 from timetile.passes.analysis.geometry import FieldShape
 from timetile.passes.multi_queue_buffering import taps_of_step
@@ -41,18 +41,23 @@ or take roots, whose exact side is long, and where no halo is apart from its dat
 inside their fields there."""
 
 
-def expect_arrivals(v: Variant, arrivals: SSAValue) -> None:
-    """One thread makes the word ready in which the tile's warps arrive; the others see it."""
-    assert v.kernel.layout is not None
-    expect = Block([simt.ExpectOp(arrivals, v.kernel.layout.warps), scf.YieldOp()])
-    v.setup.add(scf.IfOp(is_first_thread(v), [], [expect]))
-    v.setup.add(simt.ClusterBarrierOp() if v.kernel.layout.has_cluster else gpu.BarrierOp())
-
-
-def is_first_thread(v: Variant) -> SSAValue:
-    """The first thread of the block."""
-    first_warp = v.setup.compare("eq", v.thread.warp_in_block, 0)
-    return v.setup.binary(arith.AndIOp, first_warp, v.setup.compare("eq", v.thread.lane, 0))
+def begin_tile(v: Variant) -> None:
+    """
+    Before the first tile one thread makes the word ready in which the block's warps arrive, and the others
+    see it. Before the next ones nobody reads any more what is in shared memory.
+    """
+    arrivals, said = v.placement.arrivals, v.thread.said
+    if arrivals is not None:
+        assert v.kernel.layout is not None
+        expect = Block([simt.ExpectOp(arrivals, v.kernel.layout.warps), scf.YieldOp()])
+        one = v.is_first_thread()
+        if said is not None:
+            one = v.setup.binary(arith.AndIOp, one, v.setup.compare("eq", said, 0))
+        v.setup.add(scf.IfOp(one, [], [expect]))
+    if arrivals is not None or said is not None:
+        assert v.kernel.layout is not None
+        cluster = v.kernel.layout.has_cluster
+        v.setup.add(simt.ClusterBarrierOp() if cluster else gpu.BarrierOp())
 
 
 class VariantEmitter(Variant):
@@ -62,8 +67,7 @@ class VariantEmitter(Variant):
         """Emit the whole variant."""
         for ring in self.placement.shifting_rings:
             ring.shifted.clear()
-        if self.placement.arrivals is not None:
-            expect_arrivals(self, self.placement.arrivals)
+        begin_tile(self)
         for ring in self.placement.prefetches:
             start_prefetch(self, ring)
         if self.stream is None:
@@ -235,7 +239,7 @@ class VariantEmitter(Variant):
                 _, there = block_beside(self.setup, self.thread, side, self.kernel.layout)
                 one = self.setup.select(there, self.setup.int(count), self.setup.int(0))
                 total = self.setup.add_int(total, one)
-            return self.setup.select(is_first_thread(self), total, self.setup.int(0))
+            return self.setup.select(self.is_first_thread(), total, self.setup.int(0))
 
         return self.mask(("expected bytes",), make)
 
@@ -244,9 +248,7 @@ class VariantEmitter(Variant):
         assert self.kernel.layout is not None
         if self.placement.arrivals is None or not self.kernel.layout.has_cluster:
             return
-        start = self.setup.add_int(self.thread.first, -self.geometry.fill)
-        length = self.setup.sub_int(self.end(), start)
-        steps = self.whole_turns(self.setup.add_int(length, self.geometry.period - 1))
+        steps = chunk_steps(self.setup, self.geometry, self.thread.first, self.thread.last)
         self.setup.add(simt.WaitOp(self.placement.arrivals, self.setup.add_int(steps, -1)))
 
     def fetch_halos(self) -> None:

@@ -32,6 +32,18 @@ class ThreadAxis:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """
+    Which tile blocks hold now that take one after the other: its number, that of their first one, and the
+    steps of those before.
+    """
+
+    held: SSAValue
+    tile: SSAValue
+    said: SSAValue
+
+
+@dataclass(frozen=True)
 class Thread:
     """A thread's place. `first` and `last` bound the planes of its chunk, in program coordinates."""
 
@@ -42,10 +54,15 @@ class Thread:
     last: SSAValue
     rank: SSAValue | None
     """Number of the block among those of the tile, where there are several."""
-    in_launch: SSAValue
-    """Number of the tile among those of the launch, the block's where several tiles share one."""
+    turn: Turn | None
+    """Which tile it is, where blocks take one after the other."""
     valid: SSAValue | None
     """Off where the block has more warps than there are tiles left; None where that cannot be."""
+
+    @property
+    def said(self) -> SSAValue | None:
+        """Steps of the block's tiles before this one, where it takes one after the other."""
+        return None if self.turn is None else self.turn.said
 
 
 def place_thread(
@@ -53,11 +70,11 @@ def place_thread(
     geometry: Geometry,
     edge_planes: int,
     interior_planes: int,
-    first_tile: SSAValue | None = None,
+    turn: Turn | None = None,
 ) -> Thread:
     """
-    Emit the computation of a thread's place from its block and thread numbers, and from the number of the
-    launch's first tile where there may be several launches.
+    Emit the computation of a thread's place from its block and thread numbers; where blocks take one tile
+    after the other, from which one it is.
     """
     kernel = geometry.kernel
     assert kernel.layout is not None
@@ -73,9 +90,8 @@ def place_thread(
     rank: SSAValue | None = None
     if kernel.layout.blocks > 1:
         rank, tile = split(emit, block, kernel.layout.blocks)
-    in_launch = tile
-    if first_tile is not None:
-        tile = emit.binary(arith.AddiOp, tile, first_tile)
+    if turn is not None:
+        tile = turn.tile
     if pack > 1:
         tile = emit.add_int(emit.mul_int(block, pack), warp)
         if tiles % pack:
@@ -106,7 +122,25 @@ def place_thread(
             0,
             ThreadAxis(tiling.axis, tiling.layout.cells, position, in_block, coordinate, along),
         )
-    return Thread(tuple(axes), lane, warp, first, last, rank, in_launch, valid)
+    return Thread(tuple(axes), lane, warp, first, last, rank, turn, valid)
+
+
+def tile_of_block(emit: Emitter, layout: LayoutAttr) -> SSAValue:
+    """The number of the block's tile among those of the launch."""
+    number = emit.add(BlockIdOp(DimensionAttr(DimensionEnum.X))).result
+    block = emit.add(arith.IndexCastOp(number, i32)).result
+    return split(emit, block, layout.blocks)[1]
+
+
+def chunk_steps(emit: Emitter, geometry: Geometry, first: SSAValue, last: SSAValue) -> SSAValue:
+    """The stream steps of a chunk of planes, in whole turns of the unrolled loop; 1 without a stream."""
+    if geometry.kernel.stream_axis is None:
+        return emit.int(1)
+    period = geometry.period
+    length = emit.add_int(emit.sub_int(last, first), geometry.drain + geometry.fill + period - 1)
+    if period == 1:
+        return length
+    return emit.mul_int(emit.binary(arith.DivUIOp, length, emit.int(period)), period)
 
 
 def block_beside(
@@ -116,6 +150,12 @@ def block_beside(
     assert thread.rank is not None
     beside = emit.add_int(thread.rank, side)
     return beside, emit.compare("ult", beside, layout.blocks)
+
+
+def first_thread(emit: Emitter, thread: Thread) -> SSAValue:
+    """The thread is the first of its block."""
+    first_warp = emit.compare("eq", thread.warp_in_block, 0)
+    return emit.binary(arith.AndIOp, first_warp, emit.compare("eq", thread.lane, 0))
 
 
 def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:

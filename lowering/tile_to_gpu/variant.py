@@ -28,7 +28,13 @@ from timetile.lowering.tile_to_gpu.planes import (
     Sides,
     cells_between,
 )
-from timetile.lowering.tile_to_gpu.thread import Thread, block_beside, index_width, plane_base
+from timetile.lowering.tile_to_gpu.thread import (
+    Thread,
+    block_beside,
+    first_thread,
+    index_width,
+    plane_base,
+)
 from timetile.passes.analysis.geometry import FieldShape, Geometry
 from timetile.passes.analysis.synchronisation import crossing_rows, place_barriers
 
@@ -352,15 +358,19 @@ class Variant:
         moved = emit.mul_int(emit.extend(step, self.width), shape.strides[self.stream])
         return emit.add_int(moved, base)
 
+    def negative_start(self) -> SSAValue:
+        """What makes a step's number of its plane: the chunk's first step, negated, and steps before it."""
+        start = self.setup.add_int(self.negative_first(), self.geometry.fill)
+        if self.thread.said is None:
+            return start
+        return self.setup.binary(arith.AddiOp, start, self.thread.said)
+
     def phase(self, passed: int) -> SSAValue:
-        """The number of the step, from the chunk's first on: that of the phase in which its warps arrive."""
+        """The number of the step, from the block's first on: that of the phase in which its warps arrive."""
         assert self.step is not None
         key = self.turn - passed
         if key not in self.phases:
-            start = self.mask(
-                ("negative start",),
-                lambda: self.setup.add_int(self.negative_first(), self.geometry.fill),
-            )
+            start = self.mask(("negative start",), self.negative_start)
             assert start is not None
             counted = self.body.add_int(self.step, start)
             self.phases[key] = self.body.add_int(counted, key)
@@ -372,11 +382,16 @@ class Variant:
         stream there is one of every exchange.
         """
         if self.step is None:
-            return self.setup.int(1)
+            assert self.thread.said is not None
+            return self.setup.add_int(self.thread.said, 1)
         number = self.phase(passed - 1)
         if passed < 2:
             return number
         return self.body.binary(arith.MaxSIOp, number, self.body.int(0))
+
+    def is_first_thread(self) -> SSAValue:
+        """The first thread of the block."""
+        return first_thread(self.setup, self.thread)
 
     def block_edge(self, side: int, warp: int) -> SSAValue:
         """The thread is of the warp at the block's edge on a side, and the tile goes on there in another."""

@@ -560,7 +560,7 @@ class Launch:
     def gather(self, op: Operation, active: Mask, missing: str) -> Strand:
         """The active warps wait for the others of their teams, which may come to it elsewhere."""
         warps, team = self.whole_warps(op, active), self.clocks.team_warps
-        keys = [(warp // team, self.passed[warp]) for warp in warps]
+        keys = [(int(warp) // team, int(self.passed[warp])) for warp in warps]
         self.passed[warps] += 1
         self.gathered.update(keys)
         self.events += 1

@@ -1,5 +1,7 @@
 // RUN: xdsl-opt %s -p device-tiling --split-input-file --verify-diagnostics 2>&1 | filecheck %s
 // RUN: xdsl-opt %s -p 'device-tiling{cells=8 pack=2 stream-axis=1}' --split-input-file --verify-diagnostics 2>/dev/null | filecheck %s --check-prefix=OPTIONS
+// RUN: xdsl-opt %s -p 'device-tiling{tile=device cells=4,2 lanes=1,32 warps=2,1 blocks=3,1}' --split-input-file --verify-diagnostics 2>/dev/null | filecheck %s --check-prefix=DEVICE
+// RUN: xdsl-opt %s -p 'device-tiling{tile=device cells=4,2 lanes=1,32 warps=2,1 blocks=3,1 stream-axis=none}' --split-input-file --verify-diagnostics 2>/dev/null | filecheck %s --check-prefix=STILL
 
 // One kernel per depth beside the loop, and one more for the last steps: the steps are unrolled over
 // buffers, each update a stage. Outside its box a stage takes the previous version of its target.
@@ -147,6 +149,15 @@ func.func @line(%n: index, %A: !field, %B: !field) {
 // CHECK-NEXT:    %[[e:.*]] = tile.exchange %[[u]] what plane delay 0 : !tile.queue<f64, lag 1, edges [2, 0]>
 // CHECK-NEXT:    %[[v:.*]] = tile.apply @cell(%[[u]][-1, 0, 0], %[[e]][0, -2, 0], %[[u]][0, 0, 1], %[[e]][0, 1, 0], %[[u]][1, 0, 0]) : !tile.queue<f64, lag 1>
 // CHECK-NEXT:    tile.store %[[v]]
+
+// Several blocks may hold a tile: the taps that cross blocks cross warps, too. Tiles of two axes may stay in
+// their threads' registers for all steps, and not be streamed.
+// STILL-LABEL: tile.kernel @heat_d2
+// STILL-SAME:    steps 2 bounds <[0, 0], [64, 64]> layout #tile.layout<device, [4 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
+// STILL:         tile.exchange {{.*}} what plane delay 0 : !tile.queue<f64, lag 0, edges [1, 0]>
+// DEVICE-LABEL: tile.kernel @space_step
+// DEVICE-SAME:   stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<device, [4 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
+// DEVICE:        tile.exchange {{.*}} what plane delay 0 : !tile.queue<f64, lag 1, edges [2, 0]>
 
 // OPTIONS: temporal.loop in @space: the layout has 1 in-plane axes and the domain 2; give device-tiling cells, lanes and warps for each
 func.func @space(%n: index, %A: !field, %B: !field) {

@@ -8,6 +8,8 @@
 // RUN: xdsl-opt %s -p 'register-streaming{what=plane}' | filecheck %s --check-prefix=PLANE
 // RUN: xdsl-opt %s -p 'register-streaming{delay=1 period=3}' | filecheck %s --check-prefix=LAZY
 // RUN: xdsl-opt %s -p 'register-streaming{sync=mbarrier}' | filecheck %s --check-prefix=HALVES
+// RUN: xdsl-opt %s -p 'register-streaming{delay=2}' | filecheck %s --check-prefix=LATER
+// RUN: xdsl-opt %s -p 'register-streaming{sync=grid}' | filecheck %s --check-prefix=GRID
 
 // Own cells live in registers. What is fetched ahead is read by neighbours where its copies land, the
 // rest they read as edges, by mail; the wait for it comes a step later wherever that makes no queue
@@ -182,6 +184,48 @@ tile.kernel @across(%src: !field, %dst: !field) roles [#tile.role<source 0>, #ti
   %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 0, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %e0[0, 1, 0]) : !tile.queue<f64, lag 0>
   tile.store %u1 to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// Edges of a tile that the device holds pass between its blocks in messages, as the words of global memory
+// say; the copies of each block serve that block only. All are delayed by a step, whatever lag that costs,
+// and stay in their slots until their sender hears that they were read: for twice the delay.
+// CHECK-LABEL: tile.kernel @apart(
+// CHECK:         %[[u0:.*]] = tile.load %src
+// CHECK-NEXT:    tile.exchange %[[u0]] what copies delay 1 home #tile.mail<slots 6, shifting, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+// CHECK-NEXT:    %[[u1:.*]] = tile.apply
+// CHECK-NEXT:    tile.exchange %[[u1]] what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 3, edges [1, 0]>
+// EDGES-LABEL: tile.kernel @apart(
+// EDGES:         tile.exchange {{.*}} what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+// EDGES:         tile.exchange {{.*}} what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags>
+// HALVES-LABEL: tile.kernel @apart(
+// HALVES:         sync mbarrier>
+// HALVES:         sync flags>
+// LATER-LABEL: tile.kernel @apart(
+// LATER:         tile.exchange {{.*}} what copies delay 2 home #tile.mail<slots 7, {{.*}}, space shared, sync mbarrier>
+// LATER:         tile.exchange {{.*}} what edges delay 2 home #tile.mail<slots 4, {{.*}}, space global, sync flags>
+// GRID-LABEL:  tile.kernel @apart(
+// GRID:          tile.exchange {{.*}} what copies delay 1 {{.*}}, space shared, sync barrier>
+// GRID:          tile.exchange {{.*}} what edges delay 1 {{.*}}, space global, sync grid>
+tile.kernel @apart(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<device, [4 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 0, edges [1, 0]>
+  %u1 = tile.apply @cell(%u0[-1, 0, 0], %u0[1, 0, 0], %e0[1, -1, 0]) : !tile.queue<f64, lag 1>
+  %e1 = tile.exchange %u1 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>
+  %u2 = tile.apply @cell(%u1[-1, 0, 0], %u1[1, 0, 0], %e1[1, -1, 0]) : !tile.queue<f64, lag 2>
+  tile.store %u2 to %dst : !tile.queue<f64, lag 2>, !field
+}
+
+// A tile that is not streamed has no step to wait for: its warps wait at a barrier, after the publishing.
+// CHECK-LABEL: tile.kernel @in_place(
+// CHECK:         tile.exchange {{.*}} what edges delay 0 home #tile.mail<slots 1, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 0, edges [1, 0]>
+tile.kernel @in_place(%src: !stencil.field<[-1,65]x[-1,65]xf64>, %dst: !stencil.field<[-1,65]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [64, 64]>
+    layout #tile.layout<device, [4 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 0, edges [1, 0]>
+  %u1 = tile.apply @cell(%u0[0, 0], %e0[-1, 0]) : !tile.queue<f64, lag 0>
+  tile.store %u1 to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,65]x[-1,65]xf64>
 }
 
 // Edges are whole rows of one axis, of one warp: where warps lie along two axes, or a neighbour looks

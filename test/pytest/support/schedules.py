@@ -5,15 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile_attributes import Addressing
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
 from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.schedule import Schedule as LoopSchedule
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
+
+
+@dataclass(frozen=True)
+class AddressMailPass(ModulePass):
+    """Let the loops' schedules say how the slots of mail are found: no pass has an option for it."""
+
+    name = "address-mail"
+
+    addressing: Addressing
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+            loop.schedule = LoopSchedule(addressing=self.addressing).to_attribute()
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,7 @@ class Schedule:
     buffering: MultiQueueBufferingPass = field(default_factory=MultiQueueBufferingPass)
     streaming: RegisterStreamingPass | None = field(default_factory=RegisterStreamingPass)
     form: Literal["none", "rows"] = "none"
+    mail: Addressing | None = None
     planes: int | None = 17
     shown: str = "home #tile.registers"
 
@@ -35,6 +54,7 @@ class Schedule:
         """From a time loop to placed kernels."""
         return (
             TemporalFusionPass((depth,)),
+            *(() if self.mail is None else (AddressMailPass(self.mail),)),
             self.tiling,
             SplitSumsPass(form=self.form),
             CarryHalosPass(),
