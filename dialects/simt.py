@@ -834,17 +834,19 @@ class SendOp(WriteOp):
 
 class MessageOp(IRDLOperation):
     """
-    Base of what threads of different blocks say to each other: cells in global memory, each word with the
-    number of its message, so that a word that has arrived says so itself and nothing else need be ordered.
-    Cells lie at `index + offsets[k]` (64-bit words: a cell of 4 bytes takes one, one of 8 bytes two).
+    Base of what threads of different blocks say to each other in global memory. Cells lie at
+    `index + offsets[k]` (64-bit words).
 
-    Who takes message n has seen it; what its sender did besides is not ordered by it. A word is written
-    again only by a sender who has taken a message that the reader sent after reading.
+    A message has a `number`, and so has each of its words beside four bytes of a cell: a word that has
+    arrived says so itself, and nothing else need be ordered. Who takes message n has seen it; what its
+    sender did besides is not ordered by it. A word is written again only by a sender who has taken a message
+    that the reader sent after reading. Without a number a cell is alone in its word, and barriers of the
+    tile order what is written and read.
     """
 
     buffer = operand_def(MemRefType | LLVMPointerType)
     index = opt_operand_def(IntegerType)
-    number = operand_def(i32)
+    number = opt_operand_def(i32)
     offsets = prop_def(INTEGERS)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -879,13 +881,14 @@ class MessageOp(IRDLOperation):
                 printer.print_operand(self.index)
                 printer.print_string(" + ")
             printer.print_list(self.places, lambda place: printer.print_string(str(place)))
-        printer.print_string(" number ")
-        printer.print_operand(self.number)
+        if self.number is not None:
+            printer.print_string(" number ")
+            printer.print_operand(self.number)
 
     @staticmethod
     def parse_place(
         parser: Parser,
-    ) -> tuple[SSAValue, SSAValue | None, list[int], SSAValue]:
+    ) -> tuple[SSAValue, SSAValue | None, list[int], SSAValue | None]:
         """Parse what `print_place` printed: buffer, index, places, number."""
         buffer = parse_value(parser)
         parser.parse_punctuation("[")
@@ -894,14 +897,14 @@ class MessageOp(IRDLOperation):
             parser.parse_punctuation("+")
         places = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_integer)
         parser.parse_punctuation("]")
-        parser.parse_keyword("number")
-        return buffer, index, places, parse_value(parser)
+        number = parse_value(parser) if parser.parse_optional_keyword("number") else None
+        return buffer, index, places, number
 
 
 @irdl_op_definition
 class PostOp(MessageOp):
     """
-    Write the cells of a message and go on.
+    Write the cells of a message, or what a barrier will let others read, and go on.
 
     Example: `simt.post %a, %b to %mail[%i + 0, 64] number %n`
     """
@@ -916,7 +919,7 @@ class PostOp(MessageOp):
         buffer: SSAValue,
         index: SSAValue | None,
         places: Sequence[int],
-        number: SSAValue,
+        number: SSAValue | None,
     ):
         super().__init__(
             operands=[list(cells), buffer, index, number],
@@ -944,7 +947,7 @@ class PostOp(MessageOp):
 class TakeOp(MessageOp):
     """
     Wait until the words of message `number` are there, and read its cells. Message 0 is that which
-    nobody sends: its cells are unset.
+    nobody sends: its cells are unset. Without a number, read what is there.
 
     Example: `%a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64`
     """
@@ -958,7 +961,7 @@ class TakeOp(MessageOp):
         buffer: SSAValue,
         index: SSAValue | None,
         places: Sequence[int],
-        number: SSAValue,
+        number: SSAValue | None,
         types: Sequence[Attribute],
     ):
         super().__init__(

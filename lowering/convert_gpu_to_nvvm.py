@@ -279,6 +279,12 @@ class FunctionConverter:
             new = simt.TakeOp(pointer, None, op.places, op.number, list(op.cells.types))
             Rewriter.replace_op(op, new)
 
+    def convert_tile_barrier(self, op: simt.TileBarrierOp) -> None:
+        if op.index is not None:
+            pointer = self.pointer(op, op.words, op.index)
+            new = simt.TileBarrierOp(pointer, None, op.number, op.blocks.value.data)
+            Rewriter.replace_op(op, new)
+
     def convert_return(self, op: gpu.ReturnOp) -> None:
         Rewriter.replace_op(op, llvm.ReturnOp())
 
@@ -303,6 +309,7 @@ class FunctionConverter:
             simt.SendOp: self.convert_send,
             simt.PostOp: self.convert_post,
             simt.TakeOp: self.convert_take,
+            simt.TileBarrierOp: self.convert_tile_barrier,
             gpu.ThreadIdOp: self.convert_thread_id,
             gpu.BlockIdOp: self.convert_block_id,
             gpu.BarrierOp: self.convert_barrier,

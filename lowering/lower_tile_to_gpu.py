@@ -109,9 +109,7 @@ def check_synchronisation(kernel: KernelOp) -> None:
     assert kernel.layout is not None
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     kinds = {e.home.sync.data for e in exchanges if e.home is not None}
-    if "grid" in kinds:
-        refuse(kernel, "exchanges by grid are not lowered yet; use flags")
-    if kinds - {"flags"} == {"barrier", "mbarrier"} or kinds == {"barrier", "flags"}:
+    if {"barrier", "mbarrier"} <= kinds:
         refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
     splits = kinds and kinds <= {"mbarrier", "flags"} and kernel.stream_axis is not None
     if splits and not split_keeps(collect_orders(kernel)):

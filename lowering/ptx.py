@@ -546,6 +546,11 @@ class KernelPrinter:
 
     def print_post(self, op: simt.PostOp) -> None:
         """Each 64-bit word, four bytes of a cell and the message's number, is written at once."""
+        if op.number is None:
+            for cell, place in zip(op.cells, op.places):
+                where, kind = self.address(op.buffer, place * CELL_BYTES[i64]), move_kind(cell.type)
+                self.line(f"st.global.{kind} {where}, {self.in_register(cell)}")
+            return
         number = self.in_register(op.number)
         for cell, place in zip(op.cells, op.places):
             where = self.address(op.buffer, place * CELL_BYTES[i64])
@@ -562,6 +567,11 @@ class KernelPrinter:
 
     def print_take(self, op: simt.TakeOp) -> None:
         """A loop that reads all words until each has the message's number, in all lanes of the warp."""
+        if op.number is None:
+            for cell, place in zip(op.cells, op.places):
+                where, kind = self.address(op.buffer, place * CELL_BYTES[i64]), move_kind(cell.type)
+                self.line(f"ld.global.{kind} {self.define(cell)}, {where}")
+            return
         number, again = self.use(op.number), self.label("take")
         missing, test = self.register(i1), self.register(i1)
         self.lines.append(f"{again}:")
@@ -589,6 +599,27 @@ class KernelPrinter:
                 self.line(f"mov.b64 {register}, {{{', '.join(parts)}}}")
             else:
                 self.line(f"mov.b32 {register}, {parts[0]}")
+
+    def print_tile_barrier(self, op: simt.TileBarrierOp) -> None:
+        """
+        One thread counts its block, after all of it has come, and waits until all blocks are counted: what
+        the block did before is released with it, and what the others did is acquired.
+        """
+        others, again, behind = self.register(i1), self.label("meet"), self.label("met")
+        thread, wanted, seen = self.register(i32), self.register(i32), self.register(i32)
+        where = self.address(op.words)
+        self.line("bar.sync 0")
+        self.line(f"mov.u32 {thread}, %tid.x")
+        self.line(f"setp.ne.u32 {others}, {thread}, 0")
+        self.line(f"@{others} bra {behind}")
+        self.line(f"mul.lo.s32 {wanted}, {self.use(op.number)}, {op.blocks.value.data}")
+        self.line(f"red.release.gpu.global.add.u32 {where}, 1")
+        self.lines.append(f"{again}:")
+        self.line(f"ld.acquire.gpu.global.u32 {seen}, {where}")
+        self.line(f"setp.lt.u32 {others}, {seen}, {wanted}")
+        self.line(f"@{others} bra {again}")
+        self.lines.append(f"{behind}:")
+        self.line("bar.sync 0")
 
     def print_cluster_arrive(self, op: nvvm.ClusterArriveOp) -> None:
         self.line("barrier.cluster.arrive.aligned")
@@ -644,6 +675,7 @@ class KernelPrinter:
         simt.SendOp: print_send,
         simt.PostOp: print_post,
         simt.TakeOp: print_take,
+        simt.TileBarrierOp: print_tile_barrier,
         llvm.ReturnOp: print_return,
     }
 

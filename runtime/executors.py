@@ -133,7 +133,7 @@ class SimtRunner(PlannedRunner):
             return []
         together = min(grid // apart, max(1, RESIDENT_BLOCKS // apart))
         words = together * launch_fact(module, "message_words")
-        inboxes = Buffer(np.zeros(words, dtype=np.int64))
+        inboxes = Buffer(np.zeros(words, dtype=np.int64), unset=True)
         Launch(function, together * apart, block, [*operands, inboxes, together], 1, apart).run()
         return []
 

@@ -2,7 +2,8 @@
 Where the blocks of a tile that the device holds leave messages for each other: inboxes in global memory.
 
 Every block has an inbox for each side, with slots for the edges of every exchange. A word of 64 bits carries
-four bytes of a cell and the number of its message; one cell of all lanes lies after the other.
+four bytes of a cell and the number of its message, or one cell where blocks meet at barriers; one cell of all
+lanes lies after the other. The words of a tile end with the one in which its blocks count each other.
 """
 
 from __future__ import annotations
@@ -23,22 +24,27 @@ WORD_BYTES = 4
 """What a 64-bit word of a message carries beside its number."""
 
 
-def lane_words(element: Attribute) -> int:
-    """64-bit words that a cell takes."""
-    return CELL_BYTES[element] // WORD_BYTES
-
-
 def messages(kernel: KernelOp) -> list[ExchangeOp]:
-    """The exchanges whose edges pass between the blocks of a tile as messages."""
+    """The exchanges whose edges pass between the blocks of a tile through global memory."""
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
-    return [e for e in exchanges if e.home is not None and e.home.sync.data == "flags"]
+    return [e for e in exchanges if e.home is not None and e.home.space.data == "global"]
+
+
+def meets_at_barriers(kernel: KernelOp) -> bool:
+    """The blocks of a tile wait for each other at barriers."""
+    return any(e.home is not None and e.home.sync.data == "grid" for e in messages(kernel))
+
+
+def lane_words(kernel: KernelOp, element: Attribute) -> int:
+    """64-bit words that a cell takes."""
+    return 1 if meets_at_barriers(kernel) else CELL_BYTES[element] // WORD_BYTES
 
 
 def slot_words(kernel: KernelOp, exchange: ExchangeOp) -> int:
     """Words of one slot of an exchange in an inbox, of all lanes."""
     assert kernel.layout is not None
     cells = exchange.edges[0] * kernel.layout.axis_layouts[-1].cells
-    return LANES * lane_words(queue_type(exchange.result).element) * cells
+    return LANES * lane_words(kernel, queue_type(exchange.result).element) * cells
 
 
 def slots_of_tile(kernel: KernelOp) -> int:
@@ -63,10 +69,15 @@ def inbox_words(kernel: KernelOp) -> int:
     return slots_of_tile(kernel) * (2 if takes_turns(kernel) else 1)
 
 
-def tile_words(kernel: KernelOp) -> int:
+def all_inboxes(kernel: KernelOp) -> int:
     """Words of all inboxes of one tile."""
     assert kernel.layout is not None
     return 2 * kernel.layout.blocks * inbox_words(kernel)
+
+
+def tile_words(kernel: KernelOp) -> int:
+    """Words of one tile: its inboxes, and where its blocks count each other (two, for the alignment)."""
+    return all_inboxes(kernel) + 2 * meets_at_barriers(kernel)
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,8 @@ class Letters:
     """
 
     element: Attribute
+    words: int
+    """64-bit words of a cell."""
     ring: Ring
     first: int
     width: int
@@ -84,7 +97,7 @@ class Letters:
 
     def places(self, slot: int, row: int) -> list[int]:
         """Where a lane's cells of an edge row begin."""
-        apart = LANES * lane_words(self.element)
+        apart = LANES * self.words
         return [self.first + slot + (row * self.cells + k) * apart for k in range(self.cells)]
 
 
@@ -96,8 +109,8 @@ class Message:
     places: list[int] = field(default_factory=list[int])
 
 
-Messages = dict[tuple[int, Attribute, SSAValue | None], Message]
-"""By side, type, and index of the slot where that is computed."""
+Messages = dict[tuple[int, Attribute, int, SSAValue | None], Message]
+"""By side, type, words of a cell, and index of the slot where that is computed."""
 
 
 @dataclass
@@ -109,6 +122,8 @@ class Inboxes:
     """
 
     buffer: SSAValue
+    counter: SSAValue | None = None
+    """The word in which the tile's blocks count each other, where they meet at barriers."""
     taken: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
     posted: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
     used: int = 0
@@ -123,7 +138,8 @@ class Inboxes:
         self.used += slots * words
         element = queue_type(exchange.result).element
         cells = kernel.layout.axis_layouts[-1].cells
-        return Letters(element, ring, first, exchange.edges[0], cells)
+        words = lane_words(kernel, element)
+        return Letters(element, words, ring, first, exchange.edges[0], cells)
 
 
 def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue) -> Inboxes:
@@ -131,12 +147,14 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
     assert kernel.layout is not None and thread.rank is not None and thread.turn is not None
     inboxes = Inboxes(buffer)
     words = inbox_words(kernel)
-    number = emit.add_int(emit.mul_int(thread.turn.held, kernel.layout.blocks), thread.rank)
-    own = emit.mul_int(number, 2 * words)
+    tile = emit.mul_int(thread.turn.held, tile_words(kernel))
+    own = emit.add_int(tile, emit.mul_int(thread.rank, 2 * words))
+    if meets_at_barriers(kernel):
+        inboxes.counter = emit.add_int(tile, all_inboxes(kernel))
     if takes_turns(kernel):
         turn = emit.binary(arith.AndIOp, thread.turn.said, emit.int(1))
         own = emit.add_int(own, emit.mul_int(turn, slots_of_tile(kernel)))
-    for width in {lane_words(queue_type(e.result).element) for e in messages(kernel)}:
+    for width in {lane_words(kernel, queue_type(e.result).element) for e in messages(kernel)}:
         lane = emit.add_int(own, emit.mul_int(thread.lane, width))
         before, after = 0, words
         inboxes.taken[-1, width] = emit.add_int(lane, before)

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.inboxes import Letters, Message, lane_words
+from timetile.lowering.tile_to_gpu.inboxes import Letters, Message
 from timetile.lowering.tile_to_gpu.planes import Plane, Queue
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
@@ -45,7 +45,8 @@ def write_letter(v: Variant, letters: Letters, plane: Plane, row: int, target: i
     width = letters.width
     side, number = (-1, target) if target < width else (1, target - width)
     slot = letters.ring.slot(v.body, v.step, v.turn, 0, 0)
-    message = v.messages.setdefault((side, letters.element, slot.index), Message())
+    key = (side, letters.element, letters.words, slot.index)
+    message = v.messages.setdefault(key, Message())
     message.cells += [plane[row, cell] for cell in range(v.cells)]
     message.places += letters.places(slot.offset, number)
 
@@ -59,9 +60,9 @@ def post_messages(v: Variant) -> None:
         number = v.message_number(0)
         block = Block()
         emit = v.body.into(block)
-        for (to, element, slot), message in v.messages.items():
+        for (to, _, words, slot), message in v.messages.items():
             if to == side:
-                index = add_offsets(emit, inboxes.posted[side, lane_words(element)], slot)
+                index = add_offsets(emit, inboxes.posted[side, words], slot)
                 emit.add(simt.PostOp(message.cells, inboxes.buffer, index, message.places, number))
         block.add_op(scf.YieldOp())
         v.body.add(scf.IfOp(v.block_edge(side, edge_warp(v, side)), [], [block]))
@@ -79,15 +80,16 @@ def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
     for side in SIDES:
         block = Block()
         emit = v.body.into(block)
-        expected: dict[tuple[int, Attribute, SSAValue | None], list[Edge]] = {}
+        expected: dict[tuple[int, Attribute, int, SSAValue | None], list[Edge]] = {}
         for queue in queues:
             letters = None if queue.mail is None else queue.mail.letters
             if letters is not None:
                 slot = letters.ring.slot(v.body, v.step, v.turn, queue.delay, 0)
-                edges = expected.setdefault((queue.delay, letters.element, slot.index), [])
+                key = (queue.delay, letters.element, letters.words, slot.index)
+                edges = expected.setdefault(key, [])
                 edges.append(Edge(queue, letters, slot.offset))
-        for (delay, element, slot), edges in expected.items():
-            index = add_offsets(emit, inboxes.taken[side, lane_words(element)], slot)
+        for (delay, element, words, slot), edges in expected.items():
+            index = add_offsets(emit, inboxes.taken[side, words], slot)
             places = [at for edge in edges for at in edge.places]
             types = [element] * len(places)
             number = v.message_number(delay)

@@ -194,7 +194,7 @@ class VariantEmitter(Variant):
             stages.sort(key=lambda entry: isinstance(entry[1], ExchangeOp))
         for number, stage in stages:
             if number in self.barriers:
-                self.synchronise()
+                self.synchronise(self.barriers.index(number))
             self.run_stage(number, stage)
         if self.is_split:
             self.mark(len(stages), self.rows, private=True)
@@ -210,6 +210,9 @@ class VariantEmitter(Variant):
             queue.planes = queue.planes[:keep]
         for ring in self.placement.shifting_rings:
             ring.rotate()
+        if self.meets_at_barriers and self.step is not None:
+            self.mark_shared(len(stages))
+            post_messages(self)
         if self.placement.arrivals is not None:
             # `order-threads` lets the warp arrive earlier.
             self.mark_shared(len(stages))
@@ -267,16 +270,33 @@ class VariantEmitter(Variant):
             reach = self.reaches[queue.value]
             self.reader.fetch_halo(queue.guard, queue.element, queue.lag - ahead, reach)
 
-    def synchronise(self) -> None:
-        """The threads of the tile wait for each other."""
+    def synchronise(self, count: int) -> None:
+        """The threads of the tile wait for each other, at the barrier of a step that has this count."""
         self.body.add(simt.PhaseOp(self.turn, -1, 0))
-        if self.placement.one_warp:
+        together = self.meets_at_barriers and (self.step is None or count == 0)
+        if together:
+            self.meet(count)
+        elif self.placement.one_warp:
             self.synchronise_warp()
         else:
             self.body.add(gpu.BarrierOp())
+        if together and self.step is not None:
+            take_messages(self, self.queues.values())
         if self.arriving:
             take_messages(self, self.arriving)
             self.arriving.clear()
+
+    def meet(self, count: int) -> None:
+        """All blocks of the tile wait for each other: once a step, or at every barrier without a stream."""
+        inboxes, layout = self.placement.inboxes, self.kernel.layout
+        assert inboxes is not None and layout is not None
+        if self.step is not None:
+            number = self.phase(-1)
+        else:
+            assert self.thread.said is not None
+            number = self.setup.mul_int(self.thread.said, len(self.barriers))
+            number = self.setup.add_int(number, count + 1)
+        self.body.add(simt.TileBarrierOp(inboxes.buffer, inboxes.counter, number, layout.blocks))
 
     def run_stage(self, number: int, stage: StageOp) -> None:
         match stage:

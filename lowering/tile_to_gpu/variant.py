@@ -376,11 +376,19 @@ class Variant:
             self.phases[key] = self.body.add_int(counted, key)
         return self.phases[key]
 
-    def message_number(self, passed: int) -> SSAValue:
+    @property
+    def meets_at_barriers(self) -> bool:
+        """The blocks of a tile that the device holds wait for each other at barriers."""
+        inboxes = self.placement.inboxes
+        return inboxes is not None and inboxes.counter is not None
+
+    def message_number(self, passed: int) -> SSAValue | None:
         """
         The number of the step's message, or of that some steps before; 0 where there was none. Without a
-        stream there is one of every exchange.
+        stream there is one of every exchange. None where blocks meet at barriers.
         """
+        if self.meets_at_barriers:
+            return None
         if self.step is None:
             assert self.thread.said is not None
             return self.setup.add_int(self.thread.said, 1)

@@ -604,6 +604,9 @@ class Launch:
 
     def run_post(self, op: simt.PostOp, active: Mask) -> None:
         messages, who = self.messages_in(op), self.clocks.threads[active]
+        if op.number is None:
+            self.post_plainly(op, active)
+            return
         number = self.spread(op.number)[active]
         for k, cell in enumerate(op.cells):
             unset = self.unset_of(cell)
@@ -611,9 +614,36 @@ class Launch:
             messages.post(op, at, who, number, own, None if unset is None else unset[active])
         self.events += 1
 
+    def post_plainly(self, op: simt.PostOp, active: Mask) -> None:
+        """Words of a cell each, which barriers order."""
+        buffer, who = self.values[op.buffer], self.clocks.threads[active]
+        for k, cell in enumerate(op.cells):
+            at, own = self.message_words(op, k, active), self.spread(cell)[active]
+            buffer.check_bounds(op, at)
+            buffer.note_write(op, at, who, self.clocks)
+            buffer.data[at] = own.view(f"i{own.dtype.itemsize}")
+            unset = self.unset_of(cell)
+            buffer.unset[at] = False if unset is None else unset[active]
+
+    def take_plainly(self, op: simt.TakeOp, active: Mask) -> None:
+        """The same words."""
+        buffer, who = self.values[op.buffer], self.clocks.threads[active]
+        for k, result in enumerate(op.cells):
+            at = self.message_words(op, k, active)
+            buffer.check_bounds(op, at)
+            buffer.note_read(op, at, who, self.clocks)
+            value = np.zeros(self.count, dtype=dtype_of(result.type))
+            unset = np.full(self.count, True)
+            bits = buffer.data[at].astype(f"i{value.dtype.itemsize}")
+            value[active], unset[active] = bits.view(value.dtype), buffer.unset[at]
+            self.define(result, value, unset)
+
     def run_take(self, op: simt.TakeOp, active: Mask) -> Strand:
         self.check_whole_warps(op, active)
         messages, who = self.messages_in(op), self.clocks.threads[active]
+        if op.number is None:
+            self.take_plainly(op, active)
+            return []
         number = self.spread(op.number)[active]
         places = [self.message_words(op, k, active) for k in range(len(op.cells))]
         words = simt.CELL_BYTES[op.cell_types[0]] // 4

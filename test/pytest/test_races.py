@@ -6,24 +6,28 @@ a corrected twin that passes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from xdsl.dialects import gpu
+from xdsl.dialects import gpu, scf
+from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.rewriter import Rewriter
 
 import timetile
 from support.catalogue import entry
-from support.description import Array, random_inputs
+from support.description import Array, Program, random_inputs
 from support.programs import program_text
-from support.schedules import Schedule, block_plane, cluster_plane, warp_row
+from support.schedules import Schedule, block_plane, cluster_plane, device_plane, warp_row
 from timetile.dialects import nvvm, simt
+from timetile.dialects.tile import LaunchOp
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.kernels import launch_fact
+from timetile.runtime.executors import SimtRunner
+from timetile.runtime.kernels import ProgramKernels, launch_fact
 from timetile.runtime.loading import make_context
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.interpreter import Launch
@@ -34,6 +38,11 @@ CELLS = 128
 
 FIELD = f"memref<{CELLS}xf64, 1 : i64>"
 SHARED = f"memref<{CELLS}xf64, 3 : i64>"
+
+MAIL_WORDS = 4 * CELLS
+"""Words of messages: two slots for a cell of every thread of two blocks."""
+
+MAIL = f"memref<{MAIL_WORDS}xi64, 1 : i64>"
 
 BARRIER = '"gpu.barrier"() : () -> ()'
 WARP_SYNC = '"nvvm.bar.warp.sync"(%full) : (i32) -> ()'
@@ -59,12 +68,14 @@ PROLOGUE = f"""
 """
 
 
-def launch(body: str, *, grid: int = 1, block: int = 64, cluster: int = 1) -> Array:
-    """Run a kernel of one field of 0, 1, 2, ..., and return what is in it then."""
+def launch(
+    body: str, *, grid: int = 1, block: int = 64, cluster: int = 1, apart: int = 1
+) -> Array:
+    """Run a kernel of one field of 0, 1, 2, ..., and of words of messages; return what is in the field then."""
     text = f"""
 "gpu.module"() <{{sym_name = "m"}}> ({{
-  "gpu.func"() <{{function_type = ({FIELD}) -> (), kernel}}> ({{
-  ^entry(%f: {FIELD}):
+  "gpu.func"() <{{function_type = ({FIELD}, {MAIL}) -> (), kernel}}> ({{
+  ^entry(%f: {FIELD}, %mail: {MAIL}):
     {PROLOGUE}
     {body}
     "gpu.return"() : () -> ()
@@ -75,7 +86,8 @@ def launch(body: str, *, grid: int = 1, block: int = 64, cluster: int = 1) -> Ar
     module.verify()
     function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
     field = Buffer(np.arange(float(CELLS)))
-    Launch(function, grid, block, [field], cluster).run()
+    mail = Buffer(np.zeros(MAIL_WORDS, dtype=np.int64))
+    Launch(function, grid, block, [field, mail], cluster, apart).run()
     return field.data
 
 
@@ -89,6 +101,7 @@ class Case:
     right: str
     grid: int = 1
     cluster: int = 1
+    apart: int = 1
 
 
 WRITE_SHARED = """
@@ -482,14 +495,165 @@ TWO_HALVES = [
 ]
 
 
+INBOX = """
+%three = arith.constant 3 : i32
+%start = arith.muli %b, %width : i32
+%here = arith.addi %start, %t : i32
+%mine = arith.muli %here, %two : i32
+%beside = arith.xori %b, %one : i32
+%start_beside = arith.muli %beside, %width : i32
+%there = arith.addi %start_beside, %t : i32
+%theirs = arith.muli %there, %two : i32
+"""
+"""Two blocks: the words in which a thread finds what the same thread of the other block sends it."""
+
+
+def post(number: str, offset: int = 0) -> str:
+    return f"simt.post %x to %mail[%theirs + {offset}] number %{number}"
+
+
+def take(number: str, offset: int = 0, result: str = "y") -> str:
+    return f"%{result} = simt.take %mail[%mine + {offset}] number %{number} : f64"
+
+
+def tile_barrier(number: str = "one", blocks: int = 2) -> str:
+    return f"simt.tile_barrier %mail[] number %{number} blocks {blocks}"
+
+
+def apart(name: str, wrong: Sequence[str], message: str, right: Sequence[str]) -> Case:
+    """A case of two blocks that send each other messages."""
+    return Case(
+        name, "\n".join((INBOX, *wrong)), message, "\n".join((INBOX, *right)), grid=2, apart=2
+    )
+
+
+ROUNDS = (post("one"), take("one"), post("two", 256), take("two", 256, "z"))
+"""Two messages each way, in two slots: who has taken the second one knows that its own first was taken."""
+
+IF_FIRST = "%is_first = arith.cmpi eq, %b, %zero : i32"
+
+MESSAGES = [
+    apart(
+        "a-message-that-nobody-sends",
+        (take("one"),),
+        f"{take('one')}: waits for message 1, which nobody sends",
+        (post("one"), take("one")),
+    ),
+    apart(
+        "each-block-waits-for-the-other-first",
+        (take("one"), post("one")),
+        f"{take('one')}: waits for message 1, which nobody sends",
+        (post("one"), take("one")),
+    ),
+    apart(
+        "both-sides-of-a-branch-wait-first",
+        (IF_FIRST, f"scf.if %is_first {{ {take('one')} {post('one')} }}")
+        + (f"else {{ {take('one')} {post('one')} }}",),
+        f"{take('one')}: waits for message 1, which nobody sends",
+        (IF_FIRST, f"scf.if %is_first {{ {take('one')} {post('one')} }}")
+        + (f"else {{ {post('one')} {take('one')} }}",),
+    ),
+    apart(
+        "a-later-message-is-there",
+        (post("two"), take("one")),
+        f"{take('one')}: waits for message 1, and message 2 is there",
+        (post("two"), take("two")),
+    ),
+    apart(
+        "over-a-message-that-nobody-took",
+        (post("one"), post("two")),
+        f"{post('two')}: overwrites message 1, which nobody has taken",
+        (post("one"), post("two", 256)),
+    ),
+    apart(
+        "a-slot-too-few",
+        (post("one"), take("one"), post("two")),
+        f"{post('two')}: overwrites message 1, and cannot know that it was taken",
+        (*ROUNDS, post("three")),
+    ),
+    apart(
+        "over-the-message-before-the-first",
+        (take("zero"), post("one")),
+        f"{post('one')}: overwrites message 0, and cannot know that it was taken",
+        (take("zero"), post("one", 256), take("one", 256, "z"), post("two")),
+    ),
+    apart(
+        "heard-of-by-another-lane",
+        (*ROUNDS[:2],)
+        + ("%swapped = arith.xori %theirs, %two : i32",)
+        + (f"simt.post %x to %mail[%swapped + 256] number %two\n{take('two', 256, 'z')}",)
+        + (post("three"),),
+        f"{post('three')}: overwrites message 1, and cannot know that it was taken",
+        (*ROUNDS, post("three")),
+    ),
+    apart(
+        "two-write-one-message",
+        ("simt.post %x to %mail[%double + 0] number %one",),
+        "simt.post %x to %mail[%double + 0] number %one: two threads write one message",
+        (post("one"),),
+    ),
+    apart(
+        "a-message-beyond-the-words",
+        (post("one", 384),),
+        f"{post('one', 384)}: a message at word 512 of a buffer of {MAIL_WORDS}",
+        (post("one", 256),),
+    ),
+    apart(
+        "half-a-message-of-eight-bytes",
+        (take("zero", 1),),
+        f"{take('zero', 1)}: a message at word 1 of a buffer of {MAIL_WORDS}",
+        ("%y = simt.take %mail[%mine + 1] number %zero : f32",),
+    ),
+    apart(
+        "a-message-for-some-lanes",
+        (by_threads_below(40, take("zero")),),
+        f"{take('zero')}: only some lanes of a warp reach it",
+        (by_threads_below(32, take("zero")),),
+    ),
+    apart(
+        "the-message-that-nobody-sends-is-unset",
+        (take("zero"), "simt.store %y to %f[%here + 0]"),
+        "simt.store %y to %f[%here + 0]: stores a value that was never set to cell 0",
+        (post("one"), take("one"), "simt.store %y to %f[%here + 0]"),
+    ),
+    apart(
+        "a-message-orders-nothing-else",
+        ("simt.store %x to %f[%here + 0]", post("one"), take("one"))
+        + ("%z = simt.load %f[%there + 0] : f64",),
+        "%z = simt.load %f[%there + 0] : f64: reads what another thread wrote, cell 64, without a "
+        "synchronisation between; the other access is simt.store %x to %f[%here + 0]",
+        ("simt.store %x to %f[%here + 0]", tile_barrier())
+        + ("%z = simt.load %f[%there + 0] : f64",),
+    ),
+    apart(
+        "a-tile-barrier-for-one-block",
+        (IF_FIRST, f"scf.if %is_first {{ {tile_barrier()} }}"),
+        f"{tile_barrier()}: only some blocks of a tile reach it",
+        (IF_FIRST, f"scf.if %is_first {{ {tile_barrier()} }} else {{ {tile_barrier()} }}"),
+    ),
+    apart(
+        "a-tile-barrier-twice",
+        (tile_barrier(), tile_barrier()),
+        f"{tile_barrier()}: the barriers of a tile are not numbered one after the other",
+        (tile_barrier(), tile_barrier("two")),
+    ),
+    apart(
+        "a-tile-barrier-of-more-blocks",
+        (tile_barrier(blocks=3),),
+        f"{tile_barrier(blocks=3)}: a tile has 4 warps",
+        (tile_barrier(),),
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    "case", [*RACES, *UNSET, *WILD, *DIVERGENT, *TWO_HALVES], ids=lambda case: case.name
+    "case", [*RACES, *UNSET, *WILD, *DIVERGENT, *TWO_HALVES, *MESSAGES], ids=lambda case: case.name
 )
 def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
     with pytest.raises(SimtError) as caught:
-        launch(case.wrong, grid=case.grid, cluster=case.cluster)
+        launch(case.wrong, grid=case.grid, cluster=case.cluster, apart=case.apart)
     assert str(caught.value) == case.message
-    launch(case.right, grid=case.grid, cluster=case.cluster)
+    launch(case.right, grid=case.grid, cluster=case.cluster, apart=case.apart)
 
 
 TILING = block_plane((3, 2), (4, 1))
@@ -558,3 +722,65 @@ def test_every_synchronisation_of_a_generated_kernel_is_needed(schedule: Schedul
     for number in range(count):
         with pytest.raises(SimtError, match=FOUND):
             run(without=number)
+
+
+APART = Schedule(
+    "messages-between-blocks", device_plane((4, 1), 2, 2), streaming=Streaming(delay=1), planes=None
+)
+"""Two blocks of two warps, which copy what they load and send each other the edges of one level."""
+
+
+def kernel_of_blocks(depth: int) -> tuple[ProgramKernels, gpu.ModuleOp, Program]:
+    """A kernel whose tile the device holds, at the thread level, and its program."""
+    program = entry("heat-3d").make((3, 10, 29))
+    text = program_text(program)
+    compiled = timetile.compile(text, executor="simt", passes=APART.passes(depth), cache=False)
+    return compiled.kernels, compiled.kernels.threads(f"run_d{depth}"), program
+
+
+def run_blocks(kernels: ProgramKernels, threads: gpu.ModuleOp, program: Program) -> None:
+    """Launch a kernel as the executor does, with the messages' words that it needs."""
+    runner = SimtRunner(kernels)
+    name = threads.sym_name.data
+    runner.threads[name] = threads
+    u, v = (Buffer(array) for array in random_inputs(program, seed=1).arrays.values())
+    launch_op = LaunchOp.create(properties={"kernel": SymbolRefAttr(name)})
+    runner.launch(launch_op, [u, v, u, v], {})
+
+
+def message_branches(module: gpu.ModuleOp) -> list[Operation]:
+    """The branches in which the warp at a block's edge takes or sends messages."""
+    messages = simt.TakeOp | simt.PostOp
+    branches = [op for op in module.walk() if isinstance(op, scf.IfOp)]
+    return [op for op in branches if any(isinstance(o, messages) for o in op.true_region.block.ops)]
+
+
+NOT_TOLD = (
+    "waits for message|overwrites message|never set|waits for phase|arrivals are ready"
+    "|without a synchronisation between"
+)
+"""What the interpreter says of a kernel whose blocks do not hear of each other."""
+
+
+def test_every_message_of_a_generated_kernel_is_needed():
+    """A kernel passes; without any one of its messages, arrivals and waits it does not."""
+    kernels, threads, program = kernel_of_blocks(2)
+    run_blocks(kernels, threads.clone(), program)
+
+    def needed(module: gpu.ModuleOp) -> list[Operation]:
+        halves = [op for op in module.walk() if is_synchronisation(op)]
+        return [*message_branches(module), *halves]
+
+    count = len(needed(threads))
+    assert len(message_branches(threads)) >= 4, "both sides take and send"
+    missed = []
+    for number in range(count):
+        module = threads.clone()
+        gone = needed(module)[number]
+        Rewriter.erase_op(gone)
+        try:
+            run_blocks(kernels, module, program)
+            missed.append((number, str(gone)[:200]))
+        except SimtError as e:
+            assert __import__("re").search(NOT_TOLD, str(e)), str(e)
+    assert not missed, missed

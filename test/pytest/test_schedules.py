@@ -11,12 +11,12 @@ import pytest
 
 import timetile
 from support import reference
-from support.catalogue import entry
+from support.catalogue import entry, star, sum_program
 from support.compare import assert_same_bits
 from support.description import Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
-from support.schedules import Schedule, block_plane, block_row, cluster_plane, warp_row
+from support.schedules import Schedule, block_plane, block_row, cluster_plane, device_plane, warp_row
 from timetile.lowering.tile_to_gpu import thread
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
@@ -263,6 +263,80 @@ HALVES = [
 def test_warps_arrive_and_wait_a_step_later(schedule: Schedule, executor: Executor):
     check(entry("heat-3d").make((7, 13, 37)), schedule, 3, executor)
     check(entry("wave-3d").make((6, 15, 66)), schedule, 2, executor)
+
+
+FLAGS = "space global, sync flags"
+"""What the exchanges between the blocks of a tile show that the device holds."""
+
+APART = [
+    Schedule("two-blocks", device_plane((3, 2), 2, 2), planes=5, shown=FLAGS),
+    Schedule("three-blocks-of-a-warp", device_plane((4, 1), 1, 3), planes=None, shown=FLAGS),
+    Schedule(
+        "four-blocks-and-no-copies",
+        device_plane((3, 2), 2, 4),
+        Buffering(ahead=0),
+        planes=5,
+        shown=FLAGS,
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", APART, ids=named)
+def test_blocks_exchange_edges_as_messages(schedule: Schedule, executor: Executor):
+    """No tile divides the domain; of four blocks the last lies wholly outside the bounds."""
+    check(entry("heat-3d").make((7, 13, 37)), schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_messages_of_several_tiles(executor: Executor):
+    """Tiles along both axes, and chunks of planes: more than a device of few blocks holds at once."""
+    check(entry("heat-3d").make((7, 23, 70)), APART[0], 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_messages_of_doubles_and_of_far_neighbours(executor: Executor):
+    """An edge of two rows, of cells of one word and of two, and of several levels."""
+    check(sum_program("f64", star(3, 1))((5, 11, 29)), APART[1], 2, executor)
+    check(sum_program("f64", star(3, 2))((5, 13, 29)), APART[0], 1, executor)
+    check(entry("wave-3d").make((5, 13, 29)), APART[0], 1, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_messages_of_a_box(executor: Executor):
+    rows = replace(APART[0], name="box", form="rows")
+    check(entry("box-3d").make((4, 9, 29)), rows, 2, executor)
+    check(entry("skewed-3d").make((4, 9, 29)), rows, 1, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_messages_that_are_read_two_steps_later(executor: Executor):
+    """Their slots are computed: the loop is unrolled by one, and messages stay for four steps."""
+    late = Schedule(
+        "late",
+        device_plane((4, 1), 1, 2),
+        streaming=Streaming(delay=2, period=1),
+        mail="computed",
+        planes=5,
+        shown=f"slots 4, computed, every 1, {FLAGS}",
+    )
+    check(entry("heat-3d").make((7, 7, 29)), late, 2, executor)
+
+
+STILL = Schedule(
+    "still",
+    device_plane((4, 2), 2, 2, stream_axis="none"),
+    planes=None,
+    shown=f"delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_planes_that_stay_in_registers_for_all_steps(executor: Executor):
+    """The device's blocks hold a plane that is not streamed: edges pass once a step."""
+    check(entry("heat-2d").make((29, 131)), STILL, 3, executor)
+    check(entry("box-2d").make((23, 67)), STILL, 2, executor)
+    check(entry("gray-scott-2d").make((19, 71)), STILL, 2, executor)
 
 
 @pytest.mark.parametrize("executor", kernel_executors())

@@ -86,8 +86,16 @@ def cluster_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTili
     )
 
 
-def device_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTilingPass:
+def device_plane(
+    cells: tuple[int, int], warps: int, blocks: int, stream_axis: Literal["none"] | None = None
+) -> DeviceTilingPass:
     """Two in-plane axes, a tile held by the device: blocks along the first one."""
     return DeviceTilingPass(
-        tile="device", cells=cells, lanes=(1, 32), warps=(warps, 1), blocks=(blocks, 1), pack=1
+        tile="device",
+        cells=cells,
+        lanes=(1, 32),
+        warps=(warps, 1),
+        blocks=(blocks, 1),
+        pack=1,
+        stream_axis=stream_axis,
     )

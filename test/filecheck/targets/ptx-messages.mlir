@@ -1,0 +1,64 @@
+// RUN: xdsl-opt %s -t ptx | filecheck %s
+
+// What blocks say to each other: words of 64 bits, of which four bytes are of a cell and four the number of
+// the message. Each access is of whole words, so that a word that has arrived says so itself.
+
+// CHECK-LABEL: .visible .entry doubles(
+// CHECK:         ld.param.u32 [[number:%r[0-9]+]], [doubles_param_1];
+llvm.func @doubles(%mail: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32} {
+  // All words are read again until each has the number, in all lanes of the warp; of a cell of 8 bytes both
+  // words are read at once.
+  // CHECK-NEXT: [[again:.take_[0-9]+]]:
+  // CHECK-NEXT: ld.relaxed.gpu.global.v2.b64 {[[w0:%rd[0-9]+]], [[w1:%rd[0-9]+]]}, {{\[}}[[mail:%rd[0-9]+]]];
+  // CHECK-NEXT: mov.b64 {[[lo0:%r[0-9]+]], [[n0:%r[0-9]+]]}, [[w0]];
+  // CHECK-NEXT: mov.b64 {[[hi0:%r[0-9]+]], [[n1:%r[0-9]+]]}, [[w1]];
+  // CHECK-NEXT: ld.relaxed.gpu.global.v2.b64 {[[w2:%rd[0-9]+]], [[w3:%rd[0-9]+]]}, {{\[}}[[mail]]+512];
+  // CHECK-NEXT: mov.b64 {[[lo1:%r[0-9]+]], [[n2:%r[0-9]+]]}, [[w2]];
+  // CHECK-NEXT: mov.b64 {[[hi1:%r[0-9]+]], [[n3:%r[0-9]+]]}, [[w3]];
+  // CHECK-NEXT: setp.ne.u32 [[m0:%p[0-9]+]], [[n0]], [[number]];
+  // CHECK-NEXT: setp.ne.or.u32 [[m1:%p[0-9]+]], [[n1]], [[number]], [[m0]];
+  // CHECK-NEXT: setp.ne.or.u32 [[m2:%p[0-9]+]], [[n2]], [[number]], [[m1]];
+  // CHECK-NEXT: setp.ne.or.u32 [[m3:%p[0-9]+]], [[n3]], [[number]], [[m2]];
+  // CHECK-NEXT: vote.sync.any.pred [[any:%p[0-9]+]], [[m3]], -1;
+  // CHECK-NEXT: @[[any]] bra {{.*}}take_
+  // CHECK-NEXT: mov.b64 [[a:%fd[0-9]+]], {[[lo0]], [[hi0]]};
+  // CHECK-NEXT: mov.b64 [[b:%fd[0-9]+]], {[[lo1]], [[hi1]]};
+  %a, %b = simt.take %mail[0, 64] number %n : f64, f64
+  // CHECK-NEXT: mov.b64 {[[lo:%r[0-9]+]], [[hi:%r[0-9]+]]}, [[b]];
+  // CHECK-NEXT: mov.b64 [[v0:%rd[0-9]+]], {[[lo]], [[number]]};
+  // CHECK-NEXT: mov.b64 [[v1:%rd[0-9]+]], {[[hi]], [[number]]};
+  // CHECK-NEXT: st.relaxed.gpu.global.v2.b64 {{\[}}[[mail]]+1024], {[[v0]], [[v1]]};
+  // CHECK-NEXT: mov.b64 {[[lo:%r[0-9]+]], [[hi:%r[0-9]+]]}, [[a]];
+  // CHECK-NEXT: mov.b64
+  // CHECK-NEXT: mov.b64
+  // CHECK-NEXT: st.relaxed.gpu.global.v2.b64 {{\[}}[[mail]]+1536], {
+  simt.post %b, %a to %mail[128, 192] number %n
+  // CHECK-NEXT: ret;
+  llvm.return
+}
+
+// CHECK-LABEL: .visible .entry singles(
+// CHECK:         ld.param.u32 [[number:%r[0-9]+]], [singles_param_1];
+llvm.func @singles(%mail: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32} {
+  // CHECK-NEXT: [[again:.take_[0-9]+]]:
+  // CHECK-NEXT: ld.relaxed.gpu.global.b64 [[w0:%rd[0-9]+]], {{\[}}[[mail:%rd[0-9]+]]];
+  // CHECK-NEXT: mov.b64 {[[c0:%r[0-9]+]], [[n0:%r[0-9]+]]}, [[w0]];
+  // CHECK-NEXT: ld.relaxed.gpu.global.b64 [[w1:%rd[0-9]+]], {{\[}}[[mail]]+256];
+  // CHECK-NEXT: mov.b64 {[[c1:%r[0-9]+]], [[n1:%r[0-9]+]]}, [[w1]];
+  // CHECK-NEXT: setp.ne.u32 [[m0:%p[0-9]+]], [[n0]], [[number]];
+  // CHECK-NEXT: setp.ne.or.u32 [[m1:%p[0-9]+]], [[n1]], [[number]], [[m0]];
+  // CHECK-NEXT: vote.sync.any.pred [[any:%p[0-9]+]], [[m1]], -1;
+  // CHECK-NEXT: @[[any]] bra {{.*}}take_
+  // CHECK-NEXT: mov.b32 [[a:%f[0-9]+]], [[c0]];
+  // CHECK-NEXT: mov.b32 [[b:%f[0-9]+]], [[c1]];
+  %a, %b = simt.take %mail[0, 32] number %n : f32, f32
+  // CHECK-NEXT: mov.b64 [[v:%rd[0-9]+]], {[[b]], [[number]]};
+  // CHECK-NEXT: st.relaxed.gpu.global.b64 {{\[}}[[mail]]+512], [[v]];
+  simt.post %b to %mail[64] number %n
+  // The number of the message that nobody sends.
+  %zero = arith.constant 0 : i32
+  // CHECK:      setp.ne.u32 %p{{[0-9]+}}, %r{{[0-9]+}}, 0;
+  %c = simt.take %mail[0] number %zero : f32
+  // CHECK:      ret;
+  llvm.return
+}
