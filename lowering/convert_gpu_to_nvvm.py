@@ -320,15 +320,17 @@ class FunctionConverter:
                 converter(op)
 
 
-def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int) -> None:
-    """Replace a gpu.func by the llvm.func of a kernel."""
+def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int, *, reports: bool) -> None:
+    """Replace a gpu.func by the llvm.func of a kernel; its last argument but one may take reports."""
     FunctionConverter(function).convert()
     assert function.known_block_size is not None
     block = tuple(function.known_block_size.get_values())
     body = function.detach_region(function.body)
-    clusters: dict[str, Attribute] = {}
+    more: dict[str, Attribute] = {}
     if cluster > 1:
-        clusters["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, [cluster, 1, 1])
+        more["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, [cluster, 1, 1])
+    if reports:
+        more["timetile.report"] = IntegerAttr(len(body.block.args) - 2, i32)
     kernel = llvm.FuncOp(
         function.sym_name,
         llvm.LLVMFunctionType(list(body.block.arg_types)),
@@ -338,7 +340,7 @@ def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int) -> None
             "nvvm.kernel": UnitAttr(),
             "nvvm.maxntid": DenseArrayBase.from_list(i32, list(block)),
             "nvvm.minctasm": IntegerAttr(occupancy, i32),
-            **clusters,
+            **more,
         },
     )
     Rewriter.replace_op(function, kernel)
@@ -359,6 +361,7 @@ class ConvertGpuToNvvmPass(ModulePass):
         for module in [m for m in op.ops if isinstance(m, gpu.ModuleOp)]:
             occupancy = count_of(module, "occupancy")
             cluster = count_of(module, "cluster")
+            reports = count_of(module, "apart") > 1
             for function in [f for f in module.body.block.ops if isinstance(f, gpu.FuncOp)]:
                 if function.kernel is not None:
-                    convert_function(function, occupancy, cluster)
+                    convert_function(function, occupancy, cluster, reports=reports)

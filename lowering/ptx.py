@@ -34,6 +34,9 @@ from timetile.passes.diagnostics import refuse
 
 SHARED_SYMBOL = "dynamic_shared"
 
+MOST_POLLS = 1 << 20
+"""How often a bounded wait looks: for about a second."""
+
 # (register prefix, PTX type) of each type.
 REGISTERS: dict[Attribute, tuple[str, str]] = {
     f64: ("%fd", "f64"),
@@ -123,8 +126,11 @@ def float_literal(value: float, kind: Attribute) -> str:
 class KernelPrinter:
     """Prints one kernel."""
 
-    def __init__(self, function: llvm.FuncOp):
+    def __init__(self, function: llvm.FuncOp, *, bound_waits: bool = False):
         self.function = function
+        self.report: str | None = None
+        """The register with the address at which a wait that is in vain is reported, where waits are bounded."""
+        self.bound_waits = bound_waits
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
         self.offsets: dict[SSAValue, tuple[str, int]] = {}
@@ -174,6 +180,9 @@ class KernelPrinter:
             self.line(f"ld.param.{kind} {register}, [{parameter}]")
             if pointer:
                 self.line(f"cvta.to.global.u64 {register}, {register}")
+        place = self.function.attributes.get("timetile.report")
+        if self.bound_waits and isinstance(place, IntegerAttr):
+            self.report = self.use(block.args[place.value.data])
         self.print_block(block)
         threads = self.function.attributes["nvvm.maxntid"]
         assert isinstance(threads, DenseArrayBase)
@@ -507,6 +516,44 @@ class KernelPrinter:
     def print_warp_sync(self, op: nvvm.WarpSyncOp) -> None:
         self.line(f"bar.warp.sync {self.use(op.mask)}")
 
+    def begin_wait(self, word: str) -> tuple[str, str]:
+        """The head of a loop that waits: its label, and the register that counts where waits are bounded."""
+        again, polls = self.label(word), ""
+        if self.report is not None:
+            polls = self.register(i32)
+            self.line(f"mov.u32 {polls}, 0")
+        self.lines.append(f"{again}:")
+        return again, polls
+
+    def end_wait(
+        self, again: str, polls: str, missing: str, number: str, *, warp: bool = False
+    ) -> None:
+        """
+        Its end: again while something is missing. Where waits are bounded, one that lasts too long is
+        reported, as the block's number from 1 on and what it waits for, and from then on nobody waits. A
+        whole warp that waits together leaves together.
+        """
+        if self.report is None:
+            self.line(f"@{missing} bra {again}")
+            return
+        done, stop, said = self.label("done"), self.register(i1), self.register(i64)
+        block, waited = self.register(i32), self.register(i32)
+        self.line(f"@{'' if missing.startswith('!') else '!'}{missing.lstrip('!')} bra {done}")
+        self.line(f"ld.relaxed.gpu.global.u64 {said}, [{self.report}]")
+        self.line(f"setp.ne.u64 {stop}, {said}, 0")
+        if warp:
+            self.line(f"vote.sync.any.pred {stop}, {stop}, -1")
+        self.line(f"@{stop} bra {done}")
+        self.line(f"add.u32 {polls}, {polls}, 1")
+        self.line(f"setp.lt.u32 {stop}, {polls}, {MOST_POLLS}")
+        self.line(f"@{stop} bra {again}")
+        self.line(f"mov.u32 {block}, %ctaid.x")
+        self.line(f"add.u32 {block}, {block}, 1")
+        self.line(f"mov.u32 {waited}, {number}")
+        self.line(f"mov.b64 {said}, {{{block}, {waited}}}")
+        self.line(f"st.relaxed.gpu.global.u64 [{self.report}], {said}")
+        self.lines.append(f"{done}:")
+
     def print_mbarrier_init(self, op: nvvm.MbarrierInitOp) -> None:
         self.line(f"mbarrier.init.shared.b64 {self.address(op.addr)}, {self.use(op.count)}")
 
@@ -518,11 +565,11 @@ class KernelPrinter:
         A loop: the instruction comes back when the phase is complete, or after a while that the hardware
         chooses. (Given one, the assembler adds a sleep of its own, which costs registers.)
         """
-        done, again = self.register(i1), self.label("wait")
+        done = self.register(i1)
         where, phase = self.address(op.addr), self.use(op.phase)
-        self.lines.append(f"{again}:")
+        again, polls = self.begin_wait("wait")
         self.line(f"mbarrier.try_wait.parity.shared.b64 {done}, {where}, {phase}")
-        self.line(f"@!{done} bra {again}")
+        self.end_wait(again, polls, f"!{done}", "0")
 
     def print_mbarrier_expect(self, op: nvvm.MbarrierArriveExpectTxOp) -> None:
         state, where = self.register(i64), self.address(op.addr)
@@ -572,9 +619,8 @@ class KernelPrinter:
                 where, kind = self.address(op.buffer, place * CELL_BYTES[i64]), move_kind(cell.type)
                 self.line(f"ld.global.{kind} {self.define(cell)}, {where}")
             return
-        number, again = self.use(op.number), self.label("take")
-        missing, test = self.register(i1), self.register(i1)
-        self.lines.append(f"{again}:")
+        number, missing, test = self.use(op.number), self.register(i1), self.register(i1)
+        again, polls = self.begin_wait("take")
         halves: list[list[str]] = []
         seen: list[str] = []
         for kind, place in zip(op.cell_types, op.places):
@@ -592,7 +638,7 @@ class KernelPrinter:
             self.line(f"setp.ne.or.u32 {test}, {other}, {number}, {missing}")
             missing, test = test, self.register(i1)
         self.line(f"vote.sync.any.pred {test}, {missing}, -1")
-        self.line(f"@{test} bra {again}")
+        self.end_wait(again, polls, test, number, warp=True)
         for cell, parts in zip(op.cells, halves):
             register = self.define(cell)
             if len(parts) > 1:
@@ -605,7 +651,7 @@ class KernelPrinter:
         One thread counts its block, after all of it has come, and waits until all blocks are counted: what
         the block did before is released with it, and what the others did is acquired.
         """
-        others, again, behind = self.register(i1), self.label("meet"), self.label("met")
+        others, behind = self.register(i1), self.label("met")
         thread, wanted, seen = self.register(i32), self.register(i32), self.register(i32)
         where = self.address(op.words)
         self.line("bar.sync 0")
@@ -614,10 +660,10 @@ class KernelPrinter:
         self.line(f"@{others} bra {behind}")
         self.line(f"mul.lo.s32 {wanted}, {self.use(op.number)}, {op.blocks.value.data}")
         self.line(f"red.release.gpu.global.add.u32 {where}, 1")
-        self.lines.append(f"{again}:")
+        again, polls = self.begin_wait("meet")
         self.line(f"ld.acquire.gpu.global.u32 {seen}, {where}")
         self.line(f"setp.lt.u32 {others}, {seen}, {wanted}")
-        self.line(f"@{others} bra {again}")
+        self.end_wait(again, polls, others, self.use(op.number))
         self.lines.append(f"{behind}:")
         self.line("bar.sync 0")
 
@@ -706,14 +752,17 @@ def check_target(functions: Sequence[llvm.FuncOp], arch: Arch) -> None:
         refuse(op, f"{arch.name} has no such instruction; use sync=barrier and tiles of a block")
 
 
-def print_module(functions: Sequence[llvm.FuncOp], version: str, target: str) -> str:
-    """A PTX module with these kernels."""
+def print_module(
+    functions: Sequence[llvm.FuncOp], version: str, target: str, *, bound_waits: bool = False
+) -> str:
+    """A PTX module with these kernels; where blocks wait for each other, waits may be bounded."""
     check_target(functions, arch_named(target))
     header = (
         f"//\n// Generated by timetile\n//\n.version {version}\n.target {target}\n.address_size 64\n\n"
         f".extern .shared .align 128 .b8 {SHARED_SYMBOL}[];\n\n"
     )
-    return header + "\n".join(KernelPrinter(function).print() for function in functions)
+    printers = (KernelPrinter(function, bound_waits=bound_waits) for function in functions)
+    return header + "\n".join(printer.print() for printer in printers)
 
 
 def kernels_of(module: Operation) -> list[llvm.FuncOp]:

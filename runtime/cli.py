@@ -57,6 +57,11 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fp-contract", choices=("fast", "on", "off"), default="fast")
     parser.add_argument("--fp-division", choices=("exact", "fast"), default="exact")
     parser.add_argument(
+        "--bound-waits",
+        action="store_true",
+        help="report waits between blocks that are in vain, instead of hanging",
+    )
+    parser.add_argument(
         "--pipeline", metavar="PASSES", help="replaces the passes from time loops to placed kernels"
     )
 

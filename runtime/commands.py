@@ -53,6 +53,7 @@ class Options(argparse.Namespace):
     depth: int | None
     fp_contract: FpContract
     fp_division: FpDivision
+    bound_waits: bool
     pipeline: str | None
     steps: int | None
     args: Path | None
@@ -93,6 +94,7 @@ def compiled(options: Options, executor: Executor | None) -> CompiledProgram:
             fp_division=options.fp_division,
             passes=None if options.pipeline is None else parse_passes(options.pipeline),
             function=options.function,
+            bound_waits=options.bound_waits,
             gpu=options.device,
         )
     except UnicodeDecodeError as error:
@@ -292,7 +294,8 @@ def emitted(program: CompiledProgram, what: str) -> str:
         case _:
             arch = arch_named(program.kernels.options.arch)
             kernels = kernels_of(lowered(program, to_nvvm=True))
-            return print_module(kernels, arch.ptx_version, arch.name)
+            bound = program.kernels.options.bound_waits
+            return print_module(kernels, arch.ptx_version, arch.name, bound_waits=bound)
 
 
 def compile(options: Options, log: Log) -> int:

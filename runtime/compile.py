@@ -28,6 +28,7 @@ def compile(
     fp_division: FpDivision = "exact",
     passes: tuple[ModulePass, ...] | None = None,
     function: str | None = None,
+    bound_waits: bool = False,
     gpu: int = 0,
     cache: Cache | Literal[False] | None = None,
 ) -> CompiledProgram:
@@ -38,7 +39,8 @@ def compile(
     time steps a kernel advances at once, chosen if not given. `arch` is the GPU's own unless given.
     `fp_contract` and `fp_division` say how freely products and sums are contracted, and quotients by
     constants become products. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
-    by default; False compiles anew.
+    by default; False compiles anew. With `bound_waits`, kernels whose blocks wait for each other report a wait
+    that is in vain (RuntimeError) instead of hanging; they are slower, and every launch is waited for.
 
     Raises CompileError where the program is wrong or cannot be compiled.
     """
@@ -49,7 +51,7 @@ def compile(
         if arch not in ARCHS:
             # PTX for an older architecture runs on newer ones.
             arch = "sm_90" if int(arch.removeprefix("sm_")) > 90 else "sm_80"
-    options = Options(depth, arch, fp_contract, passes, function, fp_division)
+    options = Options(depth, arch, fp_contract, passes, function, fp_division, bound_waits)
     chosen = None if cache is False else cache or Cache.default()
     module = raised(program, options, chosen)
     return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu)

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.cuda import cuda_module
 from timetile.runtime.executors import PlannedRunner
@@ -183,7 +184,7 @@ class Device:
 
         tiles = kernel.grid // kernel.apart
         together = min(tiles, self.resident_tiles(kernel))
-        size = together * kernel.message_words * MESSAGE_WORD_BYTES
+        size = (HEADER_WORDS + together * kernel.message_words) * MESSAGE_WORD_BYTES
         if (kernel, stream) not in self.inboxes:
             self.inboxes[kernel, stream] = self.allocate(size)
         inbox = self.inboxes[kernel, stream]
@@ -195,6 +196,24 @@ class Device:
                 ((*values, inbox, together), (*types, ctypes.c_void_p, ctypes.c_int32)),
             )
         )  # fmt: skip
+
+        if kernel.bound_waits:
+            self.check_waits(kernel, inbox, stream)
+
+    def check_waits(self, kernel: Kernel, inbox: int, stream: int) -> None:
+        """RuntimeError where a block of the kernel waited in vain."""
+        import numpy as np
+
+        report = np.zeros(2, dtype=np.uint32)
+        self.synchronize(stream)
+        self.download(report, inbox)
+        block, number = (int(word) for word in report)
+        if block:
+            what = f"message {number} of the blocks beside it" if number else "its own warps"
+            raise RuntimeError(
+                f"block {block - 1} of kernel @{kernel.name} waited in vain for {what}: this is a bug "
+                "of the compiler; please report it with the program"
+            )
 
     def forget(self, stream: int) -> None:
         """Free the device memory by which blocks of kernels on a stream exchanged edges."""

@@ -45,6 +45,8 @@ class Options:
     """The passes from time loops to placed kernels, in place of the default ones."""
     function: str | None = None
     fp_division: FpDivision = "exact"
+    bound_waits: bool = False
+    """Waits for other blocks end, and are reported, where what they wait for does not come."""
 
     def tile_passes(self) -> tuple[ModulePass, ...]:
         return tile_passes(self.depth, self.arch) if self.passes is None else self.passes
@@ -52,7 +54,8 @@ class Options:
     def key(self) -> str:
         """The options as text."""
         passes = ",".join(str(p) for p in self.tile_passes())
-        return f"{self.arch};{self.fp_contract};{self.fp_division};{self.function};{passes}"
+        arithmetic = f"{self.fp_contract};{self.fp_division}"
+        return f"{self.arch};{arithmetic};{self.function};{self.bound_waits};{passes}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class Kernel:
     """Blocks that hold a tile, wait for each other and so must be resident together; 1 where none do."""
     message_words: int
     """64-bit words of device memory, 0 before a launch, by which the blocks of one tile exchange edges."""
+    bound_waits: bool
+    """Waits for other blocks that are in vain are reported in the first of those words."""
     shared_bytes: int
     registers: int
     spill_bytes: int
@@ -202,7 +207,8 @@ class ProgramKernels:
         module = self.nvvm(name)
         lowered = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
         arch = arch_named(self.options.arch)
-        ptx = print_module(kernels_of(module), arch.ptx_version, arch.name)
+        bound = self.options.bound_waits
+        ptx = print_module(kernels_of(module), arch.ptx_version, arch.name, bound_waits=bound)
         assembled = assemble(ptx, arch.name, name) if assembler_version() is not None else None
         if assembled is not None and assembled.spill_bytes:
             LOGGER.info("@%s spills %d bytes", name, assembled.spill_bytes)
@@ -213,6 +219,7 @@ class ProgramKernels:
             "cluster": launch_fact(lowered, "cluster"),
             "apart": launch_fact(lowered, "apart"),
             "message_words": launch_fact(lowered, "message_words"),
+            "bound_waits": self.options.bound_waits,
             "shared_bytes": launch_fact(lowered, "shared_bytes"),
             "registers": assembled.registers if assembled is not None else 0,
             "spill_bytes": assembled.spill_bytes if assembled is not None else 0,

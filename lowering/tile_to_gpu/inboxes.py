@@ -3,7 +3,8 @@ Where the blocks of a tile that the device holds leave messages for each other: 
 
 Every block has an inbox for each side, with slots for the edges of every exchange. A word of 64 bits carries
 four bytes of a cell and the number of its message, or one cell where blocks meet at barriers; one cell of all
-lanes lies after the other. The words of a tile end with the one in which its blocks count each other.
+lanes lies after the other. The words of a tile end with the one in which its blocks count each other; before
+those of all tiles stands one in which a thread that waits in vain says so, where waits are bounded.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.rings import Ring
 from timetile.lowering.tile_to_gpu.thread import Thread
+
+HEADER_WORDS = 2
+"""Words of the launch's buffer before those of its first tile: where a wait that is in vain is reported."""
 
 WORD_BYTES = 4
 """What a 64-bit word of a message carries beside its number."""
@@ -147,7 +151,7 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
     assert kernel.layout is not None and thread.rank is not None and thread.turn is not None
     inboxes = Inboxes(buffer)
     words = inbox_words(kernel)
-    tile = emit.mul_int(thread.turn.held, tile_words(kernel))
+    tile = emit.add_int(emit.mul_int(thread.turn.held, tile_words(kernel)), HEADER_WORDS)
     own = emit.add_int(tile, emit.mul_int(thread.rank, 2 * words))
     if meets_at_barriers(kernel):
         inboxes.counter = emit.add_int(tile, all_inboxes(kernel))
