@@ -22,7 +22,7 @@ from timetile.dialects.syntax import element_type, encode_integers
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.geometry import Geometry, ceil_div
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import written_bounds, written_cells
 from timetile.passes.arch import Arch, arch_named
@@ -66,6 +66,9 @@ DEEPEST_BOX = 6
 
 CLUSTER_ROWS = (4, 6)
 """Rows of a thread with which tiles of two blocks are considered: edges weigh little, and registers suffice."""
+
+DEVICE_ROWS = (3, 4, 5)
+"""The same for tiles that span an axis of the plane, held by as many blocks as that takes."""
 
 SUM_ROWS = (2, 3, 4, 6, 8)
 """Rows of a thread with which the planes of boxes enter sums as they arrive."""
@@ -143,6 +146,9 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
             yield block
             if len(forms) == 1 and rows in CLUSTER_ROWS and 2 in arch.resident_clusters:
                 yield replace(block, tile="cluster", blocks=(2, 1))
+            if rows in DEVICE_ROWS and warps == 8 and arch.splits_barriers:
+                # How many blocks span the axis depends on the depth.
+                yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
 
 
 class Trials:
@@ -197,6 +203,14 @@ class Trials:
             if self.several_planes and schedule.form == "none" and self.cost_of(depth, rows):
                 # Three planes would be exchanged for every level, and sums by rows need one.
                 return None
+        if schedule.tile == "device":
+            if depth == 1:
+                return None
+            blocks = self.spanning_blocks(model, schedule)
+            if blocks is None:
+                return None
+            schedule = replace(schedule, blocks=(blocks, 1))
+            kernel.layout = schedule.layout()
         if schedule.blocks and not all(e.exchange.delay.data for e in model.exchanges):
             # Blocks synchronise a step late, and that would cost lag.
             return None
@@ -211,6 +225,22 @@ class Trials:
         cost = model.predict(geometry, ahead)
         tight = cost.registers > self.free_registers(schedule, model.spare_registers)
         return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
+
+    def spanning_blocks(self, model: KernelCost, schedule: Schedule) -> int | None:
+        """
+        The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there; None
+        where the device does not hold so many, or a block is enough.
+        """
+        try:
+            tiling = Geometry(model.kernel, model.extents).axes[0]
+        except ValueError:
+            return None
+        low, high = written_bounds(self.loop).lb, written_bounds(self.loop).ub
+        lost = tiling.layout.extent - tiling.useful
+        cells = tuple(high)[tiling.axis] - tuple(low)[tiling.axis] + lost
+        blocks = ceil_div(cells, tiling.layout.block_extent)
+        most = self.arch.multiprocessors * schedule.occupancy
+        return blocks if 1 < blocks <= most else None
 
     def free_registers(self, schedule: Schedule, spare: int) -> int:
         """Registers of a thread for what a kernel keeps, with some to spare."""
@@ -253,7 +283,9 @@ def candidates(
     deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
     found: list[Candidate] = []
     for schedule in schedules(loop, arch):
-        for tried in range(1, deepest + 1) if depth is None else (depth,):
+        # Blocks that need nothing of each other need no tile in common.
+        least = 2 if schedule.tile == "device" else 1
+        for tried in range(least, deepest + 1) if depth is None else (depth,):
             candidate = trials.attempt(schedule, tried)
             if candidate is None:
                 break

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
@@ -65,6 +65,9 @@ cells a lane and rows of 514 cells take 1.3 to 2 times as long).
 
 CLUSTER_SECONDS = 0.13e-6
 """What waiting for another block of the cluster adds to a stream step (measured: stars in 3D)."""
+
+MESSAGE_SECONDS = 0.4e-6
+"""What waiting for another block's message adds to a stream step (measured: stars in 3D)."""
 
 LAUNCH_SECONDS = 4e-6
 """What a launch costs besides its work: on small domains it is what depth saves."""
@@ -138,6 +141,10 @@ class Cost:
     compute_seconds: float
     memory_seconds: float
     updates: int
+    valid: float
+    """The share of a tile's cells that are stored: what overlap leaves (EBISU, equations 8 and 9)."""
+    waiting_seconds: float
+    """What of a step's computing is waiting for other warps of the tile (its synchronisation, equation 11)."""
 
     @property
     def limit(self) -> str:
@@ -151,11 +158,15 @@ class Cost:
         return self.updates / self.seconds / 1e9
 
     @property
+    def step_seconds(self) -> float:
+        """One stream step."""
+        power = OVERLAP_POWER
+        return (self.compute_seconds**power + self.memory_seconds**power) ** (1 / power)
+
+    @property
     def seconds(self) -> float:
         """One launch."""
-        power = OVERLAP_POWER
-        step = (self.compute_seconds**power + self.memory_seconds**power) ** (1 / power)
-        return LAUNCH_SECONDS + self.steps * step
+        return LAUNCH_SECONDS + self.steps * self.step_seconds
 
 
 @dataclass(frozen=True)
@@ -491,11 +502,20 @@ class KernelCost:
         seconds = busy / (self.arch.clock_ghz * 1e9)
         if not self.exchanges:
             return seconds
-        assert self.kernel.layout is not None
-        apart = self.kernel.layout.blocks > 1
-        waiting = EXCHANGE_SECONDS + (CLUSTER_SECONDS if apart else 0.0)
         # Blocks that share a multiprocessor hide each other's waits.
-        return seconds + waiting / blocks
+        return seconds + self.waiting_seconds / blocks
+
+    @property
+    def waiting_seconds(self) -> float:
+        """What a stream step waits for the other warps of its tile: of the block, and of the blocks beside."""
+        layout = self.kernel.layout
+        assert layout is not None
+        if not self.exchanges:
+            return 0.0
+        if layout.has_cluster:
+            return EXCHANGE_SECONDS + CLUSTER_SECONDS
+        sent = any(not facts.copies for facts in self.exchanges)
+        return EXCHANGE_SECONDS + (MESSAGE_SECONDS if layout.has_messages and sent else 0.0)
 
     def step_cycles(self) -> StepCycles:
         """What one stream step of one warp keeps busy."""
@@ -574,4 +594,6 @@ class KernelCost:
             self.computing_seconds(cycles, chunks.tiles),
             self.moving_seconds(geometry, chunks.tiles),
             updates,
+            prod(axis.useful / axis.layout.extent for axis in geometry.axes),
+            self.waiting_seconds,
         )

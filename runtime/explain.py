@@ -297,6 +297,30 @@ class Explanation:
         self.heading(f"The best of {len(found)} schedules")
         columns = ("depth", "cells", "warps", "form", "blocks", "GCells/s", "registers", "limit")
         self.table(columns, map(candidate_row, found[:RUNNERS_UP]))
+        levels: dict[str, Candidate] = {}
+        for candidate in found:
+            levels.setdefault(candidate.schedule.tile, candidate)
+        if len(levels) == 1:
+            return
+        self.heading("The best of each level that may hold a tile")
+        columns = (
+            "tile",
+            "depth",
+            "cells",
+            "blocks",
+            "GCells/s",
+            "valid",
+            "steps",
+            "ns a step",
+            "waiting",
+        )
+        self.table(columns, map(level_row, levels.values()))
+        self.say("valid", "share of a tile's cells that overlap leaves (EBISU, equations 8 and 9)")
+        self.say("steps", "of the slot that is done last: chunks, waves and guarded tiles")
+        self.say(
+            "waiting",
+            "ns of a step, for other warps and blocks of the tile (equations 11, 20 and 21)",
+        )
 
     def show_resources(self, kernels: Iterable[Kernel]) -> None:
         """What the kernels need of a multiprocessor."""
@@ -382,12 +406,11 @@ RUNNERS_UP = 6
 def prediction_row(kernel: KernelOp, cost: Cost) -> list[str]:
     """One kernel's terms in the cost model."""
     cycles = cost.cycles
-    step = (cost.seconds - LAUNCH_SECONDS) / cost.steps
     return [
         f"@{kernel.sym_name.data}",
         f"{cost.gcells_per_second:.0f}",
         f"{cost.steps:.0f}",
-        f"{step * 1e9:.0f}",
+        f"{cost.step_seconds * 1e9:.0f}",
         *(f"{part:.0f}" for part in (cycles.pipe, cycles.issue, cycles.shared)),
         f"{cost.memory_seconds * 1e9:.0f}",
     ]
@@ -406,6 +429,22 @@ def candidate_row(candidate: Candidate) -> list[str]:
         f"{cost.gcells_per_second:.0f}",
         registers,
         cost.limit,
+    ]
+
+
+def level_row(candidate: Candidate) -> list[str]:
+    """The best schedule of a level, with what it wins by overlapping less and loses by waiting."""
+    schedule, cost = candidate.schedule, candidate.cost
+    return [
+        schedule.tile,
+        str(candidate.depth),
+        product(schedule.cells),
+        product(schedule.blocks) or "1",
+        f"{cost.gcells_per_second:.0f}",
+        f"{cost.valid:.0%}",
+        f"{cost.steps:.0f}",
+        f"{cost.step_seconds * 1e9:.0f}",
+        f"{cost.waiting_seconds * 1e9:.0f}",
     ]
 
 

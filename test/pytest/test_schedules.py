@@ -317,18 +317,29 @@ def test_messages_of_a_box(executor: Executor):
     check(entry("skewed-3d").make((4, 9, 29)), rows, 2, executor)
 
 
-@pytest.mark.parametrize("executor", kernel_executors())
-def test_messages_that_are_read_two_steps_later(executor: Executor):
-    """Their slots are computed: the loop is unrolled by one, and messages stay for four steps."""
-    late = Schedule(
-        "late",
+SLOTS = [
+    Schedule(
+        f"{addressing}-delay-{delay}",
         device_plane((4, 1), 1, 2),
-        streaming=Streaming(delay=2, period=1),
-        mail="computed",
-        planes=5,
-        shown=f"slots 4, computed, every 1, {FLAGS}",
+        streaming=Streaming(delay=delay, period=1),
+        mail=addressing,
+        planes=planes,
+        shown=f"slots {2 * delay}, {addressing}, every 1, {FLAGS}",
     )
-    check(entry("heat-3d").make((7, 7, 29)), late, 2, executor)
+    for addressing, delay, planes in (
+        ("computed", 1, 32),
+        ("computed", 2, 32),
+        ("computed", 2, 5),
+        ("shifting", 1, 32),
+    )
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", SLOTS, ids=lambda s: f"{s.name}-planes-{s.planes}")
+def test_slots_of_messages_in_a_loop_that_is_not_unrolled(schedule: Schedule, executor: Executor):
+    """A message stays for twice the steps after which it is read, and blocks take several tiles in turn."""
+    check(entry("heat-3d").make((7, 7, 29)), schedule, 2, executor)
 
 
 STILL = Schedule(

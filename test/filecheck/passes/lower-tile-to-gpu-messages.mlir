@@ -125,7 +125,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 }
 
 // CHECK-LABEL: sym_name = "computed"
-// CHECK:         scf.for %[[step:[0-9]+]] = {{.*}} {
+// CHECK:         scf.for %[[step:[0-9]+]] = {{.*}} -> (f64, f64, f64, f64) : i32 {
 // CHECK:           simt.wait
 // CHECK:           %[[older:.*]] = arith.addi %[[step]], %{{.*}} : i32
 // CHECK-NEXT:      %[[slot:.*]] = arith.andi %[[older]], %{{.*}} : i32

@@ -1,0 +1,217 @@
+"""
+Kernels whose blocks wait for each other, as the GPU's runtime launches them: as many tiles as the device
+holds at once, on words that are 0 before. The driver is one that notes down what it is asked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+import pytest
+
+from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime import gpu
+from timetile.runtime.gpu import Device
+from timetile.runtime.kernels import Kernel
+
+MULTIPROCESSORS = 10
+
+
+class Attribute(Enum):
+    """The device attributes that the runtime asks for."""
+
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = MULTIPROCESSORS
+
+
+@dataclass
+class FakeDriver:
+    """A driver of one GPU, which holds `fitting` blocks a multiprocessor."""
+
+    fitting: int = 1
+    calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    """What changes the device, in order."""
+    allocated: int = 0
+    report: tuple[int, int] = (0, 0)
+    """What the first words of device memory hold."""
+
+    CUdevice_attribute = Attribute
+
+    def cuDeviceGet(self, number: int) -> tuple[int, int]:
+        return 0, number
+
+    def cuDevicePrimaryCtxRetain(self, handle: int) -> tuple[int, str]:
+        return 0, "context"
+
+    def cuDeviceGetName(self, size: int, handle: int) -> tuple[int, bytes]:
+        return 0, b"A GPU\0"
+
+    def cuDeviceGetAttribute(self, attribute: Attribute, handle: int) -> tuple[int, int]:
+        return 0, attribute.value
+
+    def cuModuleLoadData(self, image: bytes) -> tuple[int, str]:
+        return 0, "module"
+
+    def cuModuleGetFunction(self, module: str, name: bytes) -> tuple[int, str]:
+        return 0, f"function {name.decode()}"
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        self, function: str, threads: int, shared_bytes: int
+    ) -> tuple[int, int]:
+        return 0, self.fitting
+
+    def cuMemAlloc(self, size: int) -> tuple[int, int]:
+        self.allocated += 1
+        self.calls.append(("allocate", size))
+        return 0, 1000 * self.allocated
+
+    def cuMemFree(self, pointer: int) -> tuple[int]:
+        self.calls.append(("free", pointer))
+        return (0,)
+
+    def cuMemsetD8Async(self, pointer: int, value: int, size: int, stream: int) -> tuple[int]:
+        self.calls.append(("set", pointer, value, size, stream))
+        return (0,)
+
+    def cuStreamSynchronize(self, stream: int) -> tuple[int]:
+        self.calls.append(("synchronize", stream))
+        return (0,)
+
+    def cuMemcpyDtoH(self, target: int, pointer: int, size: int) -> tuple[int]:
+        self.calls.append(("download", pointer, size))
+        ctypes.memmove(target, (ctypes.c_uint32 * 2)(*self.report), size)
+        return (0,)
+
+    def cuLaunchKernel(self, function: str, grid: int, *others: Any) -> tuple[int]:
+        self.calls.append(("launch", function, grid))
+        return (0,)
+
+    def cuLaunchCooperativeKernel(
+        self,
+        function: str,
+        grid: int,
+        grid_y: int,
+        grid_z: int,
+        block: int,
+        block_y: int,
+        block_z: int,
+        shared_bytes: int,
+        stream: int,
+        arguments: tuple[Any, Any],
+    ) -> tuple[int]:
+        assert (grid_y, grid_z, block_y, block_z) == (1, 1, 1, 1)
+        self.calls.append(("together", function, grid, block, shared_bytes, stream, arguments))
+        return (0,)
+
+
+KERNEL = Kernel(
+    name="heat_d4",
+    ptx="",
+    cubin=b"machine code",
+    grid=5 * 4,
+    block=256,
+    cluster=1,
+    apart=4,
+    message_words=512,
+    shared_bytes=4096,
+    registers=168,
+    spill_bytes=0,
+    bound_waits=False,
+)
+"""Five tiles of four blocks."""
+
+
+def size_of(tiles: int) -> int:
+    """Bytes of the words of several tiles of the kernel."""
+    return (HEADER_WORDS + tiles * 512) * 8
+
+
+FIELDS = (1, 2), (ctypes.c_void_p, ctypes.c_void_p)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    driver = FakeDriver()
+    monkeypatch.setattr(gpu, "driver", lambda: driver)
+    return driver
+
+
+def test_as_many_tiles_as_the_device_holds(fake: FakeDriver):
+    """Ten blocks hold two tiles of four; their words are 0 before every launch, and kept between."""
+    device = Device()
+    device.launch(KERNEL, *FIELDS, 7)
+    device.launch(KERNEL, *FIELDS, 7)
+    size = size_of(2)
+    arguments = ((1, 2, 1000, 2), (*FIELDS[1], ctypes.c_void_p, ctypes.c_int32))
+    launch = [
+        ("set", 1000, 0, size, 7),
+        ("together", "function heat_d4", 8, 256, 4096, 7, arguments),
+    ]
+    assert fake.calls == [("allocate", size), *launch, *launch]
+
+
+def test_no_more_tiles_than_there_are(fake: FakeDriver):
+    fake.fitting = 3
+    Device().launch(KERNEL, *FIELDS, 0)
+    allocate, _, launch = fake.calls
+    assert allocate == ("allocate", size_of(5))
+    assert launch[2] == 5 * 4
+    assert launch[-1][0] == (1, 2, 1000, 5)
+
+
+def test_blocks_that_wait_for_nobody(fake: FakeDriver):
+    """Nothing is allocated, and the whole grid is launched at once."""
+    Device().launch(replace(KERNEL, apart=1, message_words=0), *FIELDS, 0)
+    assert fake.calls == [("launch", "function heat_d4", 20)]
+
+
+def test_a_tile_that_does_not_fit(fake: FakeDriver):
+    wide = replace(KERNEL, grid=2 * 11, apart=11)
+    with pytest.raises(CompileError) as caught:
+        Device().launch(wide, *FIELDS, 0)
+    assert str(caught.value) == (
+        "kernel @heat_d4 needs 11 blocks of 256 threads, 168 registers and 4096 bytes of shared memory at "
+        "once, as they wait for each other, and A GPU holds 10; give device-tiling at most 10 blocks, or "
+        "tile=block"
+    )
+    assert fake.calls == []
+
+
+def test_what_is_forgotten_is_freed(fake: FakeDriver):
+    """Every kernel has words of its own on every stream; those of one stream go together."""
+    device, other = Device(), replace(KERNEL, name="heat_step")
+    for kernel, stream in ((KERNEL, 1), (other, 1), (KERNEL, 2)):
+        device.launch(kernel, *FIELDS, stream)
+    fake.calls.clear()
+    device.forget(1)
+    assert fake.calls == [("free", 1000), ("free", 2000)]
+    device.forget(1)
+    device.launch(KERNEL, *FIELDS, 2)
+    assert fake.calls[2][:2] == ("set", 3000)
+
+
+BOUNDED = replace(KERNEL, bound_waits=True)
+"""A kernel that reports waits that are in vain."""
+
+
+def test_waits_that_are_not_in_vain(fake: FakeDriver):
+    """A launch whose waits are bounded is waited for, and its report read."""
+    Device().launch(BOUNDED, *FIELDS, 7)
+    assert fake.calls[-2:] == [("synchronize", 7), ("download", 1000, 8)]
+
+
+@pytest.mark.parametrize(
+    ("report", "what"),
+    [((4, 17), "message 17 of the blocks beside it"), ((4, 0), "its own warps")],
+)
+def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
+    fake.report = report
+    with pytest.raises(RuntimeError) as caught:
+        Device().launch(BOUNDED, *FIELDS, 0)
+    assert str(caught.value) == (
+        f"block 3 of kernel @heat_d4 waited in vain for {what}: this is a bug of the compiler; please "
+        "report it with the program"
+    )
