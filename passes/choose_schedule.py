@@ -178,7 +178,7 @@ class Trials:
             return None
         # A module of its own: splitting sums adds cell functions.
         scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
-        if schedule.form == "rows" and not split_kernel(kernel, scratch):
+        if schedule.form == "rows" and not split_kernel(kernel, scratch, "rows"):
             return None
         kernel.layout = schedule.layout()
         add_exchanges(kernel)

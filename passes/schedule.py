@@ -25,6 +25,10 @@ Sync = Literal["barrier", "mbarrier", "flags", "grid"]
 """How the warps of a tile wait for each other."""
 
 
+Form = Literal["none", "rows", "halves"]
+"""How a sum is cut into stages: not at all, by planes, or before the cell's own plane."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """
@@ -45,7 +49,7 @@ class Schedule:
     warps: tuple[int, ...] = (1,)
     blocks: tuple[int, ...] = ()
     pack: int = 4
-    form: str = "none"
+    form: Form = "none"
     storage: str = "registers"
     addressing: Addressing = "fixed"
     ahead: int = 3

@@ -1,4 +1,4 @@
-"""split-sums: a sum over several planes becomes a chain of stages, one plane each.
+"""split-sums: a sum over several planes becomes a chain of stages, one plane each or two halves.
 
 Before (`form=rows`), a 9-point box:
 `%u1 = tile.apply @cell(%u0[-1,-1], ..., %u0[1,1]) else %h1 : !tile.queue<f64, lag 1>`
@@ -9,16 +9,22 @@ After:
 %u1 = tile.apply @cell_rows2(%s1[0,0], %u0[1,-1], ...) else %h1          : !tile.queue<f64, lag 1>
 ```
 Every plane is then tapped when it arrives and its cells are shuffled once; partial sums are kept
-instead of planes (the scatter form). A sum is cut only between terms whose order it keeps: the body
-must be a chain that takes the planes one after the other, the oldest first. Others stay whole, with a
-remark.
+instead of planes (the scatter form). After `form=halves`, a star of radius 4 that is streamed along z:
+```
+%f = tile.apply @cell_halves0(%u0[-4,0,0], ..., %u0[-1,0,0])                     : !tile.queue<f64, lag -1>
+%u1 = tile.apply @cell_halves1(%f[0,0,0], %u0[0,0,0], ..., %u0[4,0,0]) else %h1   : !tile.queue<f64, lag 4>
+```
+The planes before the cell's own enter its sum together when the last of them is there, the others when all
+are (the semi-stencil: forward and backward halves): each half spans about half of the planes.
+
+A sum is cut only between terms whose order it keeps: the body must be a chain that takes the planes one
+after the other, the oldest first. Others stay whole, with a remark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -36,6 +42,7 @@ from timetile.dialects.tile_attributes import QueueType
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.diagnostics import remark
 from timetile.passes.multi_queue_buffering import schedule_of
+from timetile.passes.schedule import Form
 
 
 @dataclass
@@ -118,23 +125,32 @@ def part_function(
     return FuncOp(name, (block.arg_types, [result.type]), Region(block), visibility="private")
 
 
-def can_split(apply: ApplyOp) -> bool:
-    """One result, no own box, no scalars or coordinates, and more than one plane."""
+def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
+    """The last plane of the part that takes a plane: the plane itself, or that of its half."""
+    if form == "rows":
+        return offset
+    return max(other for other in offsets if (other < 0) == (offset < 0))
+
+
+def can_split(apply: ApplyOp, form: Form) -> bool:
+    """One result, no own box, no scalars or coordinates, and more than one part."""
     stream = apply.kernel.stream_axis
     if stream is None or len(apply.res) != 1 or apply.scalars or apply.index_axes:
         return False
-    return len({tap.offset[stream] for tap in apply.tap_list}) > 1
+    planes = [tap.offset[stream] for tap in apply.tap_list]
+    return len({part_of(plane, planes, form) for plane in planes}) > 1
 
 
-def split_rows(apply: ApplyOp, module: ModuleOp) -> bool:
-    """Replace an apply by a chain, one stage a plane; False where its body has another form."""
+def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
+    """Replace an apply by a chain of stages; False where its body has another form."""
     stream = apply.kernel.stream_axis
     assert stream is not None
     function = SymbolTable.lookup_symbol(module, apply.cell)
     assert isinstance(function, FuncOp)
     taps = apply.tap_list
     # A tap of another queue at its own plane counts with the plane of the same offset.
-    offsets = [tap.offset[stream] for tap in taps]
+    planes = [tap.offset[stream] for tap in taps]
+    offsets = [part_of(offset, planes, form) for offset in planes]
     parts = split_body(function, offsets)
     if parts is None:
         return False
@@ -148,7 +164,7 @@ def split_rows(apply: ApplyOp, module: ModuleOp) -> bool:
         terminator = body.last_op
         assert isinstance(terminator, ReturnOp)
         value = terminator.operands[0] if last else crossing_values(body, latest, part.offset)[0]
-        name = f"{function.sym_name.data}_rows{number}"
+        name = f"{function.sym_name.data}_{form}{number}"
         if SymbolTable.lookup_symbol(module, name) is None:
             made = part_function(name, function, part, incoming, value)
             module.body.block.insert_op_after(made, function)
@@ -172,10 +188,10 @@ def split_rows(apply: ApplyOp, module: ModuleOp) -> bool:
     return True
 
 
-def split_kernel(kernel: KernelOp, module: ModuleOp) -> bool:
-    """Split all sums of a kernel by rows; False where one cannot be, or none needs to be."""
+def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
+    """Split all sums of a kernel; False where one cannot be, or none needs to be."""
     stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
-    split = [can_split(stage) and split_rows(stage, module) for stage in stages]
+    split = [can_split(stage, form) and split_sum(stage, module, form) for stage in stages]
     assign_lags(kernel)
     return bool(split) and all(split)
 
@@ -186,15 +202,19 @@ class SplitSumsPass(ModulePass):
 
     name = "split-sums"
 
-    form: Literal["none", "rows"] | None = None
+    form: Form | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             form = self.form or schedule_of(kernel, op).form
-            if form != "rows":
+            if form == "none":
                 continue
             for stage in kernel.stages:
-                if isinstance(stage, ApplyOp) and can_split(stage) and not split_rows(stage, op):
+                if (
+                    isinstance(stage, ApplyOp)
+                    and can_split(stage)
+                    and not split_sum(stage, op, form)
+                ):
                     remark(
                         stage,
                         "its sum does not take the planes one after the other; it stays whole",

@@ -30,7 +30,7 @@ from timetile.passes.analysis.utilisation import (
 )
 from timetile.passes.arch import arch_named
 from timetile.passes.choose_schedule import Candidate, candidates, predict
-from timetile.passes.cost import LAUNCH_SECONDS, Cost
+from timetile.passes.cost import Cost
 from timetile.passes.device_tiling import default_stream
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cpu import cell_function

@@ -529,7 +529,16 @@ def apart(name: str, wrong: Sequence[str], message: str, right: Sequence[str]) -
 ROUNDS = (post("one"), take("one"), post("two", 256), take("two", 256, "z"))
 """Two messages each way, in two slots: who has taken the second one knows that its own first was taken."""
 
+STORE_HERE = "simt.store %x to %f[%here + 0]"
+LOAD_THERE = "%z = simt.load %f[%there + 0] : f64"
+
 IF_FIRST = "%is_first = arith.cmpi eq, %b, %zero : i32"
+
+
+def branch(first: Sequence[str], second: Sequence[str]) -> str:
+    """What the first block does, and what the second one."""
+    return f"scf.if %is_first {{ {' '.join(first)} }} else {{ {' '.join(second)} }}"
+
 
 MESSAGES = [
     apart(
@@ -546,11 +555,9 @@ MESSAGES = [
     ),
     apart(
         "both-sides-of-a-branch-wait-first",
-        (IF_FIRST, f"scf.if %is_first {{ {take('one')} {post('one')} }}")
-        + (f"else {{ {take('one')} {post('one')} }}",),
+        (IF_FIRST, branch((take("one"), post("one")), (take("one"), post("one")))),
         f"{take('one')}: waits for message 1, which nobody sends",
-        (IF_FIRST, f"scf.if %is_first {{ {take('one')} {post('one')} }}")
-        + (f"else {{ {post('one')} {take('one')} }}",),
+        (IF_FIRST, branch((take("one"), post("one")), (post("one"), take("one")))),
     ),
     apart(
         "a-later-message-is-there",
@@ -578,10 +585,12 @@ MESSAGES = [
     ),
     apart(
         "heard-of-by-another-lane",
-        (*ROUNDS[:2],)
-        + ("%swapped = arith.xori %theirs, %two : i32",)
-        + (f"simt.post %x to %mail[%swapped + 256] number %two\n{take('two', 256, 'z')}",)
-        + (post("three"),),
+        (
+            *ROUNDS[:2],
+            "%swapped = arith.xori %theirs, %two : i32",
+            "simt.post %x to %mail[%swapped + 256] number %two",
+            *(take("two", 256, "z"), post("three")),
+        ),
         f"{post('three')}: overwrites message 1, and cannot know that it was taken",
         (*ROUNDS, post("three")),
     ),
@@ -617,18 +626,16 @@ MESSAGES = [
     ),
     apart(
         "a-message-orders-nothing-else",
-        ("simt.store %x to %f[%here + 0]", post("one"), take("one"))
-        + ("%z = simt.load %f[%there + 0] : f64",),
-        "%z = simt.load %f[%there + 0] : f64: reads what another thread wrote, cell 64, without a "
-        "synchronisation between; the other access is simt.store %x to %f[%here + 0]",
-        ("simt.store %x to %f[%here + 0]", tile_barrier())
-        + ("%z = simt.load %f[%there + 0] : f64",),
+        (STORE_HERE, post("one"), take("one"), LOAD_THERE),
+        f"{LOAD_THERE}: reads what another thread wrote, cell 64, without a synchronisation between; the "
+        f"other access is {STORE_HERE}",
+        (STORE_HERE, tile_barrier(), LOAD_THERE),
     ),
     apart(
         "a-tile-barrier-for-one-block",
         (IF_FIRST, f"scf.if %is_first {{ {tile_barrier()} }}"),
         f"{tile_barrier()}: only some blocks of a tile reach it",
-        (IF_FIRST, f"scf.if %is_first {{ {tile_barrier()} }} else {{ {tile_barrier()} }}"),
+        (IF_FIRST, branch((tile_barrier(),), (tile_barrier(),))),
     ),
     apart(
         "a-tile-barrier-twice",
