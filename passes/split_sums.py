@@ -210,11 +210,9 @@ class SplitSumsPass(ModulePass):
             if form == "none":
                 continue
             for stage in kernel.stages:
-                if (
-                    isinstance(stage, ApplyOp)
-                    and can_split(stage)
-                    and not split_sum(stage, op, form)
-                ):
+                if not isinstance(stage, ApplyOp) or not can_split(stage, form):
+                    continue
+                if not split_sum(stage, op, form):
                     remark(
                         stage,
                         "its sum does not take the planes one after the other; it stays whole",
