@@ -386,6 +386,11 @@ class MailAttr(ParametrizedAttribute):
             raise VerifyException(f"mail lives in shared or global memory, got {self.space.data}")
         if self.sync.data not in ("barrier", "mbarrier", "flags", "grid"):
             raise VerifyException(f"unknown synchronisation {self.sync.data}")
+        if (self.space.data == "global") != (self.sync.data in ("flags", "grid")):
+            raise VerifyException(
+                "mail in global memory is synchronised by flags or grid, in shared memory by barrier or "
+                f"mbarrier, got {self.sync.data} for {self.space.data} memory"
+            )
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:

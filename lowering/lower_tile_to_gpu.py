@@ -110,6 +110,17 @@ def check_synchronisation(kernel: KernelOp) -> None:
     assert kernel.layout is not None
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     kinds = {e.home.sync.data for e in exchanges if e.home is not None}
+    edges = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
+    if kernel.layout.has_messages and edges & {"barrier", "mbarrier"}:
+        refuse(
+            kernel, "the blocks of a tile that the device holds exchange by flags or grid; use one"
+        )
+    if not kernel.layout.has_messages and kinds & {"flags", "grid"}:
+        refuse(
+            kernel,
+            f"it has no blocks that exchange by {min(kinds & {'flags', 'grid'})}; use barrier, mbarrier, or "
+            "tile=device and blocks",
+        )
     if {"barrier", "mbarrier"} <= kinds:
         refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
     splits = kinds and kinds <= {"mbarrier", "flags"} and kernel.stream_axis is not None

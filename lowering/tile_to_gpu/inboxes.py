@@ -18,7 +18,6 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ExchangeOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.rings import Ring
 from timetile.lowering.tile_to_gpu.thread import Thread
 
 HEADER_WORDS = 2
@@ -94,10 +93,17 @@ class Letters:
     element: Attribute
     words: int
     """64-bit words of a cell."""
-    ring: Ring
+    slots: int
+    fixed: bool
+    """Slots take turns as the copies of the unrolled loop do."""
     first: int
     width: int
     cells: int
+
+    @property
+    def slot_words(self) -> int:
+        """Words of a slot, of all lanes."""
+        return LANES * self.words * self.width * self.cells
 
     def places(self, slot: int, row: int) -> list[int]:
         """Where a lane's cells of an edge row begin."""
@@ -136,14 +142,18 @@ class Inboxes:
     def letters(self, kernel: KernelOp, exchange: ExchangeOp) -> Letters:
         """Give slots to an exchange."""
         assert kernel.layout is not None and exchange.home is not None
-        slots, words = exchange.home.slots.data, slot_words(kernel, exchange)
-        ring = Ring(self.buffer, slots, exchange.home.addressing.data, words)
-        first = self.used
-        self.used += slots * words
+        home, first = exchange.home, self.used
+        self.used += home.slots.data * slot_words(kernel, exchange)
         element = queue_type(exchange.result).element
-        cells = kernel.layout.axis_layouts[-1].cells
-        words = lane_words(kernel, element)
-        return Letters(element, words, ring, first, exchange.edges[0], cells)
+        return Letters(
+            element,
+            lane_words(kernel, element),
+            home.slots.data,
+            home.addressing.data == "fixed",
+            first,
+            exchange.edges[0],
+            kernel.layout.axis_layouts[-1].cells,
+        )
 
 
 def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue) -> Inboxes:

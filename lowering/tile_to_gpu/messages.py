@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Letters, Message
 from timetile.lowering.tile_to_gpu.planes import Plane, Queue
-from timetile.lowering.tile_to_gpu.rings import add_offsets
+from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
 from timetile.passes.analysis.geometry import vector_cells
 
@@ -40,11 +40,29 @@ class Edge:
         return [at for row in rows for at in self.letters.places(self.offset, row)]
 
 
+def letter_slot(v: Variant, letters: Letters, age: int) -> Address:
+    """
+    The slot of the message that is `age` steps old. Messages are counted over all tiles that a block takes,
+    so that the plane does not say which it is.
+    """
+    slots, words = letters.slots, letters.slot_words
+    if slots == 1 or v.step is None:
+        return Address(None, 0)
+    if letters.fixed:
+        return Address(None, (v.turn - age) % slots * words)
+    key = (slots, words, age)
+    if key not in v.letter_slots:
+        number = v.body.add_int(v.phase(age), slots)
+        slot = v.body.binary(arith.RemUIOp, number, v.body.int(slots))
+        v.letter_slots[key] = v.body.mul_int(slot, words)
+    return Address(v.letter_slots[key], 0)
+
+
 def write_letter(v: Variant, letters: Letters, plane: Plane, row: int, target: int) -> None:
     """Add an edge row, the `target`-th of both edges, to the message for the block on its side."""
     width = letters.width
     side, number = (-1, target) if target < width else (1, target - width)
-    slot = letters.ring.slot(v.body, v.step, v.turn, 0, 0)
+    slot = letter_slot(v, letters, 0)
     key = (side, letters.element, letters.words, slot.index)
     message = v.messages.setdefault(key, Message())
     message.cells += [plane[row, cell] for cell in range(v.cells)]
@@ -84,7 +102,7 @@ def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
         for queue in queues:
             letters = None if queue.mail is None else queue.mail.letters
             if letters is not None:
-                slot = letters.ring.slot(v.body, v.step, v.turn, queue.delay, 0)
+                slot = letter_slot(v, letters, queue.delay)
                 key = (queue.delay, letters.element, letters.words, slot.index)
                 edges = expected.setdefault(key, [])
                 edges.append(Edge(queue, letters, slot.offset))

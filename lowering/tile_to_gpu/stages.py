@@ -183,7 +183,7 @@ class VariantEmitter(Variant):
         )
         for ring in self.placement.rings:
             ring.computed.clear()
-        self.row_masks, self.phases = {}, {}
+        self.row_masks, self.phases, self.letter_slots = {}, {}, {}
         if self.placement.arrivals is not None:
             self.mark_shared(-1)
             self.body.add(simt.WaitOp(self.placement.arrivals, self.phase(1)))

@@ -105,6 +105,8 @@ class Variant:
         """What was published for the blocks before (-1) and after (1) of the cluster, in this step."""
         self.messages: Messages = {}
         """The same for those of a tile that the device holds."""
+        self.letter_slots: dict[tuple[int, int, int], SSAValue] = {}
+        """Where the slots of messages begin in this step, where that is computed, by slots, words and age."""
         self.arriving: list[Queue] = []
         """The exchanges whose messages have been posted and not yet taken, in a tile without a stream."""
         self.cells = geometry.axes[-1].layout.cells

@@ -338,22 +338,20 @@ def with_slots(addressing: Addressing, delay: int, planes: int) -> Schedule:
     )
 
 
-SLOTS = [with_slots("computed", 1, 32), with_slots("computed", 2, 32)]
+SLOTS = [
+    with_slots("computed", 1, 32),
+    with_slots("computed", 2, 32),
+    with_slots("computed", 2, 5),
+    with_slots("shifting", 1, 32),
+    with_slots("shifting", 2, 5),
+]
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", SLOTS, ids=named)
 def test_slots_of_messages_in_a_loop_that_is_not_unrolled(schedule: Schedule, executor: Executor):
+    """Slots follow from the messages' numbers, also where blocks take several tiles in turn."""
     check(entry("heat-3d").make((7, 7, 29)), schedule, 2, executor)
-
-
-@pytest.mark.xfail(strict=True, reason="blocks wait for messages that lie in other slots")
-@pytest.mark.parametrize(
-    "schedule", [with_slots("computed", 2, 5), with_slots("shifting", 1, 32)], ids=named
-)
-def test_slots_that_are_not_those_of_the_messages_number(schedule: Schedule):
-    """Blocks that take several tiles in turn; slots whose offsets are carried. On a GPU they would hang."""
-    check(entry("heat-3d").make((7, 7, 29)), schedule, 2, "simt")
 
 
 STILL = Schedule(

@@ -114,7 +114,7 @@ tile.kernel @levels(%src: !field, %dst: !field)
 
 // -----
 
-// Where slots are computed, the message's place is that of the slot, in the loop.
+// Where the loop is not unrolled by the slots, the slot follows from the message's number.
 
 !field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>
 
@@ -127,13 +127,12 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-LABEL: sym_name = "computed"
 // CHECK:         scf.for %[[step:[0-9]+]] = {{.*}} -> (f64, f64, f64, f64) : i32 {
 // CHECK:           simt.wait
-// CHECK:           %[[older:.*]] = arith.addi %[[step]], %{{.*}} : i32
-// CHECK-NEXT:      %[[slot:.*]] = arith.andi %[[older]], %{{.*}} : i32
+// CHECK:           %[[slot:.*]] = arith.remui %{{.*}}, %{{.*}} : i32
 // CHECK-NEXT:      %[[words:.*]] = arith.muli %[[slot]], %{{.*}} : i32
 // CHECK:           scf.if
 // CHECK-NEXT:        %[[at:.*]] = arith.addi %{{.*}}, %[[words]] : i32
 // CHECK-NEXT:        simt.take %{{.*}}[%[[at]] + 0, 64] number
-// CHECK:           %[[slot:.*]] = arith.andi %[[step]], %{{.*}} : i32
+// CHECK:           %[[newer:.*]] = arith.remui %{{.*}}, %{{.*}} : i32
 // CHECK:           scf.if
 // CHECK-NEXT:        %[[to:.*]] = arith.addi
 // CHECK-NEXT:        simt.post %{{.*}}, %{{.*}} to %{{.*}}[%[[to]] + 0, 64] number

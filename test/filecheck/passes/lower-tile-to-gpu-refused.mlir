@@ -132,3 +132,37 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64
 }
+
+// -----
+
+// CHECK: tile.kernel in @unheard: the blocks of a tile that the device holds exchange by flags or grid; use one
+tile.kernel @unheard(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
+    layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
+  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @alone: it has no blocks that exchange by flags; use barrier, mbarrier, or tile=device and blocks
+tile.kernel @alone(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
+    layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
+  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}

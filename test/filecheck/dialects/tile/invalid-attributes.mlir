@@ -83,6 +83,16 @@
 
 // -----
 
+// CHECK: mail in global memory is synchronised by flags or grid, in shared memory by barrier or mbarrier, got flags for shared memory
+"test.op"() {home = #tile.mail<slots 2, fixed, every 1, space shared, sync flags>} : () -> ()
+
+// -----
+
+// CHECK: mail in global memory is synchronised by flags or grid, in shared memory by barrier or mbarrier, got barrier for global memory
+"test.op"() {home = #tile.mail<slots 2, fixed, every 1, space global, sync barrier>} : () -> ()
+
+// -----
+
 // CHECK: unknown synchronisation hope
 "test.op"() {home = #tile.mail<slots 2, fixed, every 1, space shared, sync hope>} : () -> ()
 
