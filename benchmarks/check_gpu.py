@@ -4,8 +4,8 @@
     compute-sanitizer --tool memcheck --error-exitcode 9 python benchmarks/check_gpu.py --small
 
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
-roots, second order in time with a coefficient field, warp, block and cluster tiles, sums by rows, and
-domains with every remainder.
+roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the device, sums
+by rows and by halves, and domains with every remainder.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ class Case:
     steps: int
     depth: int | None
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
+    bound_waits: bool = False
 
 
 CLUSTER = {"tile": "cluster", "blocks": (2, 1), "sync": "mbarrier"}
+
+DEVICE = {"tile": "device", "sync": "flags", "cells": (4, 2), "warps": (8, 1)}
+STILL = {"stream": "none", "lanes": (1, 32), "pack": 1, "form": "none", "occupancy": 1}
 
 CASES = (
     Case("j1d3pt", (1000,), "f64", 13, 4),
@@ -55,6 +59,11 @@ CASES = (
     Case("star3d2r", (17, 30, 66), "f64", 4, 2),
     Case("j3d7pt", (20, 141, 67), "f64", 9, 4, CLUSTER | {"cells": (4, 2), "warps": (8, 1)}),
     Case("star3d2r", (17, 90, 66), "f32", 5, 2, CLUSTER | {"cells": (4, 2), "warps": (4, 1)}),
+    Case("j3d7pt", (20, 141, 67), "f64", 9, 4, DEVICE | {"blocks": (5, 1)}),
+    Case("star3d2r", (17, 90, 66), "f32", 5, 2, DEVICE | {"blocks": (3, 1), "sync": "grid"}),
+    Case("j3d7pt", (9, 77, 67), "f32", 7, 3, DEVICE | {"blocks": (3, 1)}, bound_waits=True),
+    Case("j2d5pt", (300, 257), "f64", 17, 8, DEVICE | STILL | {"blocks": (4, 1), "cells": (6, 4)}),
+    Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": "halves"}),
     Case("box3d1r", (11, 30, 66), "f64", 7, 3),
     Case("wave1", (45, 150), "f64", 8, 2),
     Case("wave4", (14, 20, 66), "f32", 3, 1),
@@ -71,16 +80,18 @@ def check(case: Case) -> bool:
     on_gpu = [array.copy() for array in on_cpu]
     timetile.compile(text, executor="cpu")(*on_cpu, case.steps)
     given = scheduled(text, case.depth, case.changes) if case.changes else text
-    compiled = timetile.compile(given, executor="gpu", depth=case.depth, cache=False)
+    compiled = timetile.compile(
+        given, executor="gpu", depth=case.depth, bound_waits=case.bound_waits, cache=False
+    )
     compiled(*on_gpu, case.steps)
     return all(np.array_equal(a, b) for a, b in zip(on_cpu, on_gpu))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="the first 18 programs only")
+    parser.add_argument("--small", action="store_true", help="the first 22 programs only")
     options = parser.parse_args()
-    cases = CASES[:18] if options.small else CASES
+    cases = CASES[:22] if options.small else CASES
     failed = 0
     for case in cases:
         same = check(case)

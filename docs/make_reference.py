@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,7 @@ def dialects() -> Iterator[str]:
     for name, factory in DIALECTS.items():
         dialect: Dialect = factory()
         yield f"### {name}\n"
-        first = next(iter(dialect.operations))
-        about = documentation(inspect.getmodule(first)).split(": ", 1)[1]
+        about = documentation(import_module(f"timetile.dialects.{name}")).split(": ", 1)[1]
         yield f"{about[0].upper()}{about[1:]}\n"
         for item in (*dialect.operations, *dialect.attributes):
             yield entry(item)

@@ -1,0 +1,254 @@
+"""What one thread does beside its accesses, and with the other lanes of its warp."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    Float32Type,
+    Float64Type,
+    IntegerAttr,
+    UnitAttr,
+    i1,
+    i32,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    VarConstraint,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.simt_memory import CELL_BYTES, OrderingEffects, integer
+from timetile.dialects.syntax import (
+    parse_value,
+)
+
+
+@irdl_op_definition
+class ShuffleOp(IRDLOperation):
+    """
+    The value that lane + delta of the same warp holds; unset where there is no such lane.
+
+    Example: `%l = simt.shuffle %v delta -1 : f64`
+    """
+
+    name = "simt.shuffle"
+
+    value = operand_def()
+    delta = prop_def(IntegerAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue, delta: int):
+        super().__init__(
+            operands=[value], properties={"delta": integer(delta)}, result_types=[value.type]
+        )
+
+    def verify_(self) -> None:
+        if self.value.type not in CELL_BYTES or self.value.type != self.result.type:
+            raise VerifyException(f"a shuffle moves 4 or 8 bytes, got {self.value.type}")
+        if not 0 < abs(self.delta.value.data) < 32:
+            raise VerifyException(f"a shuffle reaches 1 to 31 lanes, got {self.delta.value.data}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.value)
+        printer.print_string(f" delta {self.delta.value.data} : ")
+        printer.print_attribute(self.value.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ShuffleOp:
+        value = parse_value(parser)
+        parser.parse_keyword("delta")
+        delta = parser.parse_integer()
+        parser.parse_punctuation(":")
+        parser.parse_type()
+        return cls(value, delta)
+
+
+class UnaryOp(IRDLOperation):
+    """Base of the operations of one value whose result is of its type."""
+
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[value.type])
+
+
+@irdl_op_definition
+class UniformOp(UnaryOp):
+    """
+    A value that all lanes of a warp hold alike, known to be so: what depends on it alone does not
+    diverge inside a warp.
+
+    Example: `%u = simt.uniform %warp : i32`
+    """
+
+    name = "simt.uniform"
+
+    value = operand_def(i32)
+    result = result_def(i32)
+    assembly_format = "$value attr-dict `:` type($value)"
+
+
+@irdl_op_definition
+class AllOp(UnaryOp):
+    """
+    The condition holds for all lanes of a warp: what depends on it does not diverge inside a warp.
+
+    Example: `%a = simt.all %m : i1`
+    """
+
+    name = "simt.all"
+
+    value = operand_def(i1)
+    result = result_def(i1)
+    assembly_format = "$value attr-dict `:` type($value)"
+
+
+@irdl_op_definition
+class UnsetOp(IRDLOperation):
+    """
+    A value that nothing has set: planes before the first one. No stored cell may depend on it.
+
+    Example: `%u = simt.unset : f64`
+    """
+
+    name = "simt.unset"
+
+    result = result_def()
+    assembly_format = "attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, result_type: Attribute):
+        super().__init__(result_types=[result_type])
+
+
+@irdl_op_definition
+class PhaseOp(IRDLOperation):
+    """
+    A mark: the operations up to the next mark belong to this stream step of the unrolled body, this
+    stage and this row of the thread's cells. An `inner` row is one of which other warps neither read
+    nor write anything in this step. `order-threads` orders by it and erases it.
+
+    Example: `simt.phase step 0 stage 3 row 1 inner`
+    """
+
+    name = "simt.phase"
+
+    step = prop_def(IntegerAttr)
+    stage = prop_def(IntegerAttr)
+    row = prop_def(IntegerAttr)
+    inner = opt_prop_def(UnitAttr)
+    traits = traits_def(OrderingEffects())
+
+    def __init__(self, step: int, stage: int, row: int, *, inner: bool = False):
+        super().__init__(
+            properties={
+                "step": integer(step),
+                "stage": integer(stage),
+                "row": integer(row),
+                "inner": UnitAttr() if inner else None,
+            }
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(
+            f" step {self.step.value.data} stage {self.stage.value.data} row {self.row.value.data}"
+        )
+        if self.inner is not None:
+            printer.print_string(" inner")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> PhaseOp:
+        numbers: list[int] = []
+        for word in ("step", "stage", "row"):
+            parser.parse_keyword(word)
+            numbers.append(parser.parse_integer())
+        return cls(*numbers, inner=parser.parse_optional_keyword("inner") is not None)
+
+
+@irdl_op_definition
+class SplitOp(IRDLOperation):
+    """
+    The low and high halves of an 8-byte value.
+
+    Example: `%lo, %hi = simt.split %v : f64`
+    """
+
+    name = "simt.split"
+
+    value = operand_def()
+    low = result_def(i32)
+    high = result_def(i32)
+    assembly_format = "$value attr-dict `:` type($value)"
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[i32, i32])
+
+
+@irdl_op_definition
+class JoinOp(IRDLOperation):
+    """
+    The 8-byte value with these halves.
+
+    Example: `%v = simt.join %lo, %hi : f64`
+    """
+
+    name = "simt.join"
+
+    low = operand_def(i32)
+    high = operand_def(i32)
+    result = result_def()
+    assembly_format = "$low `,` $high attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, low: SSAValue, high: SSAValue, result_type: Attribute):
+        super().__init__(operands=[low, high], result_types=[result_type])
+
+
+class GuessOp(UnaryOp):
+    """Base of the approximations that Newton's method starts from."""
+
+    T: ClassVar = VarConstraint("T", base(Float32Type) | base(Float64Type))
+
+    value = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$value attr-dict `:` type($result)"
+
+
+@irdl_op_definition
+class ReciprocalOp(GuessOp):
+    """
+    About one by a value: 20 bits of it in FP64, all but the last in FP32. Subnormal numbers count as 0.
+
+    Example: `%r = simt.reciprocal %v : f64`
+    """
+
+    name = "simt.reciprocal"
+
+
+@irdl_op_definition
+class ReciprocalRootOp(GuessOp):
+    """
+    About one by a value's square root: 20 bits of it in FP64, all but the last in FP32. Subnormal numbers
+    count as 0.
+
+    Example: `%r = simt.reciprocal_root %v : f64`
+    """
+
+    name = "simt.reciprocal_root"
