@@ -145,6 +145,8 @@ class Cost:
     """The share of a tile's cells that are stored: what overlap leaves (EBISU, equations 8 and 9)."""
     waiting_seconds: float
     """What of a step's computing is waiting for other warps of the tile (its synchronisation, equation 11)."""
+    overlaps: bool = True
+    """A step computes while others' cells are moved."""
 
     @property
     def limit(self) -> str:
@@ -160,7 +162,7 @@ class Cost:
     @property
     def step_seconds(self) -> float:
         """One stream step."""
-        power = OVERLAP_POWER
+        power = OVERLAP_POWER if self.overlaps else 1
         return (self.compute_seconds**power + self.memory_seconds**power) ** (1 / power)
 
     @property
@@ -507,11 +509,17 @@ class KernelCost:
 
     @property
     def waiting_seconds(self) -> float:
-        """What a stream step waits for the other warps of its tile: of the block, and of the blocks beside."""
+        """
+        What a stream step waits for the other warps of its tile, of the block and of the blocks beside; a tile
+        without a stream does for each of its exchanges.
+        """
         layout = self.kernel.layout
         assert layout is not None
         if not self.exchanges:
             return 0.0
+        if self.kernel.stream_axis is None:
+            apart = MESSAGE_SECONDS if layout.has_messages else 0.0
+            return len(self.exchanges) * (EXCHANGE_SECONDS + apart)
         if layout.has_cluster:
             return EXCHANGE_SECONDS + CLUSTER_SECONDS
         sent = any(not facts.copies for facts in self.exchanges)
@@ -596,4 +604,6 @@ class KernelCost:
             updates,
             prod(axis.useful / axis.layout.extent for axis in geometry.axes),
             self.waiting_seconds,
+            # A tile that stays has nothing to fetch ahead; other blocks may compute meanwhile.
+            self.kernel.stream_axis is not None or self.kernel.blocks_per_multiprocessor > 1,
         )

@@ -76,6 +76,8 @@ class Device:
         self.handle = checked(cuda.cuDeviceGet(number))
         self.context = checked(cuda.cuDevicePrimaryCtxRetain(self.handle))
         self.loaded: dict[Kernel, Any] = {}
+        self.resident: dict[Kernel, int] = {}
+        """Tiles that the device holds at once, of kernels whose blocks wait for each other."""
         self.inboxes: dict[tuple[Kernel, int], int] = {}
         """Device memory by which the blocks of a kernel exchange edges, one for each stream."""
 
@@ -225,6 +227,8 @@ class Device:
         The tiles of a kernel, of `apart` blocks each, that the device holds at once; CompileError where
         not even one fits.
         """
+        if kernel in self.resident:
+            return self.resident[kernel]
         each = checked(
             self.cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 self.load(kernel), kernel.block, kernel.shared_bytes
@@ -238,7 +242,8 @@ class Device:
                 f"once, as they wait for each other, and {self.name} holds {blocks}; give "
                 f"device-tiling at most {blocks} blocks, or tile=block"
             )
-        return blocks // kernel.apart
+        self.resident[kernel] = blocks // kernel.apart
+        return self.resident[kernel]
 
 
 @cache

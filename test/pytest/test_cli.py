@@ -17,7 +17,9 @@ from matplotlib.image import imread
 from numpy.typing import NDArray
 
 import timetile
+from support.catalogue import star, sum_program
 from support.executors import kernel_executors
+from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
 from timetile.passes.arch import ARCHS
 from timetile.runtime import commands, doctor
@@ -477,9 +479,78 @@ def test_explain_shows_the_schedules_that_lost(heat: Path, capsys: pytest.Captur
     assert depth is not None
     assert best is not None
     assert depth.group(1) == best.group(1)
+    # Rows have no neighbours in other warps: there is one level only.
+    assert "each level" not in said
     passes = "temporal-fusion{depths=2},device-tiling,multi-queue-buffering,peel-boundaries"
     assert main(["explain", str(heat), "--pipeline", passes]) == 0
     assert "schedules" not in capsys.readouterr().out
+
+
+def test_explain_compares_the_levels_that_may_hold_a_tile(
+    heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    """For a star in 3D: each larger level overlaps less, and waits longer."""
+    heat.write_text(program_text(sum_program("f64", star(3, 1))((512, 512, 512))))
+    assert run(f"explain {heat}") == 0
+    said = capsys.readouterr().out
+    title = "The best of each level that may hold a tile\n"
+    columns, _, *lines = said.partition(title)[2].splitlines()
+    assert re.split(" {2,}", columns.strip()) == [
+        "tile", "depth", "cells", "blocks", "GCells/s", "valid", "steps", "ns a step", "waiting"
+    ]  # fmt: skip
+    rows = {row[0]: row[1:] for row in (re.split(" {2,}", line.strip()) for line in lines[:3])}
+    assert list(rows) == ["block", "cluster", "device"]
+    assert rows["block"][2] == "1"
+    assert rows["cluster"][2] == "2 x 1"
+    assert re.fullmatch(r"\d+ x 1", rows["device"][2])
+    valid = [int(row[4].removesuffix("%")) for row in rows.values()]
+    waiting = [int(row[7]) for row in rows.values()]
+    assert valid == sorted(valid) and valid[-1] <= 100
+    assert waiting == sorted(waiting) and waiting[0] > 0
+    # The first row is what was chosen.
+    best = re.search(r"The best of \d+ schedules\n.*\n.*\n(\d+) +([\dx ]+?) {2,}", said)
+    assert best is not None
+    assert list(best.groups()) == rows["block"][:2]
+    # What the columns mean is said below.
+    assert [line.split()[0] for line in lines[3:6]] == ["valid", "steps", "waiting"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["run {heat} --executor simt --random 1 --steps 2", "compile {heat}", "explain {heat}"],
+)
+def test_waits_that_no_block_has_are_bounded_for_nothing(
+    command: str, heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Every command takes the option; kernels whose blocks wait for nobody are as they were."""
+    line = command.format(heat=heat)
+    said: list[str] = []
+    for options in ("--depth 2", "--depth 2 --bound-waits"):
+        assert run(f"{line} {options}") == 0
+        said.append(re.sub(r"updated in .*", "", capsys.readouterr().out))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(("sync", "loop"), [("flags", "take"), ("grid", "meet")])
+def test_waits_are_bounded_as_asked(
+    sync: str, loop: str, heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    heat.write_text(program_text(sum_program("f64", star(3, 1))((16, 32, 64))))
+    tiling = 'device-tiling{tile="device" cells=4,1 lanes=1,32 warps=2,1 blocks=2,1 pack=1}'
+    passes = (
+        f"temporal-fusion{{depths=2}},{tiling},carry-halos,multi-queue-buffering,"
+        f'register-streaming{{sync="{sync}"}},peel-boundaries'
+    )
+    said: list[str] = []
+    for options in ("", "--bound-waits"):
+        assert run(f"compile {heat} --pipeline '{passes}' {options}") == 0
+        said.append(capsys.readouterr().out)
+    plain, bounded = (text.count("$done_") for text in said)
+    waits = len(re.findall(rf"^\$(?:{loop}|wait)_\d+:", said[1], re.MULTILINE))
+    assert plain == 0
+    assert bounded and waits
+    if assembler_version() is not None:
+        assert assemble(said[1], "sm_90").cubin.startswith(b"\x7fELF")
 
 
 def test_explain_says_what_was_not_done(heat: Path, capsys: pytest.CaptureFixture[str]):
@@ -543,7 +614,10 @@ def test_more_overlap_is_more_redundancy():
      (16, 0, 16, "warps")],
 )  # fmt: skip
 def test_occupancy(registers: int, shared: int, blocks: int, limit: str):
-    kernel = Kernel("k", "", None, 1, 128, 1, shared, registers, 0)
+    kernel = Kernel(
+        "k", "", None, grid=1, block=128, cluster=1, apart=1, message_words=0, bound_waits=False,
+        shared_bytes=shared, registers=registers, spill_bytes=0,
+    )  # fmt: skip
     found = occupancy(kernel, ARCHS["sm_90"])
     assert (found.blocks, found.warps, found.limit) == (blocks, 4, limit)
 

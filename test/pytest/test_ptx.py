@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 import timetile
 from support.catalogue import CATALOGUE, Domain, Entry, entry
 from support.programs import program_text
-from support.schedules import Schedule, block_plane, block_row, warp_row
+from support.schedules import Schedule, block_plane, block_row, device_plane, warp_row
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.passes.analysis.constants import integer_constant
@@ -71,6 +71,9 @@ def test_every_rounding_is_explicit():
 
 DEPTH = 3
 
+FOR_SOME = simt.CopyAsyncOp | simt.PostOp | simt.TakeOp
+"""Some threads have more to copy than others, and only warps at a block's edge send messages."""
+
 
 def kind_of(op: Operation) -> str | None:
     """The word under which an operation is counted."""
@@ -84,8 +87,9 @@ def kind_of(op: Operation) -> str | None:
         case simt.LoadOp() | simt.StoreOp():
             space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
             return f"{'load' if isinstance(op, simt.LoadOp) else 'store'} {space}"
-        case scf.IfOp() if any(isinstance(inner, simt.CopyAsyncOp) for inner in op.walk()):
-            # Some threads have more to copy than others.
+        case simt.PostOp() | simt.TakeOp() | simt.TileBarrierOp() | simt.ArriveOp() | simt.WaitOp():
+            return op.name.removeprefix("simt.")
+        case scf.IfOp() if any(isinstance(inner, FOR_SOME) for inner in op.walk()):
             return None
         case simt.OverrideOp() | scf.IfOp():
             return "guard"
@@ -196,3 +200,32 @@ def test_planes_in_shared_memory_need_one_synchronisation():
     count = steady_loop("heat-2d", DOMAIN, block)
     assert count["barrier"] == 1
     assert "shuffle" not in count
+
+
+APART = Schedule(
+    "apart", device_plane((3, 2), 4, 3), Buffering(ahead=3), Streaming(delay=1), mail="fixed"
+)
+
+
+@pytest.mark.parametrize("domain", [(64, 64, 128), (64, 30, 128)])
+def test_blocks_send_one_message_a_side(domain: Domain):
+    """
+    The edges of all levels go together, and come together; and the slots of messages, which come round as
+    the loop does, cost nothing to find.
+    """
+    count = steady_loop("heat-3d", domain, APART)
+    assert (count["post"], count["take"]) == (2, 2)
+    assert (count["wait"], count["arrive"]) == (1, 1)
+    assert "barrier" not in count
+    # The loaded level is copied; of the others both edges are published, and what came is put beside them.
+    assert count["store shared"] == (2 + 2) * (DEPTH - 1)
+    assert count["load shared"] == 2 * DEPTH + 3
+
+
+def test_blocks_meet_once_a_step():
+    """One barrier serves all levels, and is the block's own as well."""
+    meeting = replace(APART, streaming=Streaming(delay=1, sync="grid"))
+    count = steady_loop("heat-3d", (64, 64, 128), meeting)
+    assert (count["post"], count["take"]) == (2, 2)
+    assert count["tile_barrier"] == 1
+    assert not count.keys() & {"barrier", "wait", "arrive"}

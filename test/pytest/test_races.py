@@ -7,7 +7,7 @@ a corrected twin that passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -529,6 +529,10 @@ def apart(name: str, wrong: Sequence[str], message: str, right: Sequence[str]) -
 ROUNDS = (post("one"), take("one"), post("two", 256), take("two", 256, "z"))
 """Two messages each way, in two slots: who has taken the second one knows that its own first was taken."""
 
+PLAIN_POST = "simt.post %x to %mail[%theirs + 0]"
+PLAIN_TAKE = "%y = simt.take %mail[%mine + 0] : f64"
+"""What barriers order has no number."""
+
 STORE_HERE = "simt.store %x to %f[%here + 0]"
 LOAD_THERE = "%z = simt.load %f[%there + 0] : f64"
 
@@ -630,6 +634,20 @@ MESSAGES = [
         f"{LOAD_THERE}: reads what another thread wrote, cell 64, without a synchronisation between; the "
         f"other access is {STORE_HERE}",
         (STORE_HERE, tile_barrier(), LOAD_THERE),
+    ),
+    apart(
+        "a-cell-that-no-barrier-publishes",
+        (PLAIN_POST, BARRIER, PLAIN_TAKE),
+        f"{PLAIN_TAKE}: reads what another thread wrote, cell 0, without a synchronisation between; the "
+        f"other access is {PLAIN_POST}",
+        (PLAIN_POST, tile_barrier(), PLAIN_TAKE),
+    ),
+    apart(
+        "over-a-cell-that-others-still-read",
+        (PLAIN_POST, tile_barrier(), PLAIN_TAKE, PLAIN_POST),
+        f"{PLAIN_POST}: overwrites what another thread may still read, cell 128, without a "
+        f"synchronisation between; the other access is {PLAIN_TAKE}",
+        (PLAIN_POST, tile_barrier(), PLAIN_TAKE, tile_barrier("two"), PLAIN_POST),
     ),
     apart(
         "a-tile-barrier-for-one-block",
@@ -735,12 +753,17 @@ APART = Schedule(
 )
 """Two blocks of two warps, which copy what they load and send each other the edges of one level."""
 
+MEETING = replace(APART, name="barriers-between-blocks", streaming=Streaming(delay=1, sync="grid"))
+"""The same blocks, which meet once a step."""
 
-def kernel_of_blocks(depth: int) -> tuple[ProgramKernels, gpu.ModuleOp, Program]:
+
+def kernel_of_blocks(
+    depth: int, schedule: Schedule = APART
+) -> tuple[ProgramKernels, gpu.ModuleOp, Program]:
     """A kernel whose tile the device holds, at the thread level, and its program."""
     program = entry("heat-3d").make((9, 10, 29))
     text = program_text(program)
-    compiled = timetile.compile(text, executor="simt", passes=APART.passes(depth), cache=False)
+    compiled = timetile.compile(text, executor="simt", passes=schedule.passes(depth), cache=False)
     return compiled.kernels, compiled.kernels.threads(f"run_d{depth}"), program
 
 
@@ -793,13 +816,35 @@ def test_every_message_of_a_generated_kernel_is_needed(
             run_blocks(kernels, module, program)
 
 
-def test_a_slot_of_a_generated_kernel_is_needed():
-    """Where the messages of two steps share a slot, one is written over what may not have been taken."""
-    kernels, threads, program = kernel_of_blocks(2)
+def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed():
+    """With any barrier left to the block alone, a block reads what the others wrote, or misses a number."""
+    kernels, threads, program = kernel_of_blocks(2, MEETING)
+    run_blocks(kernels, threads.clone(), program)
+    count = sum(isinstance(op, simt.TileBarrierOp) for op in threads.walk())
+    assert count, "blocks meet somewhere"
+    for number in range(count):
+        module = threads.clone()
+        barriers = [op for op in module.walk() if isinstance(op, simt.TileBarrierOp)]
+        Rewriter.replace_op(barriers[number], gpu.BarrierOp())
+        with pytest.raises(SimtError, match="reads what another thread wrote|numbered one after"):
+            run_blocks(kernels, module, program)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (APART, "overwrites message 0, and cannot know that it was taken"),
+        (MEETING, "overwrites what another thread may still read"),
+    ],
+    ids=["messages", "barriers"],
+)
+def test_a_slot_of_a_generated_kernel_is_needed(schedule: Schedule, message: str):
+    """Where the edges of two steps share a slot, one is written over what may not have been taken."""
+    kernels, threads, program = kernel_of_blocks(2, schedule)
     (slot,) = {min(op.places) for op in threads.walk() if isinstance(op, simt.PostOp)} - {0}
     module = threads.clone()
     for op in module.walk():
         if isinstance(op, simt.PostOp | simt.TakeOp):
             op.offsets = encode_integers([place % slot for place in op.places])
-    with pytest.raises(SimtError, match="overwrites message 0, and cannot know that it was taken"):
+    with pytest.raises(SimtError, match=message):
         run_blocks(kernels, module, program)

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from timetile.lowering.ptx import MOST_POLLS, kernels_of, print_module
 from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime import gpu
 from timetile.runtime.gpu import Device
 from timetile.runtime.kernels import Kernel
+from timetile.runtime.loading import load_text
 
 MULTIPROCESSORS = 10
 
@@ -215,3 +217,122 @@ def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
         f"block 3 of kernel @heat_d4 waited in vain for {what}: this is a bug of the compiler; please "
         "report it with the program"
     )
+
+
+# What bounded waits are on the GPU.
+
+
+def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
+    """A kernel's instructions behind its arguments: %rd1 is where waits are reported, %r1 a number."""
+    module = load_text(f"""
+llvm.func @k(%words: !llvm.ptr<1>, %n: i32) attributes {{
+    nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32, timetile.report = 0 : i32}} {{
+  {body}
+  llvm.return
+}}
+""")
+    text = print_module(kernels_of(module), "8.1", "sm_90", bound_waits=bound_waits)
+    _, found, rest = text.partition("ld.param.u32 %r1, [k_param_1];\n")
+    assert found
+    return [line.strip().removesuffix(";") for line in rest.splitlines()]
+
+
+TAKE = "%a = simt.take %words[4] number %n : f32"
+MEET = "simt.tile_barrier %words[] number %n blocks 13"
+ARRIVALS = """
+%w = simt.shared at 0 : !llvm.ptr<3>
+"nvvm.mbarrier.try_wait.parity.shared"(%w, %n, %n) : (!llvm.ptr<3>, i32, i32) -> ()
+"""
+
+
+def test_a_bounded_take():
+    """The lanes of a warp wait together for all words: they vote on them, and on whether to leave."""
+    assert instructions_of(TAKE, bound_waits=True)[:19] == [
+        "mov.u32 %r2, 0",
+        "$take_1:",
+        "ld.relaxed.gpu.global.b64 %rd2, [%rd1+32]",
+        "mov.b64 {%r3, %r4}, %rd2",
+        "setp.ne.u32 %p1, %r4, %r1",
+        "vote.sync.any.pred %p2, %p1, -1",
+        "@!%p2 bra $done_2",
+        # Somebody has waited in vain: from then on nobody waits.
+        "ld.relaxed.gpu.global.u64 %rd3, [%rd1]",
+        "setp.ne.u64 %p3, %rd3, 0",
+        "vote.sync.any.pred %p3, %p3, -1",
+        "@%p3 bra $done_2",
+        "add.u32 %r2, %r2, 1",
+        f"setp.lt.u32 %p3, %r2, {MOST_POLLS}",
+        "@%p3 bra $take_1",
+        # The block, from 1 on, and the message.
+        "mov.u32 %r5, %ctaid.x",
+        "add.u32 %r5, %r5, 1",
+        "mov.u32 %r6, %r1",
+        "mov.b64 %rd3, {%r5, %r6}",
+        "st.relaxed.gpu.global.u64 [%rd1], %rd3",
+    ]
+
+
+def test_a_bounded_barrier_of_blocks():
+    """One thread waits for all, and does not vote; the block's own barrier is behind both ends."""
+    assert instructions_of(MEET, bound_waits=True) == [
+        "bar.sync 0",
+        "mov.u32 %r2, %tid.x",
+        "setp.ne.u32 %p1, %r2, 0",
+        "@%p1 bra $met_1",
+        "mul.lo.s32 %r3, %r1, 13",
+        "red.release.gpu.global.add.u32 [%rd1], 1",
+        "mov.u32 %r5, 0",
+        "$meet_2:",
+        "ld.acquire.gpu.global.u32 %r4, [%rd1]",
+        "setp.lt.u32 %p1, %r4, %r3",
+        "@!%p1 bra $done_3",
+        "ld.relaxed.gpu.global.u64 %rd2, [%rd1]",
+        "setp.ne.u64 %p2, %rd2, 0",
+        "@%p2 bra $done_3",
+        "add.u32 %r5, %r5, 1",
+        f"setp.lt.u32 %p2, %r5, {MOST_POLLS}",
+        "@%p2 bra $meet_2",
+        "mov.u32 %r6, %ctaid.x",
+        "add.u32 %r6, %r6, 1",
+        "mov.u32 %r7, %r1",
+        "mov.b64 %rd2, {%r6, %r7}",
+        "st.relaxed.gpu.global.u64 [%rd1], %rd2",
+        "$done_3:",
+        "$met_1:",
+        "bar.sync 0",
+        "ret",
+        "}",
+    ]
+
+
+def test_a_bounded_wait_for_own_warps():
+    """A block that waits for one that left would hang, too. What it reports has number 0."""
+    assert instructions_of(ARRIVALS, bound_waits=True) == [
+        "mov.u32 %r2, dynamic_shared",
+        "mov.u32 %r3, 0",
+        "$wait_1:",
+        "mbarrier.try_wait.parity.shared.b64 %p1, [%r2], %r1",
+        "@%p1 bra $done_2",
+        "ld.relaxed.gpu.global.u64 %rd2, [%rd1]",
+        "setp.ne.u64 %p2, %rd2, 0",
+        "@%p2 bra $done_2",
+        "add.u32 %r3, %r3, 1",
+        f"setp.lt.u32 %p2, %r3, {MOST_POLLS}",
+        "@%p2 bra $wait_1",
+        "mov.u32 %r4, %ctaid.x",
+        "add.u32 %r4, %r4, 1",
+        "mov.u32 %r5, 0",
+        "mov.b64 %rd2, {%r4, %r5}",
+        "st.relaxed.gpu.global.u64 [%rd1], %rd2",
+        "$done_2:",
+        "ret",
+        "}",
+    ]
+
+
+@pytest.mark.parametrize("body", [TAKE, MEET, ARRIVALS])
+def test_waits_that_are_not_bounded_report_nothing(body: str):
+    """The loop that is bounded has one way out more."""
+    text = " ".join(instructions_of(body, bound_waits=False))
+    assert "done" not in text and "%ctaid" not in text
+    assert text.count("bra") == 1 + ("met" in text)

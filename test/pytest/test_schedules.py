@@ -370,6 +370,66 @@ def test_planes_that_stay_in_registers_for_all_steps(executor: Executor):
     check(entry("gray-scott-2d").make((19, 71)), STILL, 2, executor)
 
 
+GRID = "space global, sync grid"
+"""The same of blocks that meet at barriers."""
+
+MEETING = replace(APART[0], name="meeting", streaming=Streaming(sync="grid"), shown=GRID)
+MEETING_NOT_UNROLLED = replace(
+    NOT_UNROLLED, streaming=Streaming(sync="grid", period=1), shown=f"computed, every 1, {GRID}"
+)
+MEETING_STILL = replace(
+    STILL, streaming=Streaming(sync="grid"), shown=f"slots 1, fixed, every 1, {GRID}"
+)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_blocks_meet_at_barriers(executor: Executor):
+    """Twelve tiles of two blocks, more than eight resident blocks hold, and cells of either size."""
+    check(entry("heat-3d").make((7, 23, 70)), MEETING, 2, executor)
+    check(sum_program("f64", star(3, 1))((5, 11, 29)), MEETING_NOT_UNROLLED, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_barriers_of_planes_that_stay_in_registers(executor: Executor):
+    """Without a stream blocks meet before and after every level."""
+    check(entry("heat-2d").make((29, 131)), MEETING_STILL, 3, executor)
+    check(entry("box-2d").make((23, 67)), MEETING_STILL, 2, executor)
+
+
+SEMI_ROWS = [
+    Schedule("warp", warp_row(), form="halves", shown="_halves1"),
+    Schedule(
+        "shared",
+        block_row(),
+        Buffering(storage="shared", addressing="computed"),
+        streaming=None,
+        form="halves",
+        shown="_halves1",
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", SEMI_ROWS, ids=named)
+@pytest.mark.parametrize("reach", [2, 3])
+def test_sums_in_halves(reach: int, schedule: Schedule, executor: Executor):
+    """The planes before the cell's own and those from it on are two stages: no bit changes."""
+    check(sum_program("f64", star(2, reach))((19, 71)), schedule, 2, executor)
+
+
+SEMI_PLANES = [
+    Schedule("block", block_plane((3, 2), (4, 1)), planes=5, form="halves", shown="_halves1"),
+    replace(NOT_UNROLLED, name="device", form="halves", shown="_halves1"),
+    replace(MEETING_NOT_UNROLLED, name="meeting", form="halves", shown="_halves1"),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", SEMI_PLANES, ids=named)
+def test_sums_in_halves_in_a_volume(schedule: Schedule, executor: Executor):
+    check(sum_program("f64", star(3, 2))((7, 9, 22)), schedule, 2, executor)
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_edges_a_step_late_in_a_volume(executor: Executor):
     late = Schedule(

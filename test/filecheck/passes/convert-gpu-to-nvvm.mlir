@@ -159,6 +159,15 @@
     %c = simt.take %mail[32] number %n : f32
     // CHECK-NEXT: simt.post %c to %mail[40] number %n
     simt.post %c to %mail[40] number %n
+    // What barriers order has no number; the word in which blocks count each other is found the same way.
+    // CHECK-NEXT: simt.post %c to %[[at]][256]
+    simt.post %c to %mail[%i + 256]
+    // CHECK-NEXT: simt.tile_barrier %[[at]][] number %n blocks 3
+    simt.tile_barrier %mail[%i] number %n blocks 3
+    // CHECK-NEXT: %d = simt.take %[[at]][288] : f32
+    %d = simt.take %mail[%i + 288] : f32
+    // CHECK-NEXT: simt.tile_barrier %mail[] number %n blocks 3
+    simt.tile_barrier %mail[] number %n blocks 3
     // CHECK-NEXT: llvm.return
     "gpu.return"() : () -> ()
   }) {sym_name = "messages", gpu.known_block_size = array<i32: 64, 1, 1>} : () -> ()

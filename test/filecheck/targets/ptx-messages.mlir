@@ -62,3 +62,36 @@ llvm.func @singles(%mail: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel, nvvm.m
   // CHECK:      ret;
   llvm.return
 }
+
+// Where blocks meet at barriers, cells are alone in their words, and need no loop.
+// CHECK-LABEL: .visible .entry barriers(
+// CHECK:         ld.param.u32 [[number:%r[0-9]+]], [barriers_param_1];
+llvm.func @barriers(%mail: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32} {
+  // CHECK-NEXT: ld.global.f64 [[a:%fd[0-9]+]], {{\[}}[[mail:%rd[0-9]+]]];
+  // CHECK-NEXT: ld.global.f64 [[b:%fd[0-9]+]], {{\[}}[[mail]]+256];
+  %a, %b = simt.take %mail[0, 32] : f64, f64
+  // CHECK-NEXT: ld.global.f32 [[c:%f[0-9]+]], {{\[}}[[mail]]+512];
+  %c = simt.take %mail[64] : f32
+  // CHECK-NEXT: st.global.f64 {{\[}}[[mail]]+768], [[b]];
+  // CHECK-NEXT: st.global.f64 {{\[}}[[mail]]+1024], [[a]];
+  simt.post %b, %a to %mail[96, 128]
+  // Behind all threads of the block one counts it, and looks until as many blocks as there are have come to
+  // each barrier so far; the others wait for that one.
+  // CHECK-NEXT: bar.sync 0;
+  // CHECK-NEXT: mov.u32 [[thread:%r[0-9]+]], %tid.x;
+  // CHECK-NEXT: setp.ne.u32 [[test:%p[0-9]+]], [[thread]], 0;
+  // CHECK-NEXT: @[[test]] bra [[met:.met_[0-9]+]];
+  // CHECK-NEXT: mul.lo.s32 [[wanted:%r[0-9]+]], [[number]], 13;
+  // CHECK-NEXT: red.release.gpu.global.add.u32 {{\[}}[[mail]]], 1;
+  // CHECK-NEXT: {{.meet_[0-9]+}}:
+  // CHECK-NEXT: ld.acquire.gpu.global.u32 [[seen:%r[0-9]+]], {{\[}}[[mail]]];
+  // CHECK-NEXT: setp.lt.u32 [[test]], [[seen]], [[wanted]];
+  // CHECK-NEXT: @[[test]] bra {{.*}}meet_
+  // CHECK-NEXT: [[met]]:
+  // CHECK-NEXT: bar.sync 0;
+  simt.tile_barrier %mail[] number %n blocks 13
+  // CHECK-NEXT: st.global.f32 {{\[}}[[mail]]+1280], [[c]];
+  simt.post %c to %mail[160]
+  // CHECK-NEXT: ret;
+  llvm.return
+}

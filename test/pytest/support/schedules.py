@@ -45,7 +45,7 @@ class Schedule:
     tiling: DeviceTilingPass
     buffering: MultiQueueBufferingPass = field(default_factory=MultiQueueBufferingPass)
     streaming: RegisterStreamingPass | None = field(default_factory=RegisterStreamingPass)
-    form: Literal["none", "rows"] = "none"
+    form: Literal["none", "rows", "halves"] = "none"
     mail: Addressing | None = None
     planes: int | None = 17
     shown: str = "home #tile.registers"
