@@ -37,6 +37,9 @@ SHARED_SYMBOL = "dynamic_shared"
 MOST_POLLS = 1 << 20
 """How often a bounded wait looks: for about a second."""
 
+MOST_SLEEPS = 1 << 12
+"""The same where every look lasts until something has happened, or as long as the hardware likes."""
+
 # (register prefix, PTX type) of each type.
 REGISTERS: dict[Attribute, tuple[str, str]] = {
     f64: ("%fd", "f64"),
@@ -526,7 +529,14 @@ class KernelPrinter:
         return again, polls
 
     def end_wait(
-        self, again: str, polls: str, missing: str, number: str, *, warp: bool = False
+        self,
+        again: str,
+        polls: str,
+        missing: str,
+        number: str,
+        most: int = MOST_POLLS,
+        *,
+        warp: bool = False,
     ) -> None:
         """
         Its end: again while something is missing. Where waits are bounded, one that lasts too long is
@@ -545,7 +555,7 @@ class KernelPrinter:
             self.line(f"vote.sync.any.pred {stop}, {stop}, -1")
         self.line(f"@{stop} bra {done}")
         self.line(f"add.u32 {polls}, {polls}, 1")
-        self.line(f"setp.lt.u32 {stop}, {polls}, {MOST_POLLS}")
+        self.line(f"setp.lt.u32 {stop}, {polls}, {most}")
         self.line(f"@{stop} bra {again}")
         self.line(f"mov.u32 {block}, %ctaid.x")
         self.line(f"add.u32 {block}, {block}, 1")
@@ -569,7 +579,7 @@ class KernelPrinter:
         where, phase = self.address(op.addr), self.use(op.phase)
         again, polls = self.begin_wait("wait")
         self.line(f"mbarrier.try_wait.parity.shared.b64 {done}, {where}, {phase}")
-        self.end_wait(again, polls, f"!{done}", "0")
+        self.end_wait(again, polls, f"!{done}", "0", MOST_SLEEPS)
 
     def print_mbarrier_expect(self, op: nvvm.MbarrierArriveExpectTxOp) -> None:
         state, where = self.register(i64), self.address(op.addr)

@@ -211,7 +211,8 @@ class Device:
         self.download(report, inbox)
         block, number = (int(word) for word in report)
         if block:
-            what = f"message {number} of the blocks beside it" if number else "its own warps"
+            others = f"message or barrier {number} of the tile's other blocks"
+            what = others if number else "its own warps"
             raise RuntimeError(
                 f"block {block - 1} of kernel @{kernel.name} waited in vain for {what}: this is a bug "
                 "of the compiler; please report it with the program"

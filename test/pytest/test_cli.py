@@ -517,7 +517,11 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
 
 @pytest.mark.parametrize(
     "command",
-    ["run {heat} --executor simt --random 1 --steps 2", "compile {heat}", "explain {heat}"],
+    [
+        "run {heat} --executor simt --random 1 --set k=1 --steps 2",
+        "compile {heat}",
+        "explain {heat}",
+    ],
 )
 def test_waits_that_no_block_has_are_bounded_for_nothing(
     command: str, heat: Path, capsys: pytest.CaptureFixture[str]

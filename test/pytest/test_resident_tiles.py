@@ -207,7 +207,7 @@ def test_waits_that_are_not_in_vain(fake: FakeDriver):
 
 @pytest.mark.parametrize(
     ("report", "what"),
-    [((4, 17), "message 17 of the blocks beside it"), ((4, 0), "its own warps")],
+    [((4, 17), "message or barrier 17 of the tile's other blocks"), ((4, 0), "its own warps")],
 )
 def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
     fake.report = report
