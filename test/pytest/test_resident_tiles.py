@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from timetile.lowering.ptx import MOST_POLLS, kernels_of, print_module
+from timetile.lowering.ptx import MOST_POLLS, MOST_SLEEPS, kernels_of, print_module
 from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime import gpu
@@ -317,7 +317,7 @@ def test_a_bounded_wait_for_own_warps():
         "setp.ne.u64 %p2, %rd2, 0",
         "@%p2 bra $done_2",
         "add.u32 %r3, %r3, 1",
-        f"setp.lt.u32 %p2, %r3, {MOST_POLLS}",
+        f"setp.lt.u32 %p2, %r3, {MOST_SLEEPS}",
         "@%p2 bra $wait_1",
         "mov.u32 %r4, %ctaid.x",
         "add.u32 %r4, %r4, 1",
