@@ -33,6 +33,7 @@ SEARCHED = (
     "stencil", "type", "schedules", "chosen depth", "GCells/s", "best depth", "GCells/s", "share",
 )  # fmt: skip
 COMPARED = ("stencil", "depth", "schedule", "GCells/s", "registers", "spilled")
+TILES = ("stencil", "type", "domain", "depth", "tile", "GCells/s", "registers", "spilled", "commit")
 
 Row = dict[str, Any]
 
@@ -94,6 +95,19 @@ def compared_cells(row: Row) -> tuple[str, ...]:
     return (
         row["stencil"], str(row["depth"]), changes or "default", number(row["gcells_per_s"]),
         str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
+    )  # fmt: skip
+
+
+def tile_cells(row: Row) -> tuple[str, ...]:
+    """A schedule whose tile the device holds, or the default one beside it."""
+    changes, axes = row["changes"], ("cells", "warps", "blocks")
+    shape = [f"{' x '.join(map(str, changes[axis]))} {axis}" for axis in axes if axis in changes]
+    late = [f"delay {changes['delay']}"] if "delay" in changes else []
+    stays = ["stays"] if changes.get("stream") == "none" else []
+    return (
+        row["stencil"], TYPES[row["dtype"]], " x ".join(map(str, row["domain"])), str(row["depth"]),
+        ", ".join([*shape, *stays, *late]) or "default", number(row["gcells_per_s"]),
+        str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "", row["commit"],
     )  # fmt: skip
 
 
@@ -181,6 +195,8 @@ def main() -> None:
     # What has not been measured has no section yet.
     if compared := rows_of("h200-ablation.json"):
         text = replace(text, "table ablation", table(COMPARED, map(compared_cells, compared)))
+    if tiles := rows_of("h200-tiles.json"):
+        text = replace(text, "table tiles", table(TILES, map(tile_cells, tiles)))
     searched = RESULTS / "h200-search.json"
     if searched.exists():
         rows: list[Row] = json.loads(searched.read_text())["rows"]
