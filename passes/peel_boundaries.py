@@ -24,7 +24,8 @@ from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.geometry import Geometry, ceil_div
 from timetile.passes.analysis.makespan import makespan
 from timetile.passes.analysis.residency import Residency
-from timetile.passes.arch import arch_named
+from timetile.passes.arch import Arch, arch_named
+from timetile.passes.diagnostics import refuse
 
 
 def edge_weight(geometry: Geometry) -> float:
@@ -93,6 +94,18 @@ def choose_chunks(geometry: Geometry, residency: Residency, weight: float) -> Ch
     return min(candidates(), key=lambda chunks: chunks.steps * residency.crowding(chunks.tiles))
 
 
+def check_residency(kernel: KernelOp, arch: Arch) -> None:
+    """Refuse a tile whose blocks wait for each other where the device does not hold all of them."""
+    assert kernel.layout is not None
+    most = arch.multiprocessors * kernel.blocks_per_multiprocessor
+    if kernel.layout.has_messages and kernel.layout.blocks > most:
+        refuse(
+            kernel,
+            f"its tile has {kernel.layout.blocks} blocks, which wait for each other, and {arch.name} holds "
+            f"{most} at once; give device-tiling at most {most} blocks, or more cells and warps a block",
+        )
+
+
 @dataclass(frozen=True)
 class PeelBoundariesPass(ModulePass):
     """Write the variants; see the module's documentation."""
@@ -106,6 +119,7 @@ class PeelBoundariesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         arch = arch_named(self.arch)
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+            check_residency(kernel, arch)
             geometry = Geometry(kernel)
             if self.planes is not None:
                 edge = interior = self.planes
