@@ -58,7 +58,11 @@ from timetile.lowering.tile_to_gpu.thread import (
     tile_of_block,
 )
 from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
-from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
+from timetile.passes.analysis.synchronisation import (
+    collect_orders,
+    place_barriers,
+    split_keeps,
+)
 from timetile.passes.diagnostics import refuse
 
 
@@ -110,11 +114,8 @@ def check_synchronisation(kernel: KernelOp) -> None:
     assert kernel.layout is not None
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     kinds = {e.home.sync.data for e in exchanges if e.home is not None}
-    edges = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
-    if kernel.layout.has_messages and edges & {"barrier", "mbarrier"}:
-        refuse(
-            kernel, "the blocks of a tile that the device holds exchange by flags or grid; use one"
-        )
+    if kernel.layout.blocks > 1:
+        check_blocks(kernel, exchanges)
     if not kernel.layout.has_messages and kinds & {"flags", "grid"}:
         refuse(
             kernel,
@@ -123,23 +124,47 @@ def check_synchronisation(kernel: KernelOp) -> None:
         )
     if {"barrier", "mbarrier"} <= kinds:
         refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
-    splits = kinds and kinds <= {"mbarrier", "flags"} and kernel.stream_axis is not None
-    if splits and not split_keeps(collect_orders(kernel)):
+    if kernel.stream_axis is None:
+        return
+    orders = collect_orders(kernel)
+    if kinds and kinds <= {"mbarrier", "flags"} and not split_keeps(orders):
         refuse(
             kernel,
             "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "
             "are delayed by a step and have a slot more",
         )
-    if kernel.layout.blocks == 1:
-        return
-    others = kernel.layout.axis_layouts[1:]
+    if "grid" in kinds and place_barriers(orders) != (0,):
+        refuse(
+            kernel,
+            "its blocks meet once, at the start of a step, and it needs barriers elsewhere, too; delay its "
+            "exchanges by a step",
+        )
+
+
+def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
+    """Refuse what the blocks of a tile cannot exchange."""
+    assert kernel.layout is not None
+    first, *others = kernel.layout.axis_layouts
     if not others or any(axis.blocks > 1 for axis in others):
         refuse(kernel, "the blocks of a tile lie along the first of two in-plane axes")
-    sends = any(not exchange.publishes_copies for exchange in exchanges)
-    if (sends and kinds == {"barrier"}) or any(is_ring_of_tile(s) for s in kernel.stages):
+    if exchanges and any(axis.warps > 1 for axis in others):
+        refuse(kernel, "the blocks of a tile lie along its first axis, and so must their warps")
+    for exchange in exchanges:
+        if exchange.what.data == "plane" and exchange.edges[0] > first.cells:
+            refuse(
+                kernel,
+                f"its taps reach {exchange.edges[0]} rows and a warp has {first.cells}; give it more cells",
+            )
+    sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
+    whole = any(is_ring_of_tile(stage) for stage in kernel.stages)
+    if whole or (kernel.layout.has_cluster and "barrier" in sent):
         refuse(
             kernel,
             "the blocks of a tile exchange edges, a step late; use storage=registers and what=edges",
+        )
+    if kernel.layout.has_messages and sent & {"barrier", "mbarrier"}:
+        refuse(
+            kernel, "the blocks of a tile that the device holds exchange by flags or grid; use one"
         )
 
 

@@ -45,12 +45,16 @@ def temporal_passes(
     )
 
 
-def tile_passes(depth: int | None = None, arch: str = "sm_90") -> tuple[ModulePass, ...]:
-    """From time loops to placed kernels."""
+def tile_passes(
+    depth: int | None = None, arch: str = "sm_90", multiprocessors: int | None = None
+) -> tuple[ModulePass, ...]:
+    """
+    From time loops to placed kernels, for the architecture's largest part or one of so many multiprocessors.
+    """
     return (
         TemporalFusionPass(None if depth is None else (depth,)),
         # The schedule is chosen on the loop: it decides what the passes below make of it.
-        ChooseSchedulePass(arch),
+        ChooseSchedulePass(arch, multiprocessors=multiprocessors),
         DeviceTilingPass(),
         # Before any placement, since it changes what is kept.
         SplitSumsPass(),
@@ -59,7 +63,7 @@ def tile_passes(depth: int | None = None, arch: str = "sm_90") -> tuple[ModulePa
         MultiQueueBufferingPass(),
         RegisterStreamingPass(),
         # Last: the chunks' heights depend on lags and unrolling.
-        PeelBoundariesPass(arch),
+        PeelBoundariesPass(arch, multiprocessors=multiprocessors),
     )
 
 

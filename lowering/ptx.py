@@ -37,8 +37,8 @@ SHARED_SYMBOL = "dynamic_shared"
 MOST_POLLS = 1 << 20
 """How often a bounded wait looks: for about a second."""
 
-MOST_SLEEPS = 1 << 12
-"""The same where every look lasts until something has happened, or as long as the hardware likes."""
+MOST_SLEEPS = 1 << 22
+"""The same where a look lasts as long as the hardware likes: longer, so that who lacks a message says so first."""
 
 # (register prefix, PTX type) of each type.
 REGISTERS: dict[Attribute, tuple[str, str]] = {
@@ -759,7 +759,10 @@ def check_target(functions: Sequence[llvm.FuncOp], arch: Arch) -> None:
     if arch.splits_barriers:
         return
     for op in (op for function in functions for op in function.walk() if isinstance(op, NEWER)):
-        refuse(op, f"{arch.name} has no such instruction; use sync=barrier and tiles of a block")
+        refuse(
+            op,
+            f"{arch.name} has no such instruction; use sync=barrier and tiles of a block, or sync=grid and tiles of the device",
+        )
 
 
 def print_module(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from timetile.passes.diagnostics import CompileError
 
@@ -109,8 +109,12 @@ ARCHS: dict[str, Arch] = {
 }
 
 
-def arch_named(name: str) -> Arch:
-    """The facts of an architecture; CompileError names the ones that are known."""
+def arch_named(name: str, multiprocessors: int | None = None) -> Arch:
+    """
+    The facts of an architecture, of a part with so many multiprocessors where that is known; CompileError
+    names the ones that are known.
+    """
     if name not in ARCHS:
         raise CompileError(f"the architecture {name} is not known; use {' or '.join(ARCHS)}")
-    return ARCHS[name]
+    arch = ARCHS[name]
+    return arch if multiprocessors is None else replace(arch, multiprocessors=multiprocessors)

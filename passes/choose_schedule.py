@@ -318,9 +318,10 @@ class ChooseSchedulePass(ModulePass):
 
     arch: str = "sm_90"
     depth: int | None = None
+    multiprocessors: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        arch = arch_named(self.arch)
+        arch = arch_named(self.arch, self.multiprocessors)
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if not loop.updates or loop.schedule is not None:
                 continue

@@ -115,9 +115,10 @@ class PeelBoundariesPass(ModulePass):
     arch: str = "sm_90"
     edge_weight: float | None = None
     planes: int | None = None
+    multiprocessors: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        arch = arch_named(self.arch)
+        arch = arch_named(self.arch, self.multiprocessors)
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             check_residency(kernel, arch)
             geometry = Geometry(kernel)

@@ -39,6 +39,7 @@ from timetile.passes.analysis.geometry import VECTOR_BYTES
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
 from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
+from timetile.passes.diagnostics import refuse
 from timetile.passes.multi_queue_buffering import place_in_registers, schedule_of
 from timetile.passes.schedule import Schedule, Sync
 
@@ -221,6 +222,12 @@ class RegisterStreamingPass(ModulePass):
         place_in_registers(kernel, schedule)
         sync = self.sync or schedule.sync
         if kernel.layout.has_messages:
+            if self.sync == "barrier":
+                refuse(
+                    kernel,
+                    "the blocks of its tile cannot meet at a block's barrier; give register-streaming "
+                    "sync=flags or sync=grid",
+                )
             whole = sync == "grid" or kernel.stream_axis is None
             inside: Sync = "barrier" if whole else "mbarrier"
             synchronise(kernel, inside, "grid" if sync == "grid" else "flags")

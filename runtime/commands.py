@@ -22,7 +22,6 @@ from timetile.dialects.tile import KernelOp, LaunchOp
 from timetile.lowering.pipelines import FpContract
 from timetile.lowering.ptx import kernels_of, print_module
 from timetile.lowering.universe import PASSES
-from timetile.passes.arch import arch_named
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cache import Cache
 from timetile.runtime.comparison import difference
@@ -292,7 +291,7 @@ def emitted(program: CompiledProgram, what: str) -> str:
         case "nvvm":
             return printed(lowered(program, to_nvvm=True))
         case _:
-            arch = arch_named(program.kernels.options.arch)
+            arch = program.kernels.options.target
             kernels = kernels_of(lowered(program, to_nvvm=True))
             bound = program.kernels.options.bound_waits
             return print_module(kernels, arch.ptx_version, arch.name, bound_waits=bound)

@@ -39,8 +39,9 @@ def compile(
     time steps a kernel advances at once, chosen if not given. `arch` is the GPU's own unless given.
     `fp_contract` and `fp_division` say how freely products and sums are contracted, and quotients by
     constants become products. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
-    by default; False compiles anew. With `bound_waits`, kernels whose blocks wait for each other report a wait
-    that is in vain (RuntimeError) instead of hanging; they are slower, and every launch is waited for.
+    by default; False compiles anew. With `bound_waits`, kernels whose tiles the device holds report a wait
+    for other blocks that is in vain (RuntimeError) instead of hanging; they are slower, and every launch is
+    waited for.
 
     Raises CompileError where the program is wrong or cannot be compiled.
     """
@@ -51,7 +52,12 @@ def compile(
         if arch not in ARCHS:
             # PTX for an older architecture runs on newer ones.
             arch = "sm_90" if int(arch.removeprefix("sm_")) > 90 else "sm_80"
-    options = Options(depth, arch, fp_contract, passes, function, fp_division, bound_waits)
+    fewer: int | None = None
+    if executor == "gpu":
+        there = device(gpu).attribute("MULTIPROCESSOR_COUNT")
+        fewer = there if there != ARCHS[arch].multiprocessors else None
+    arithmetic = (fp_contract, passes, function, fp_division)
+    options = Options(depth, arch, *arithmetic, bound_waits, fewer)
     chosen = None if cache is False else cache or Cache.default()
     module = raised(program, options, chosen)
     return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu)

@@ -28,7 +28,6 @@ from timetile.passes.analysis.utilisation import (
     multiprocessor_utilisation,
     thread_reads,
 )
-from timetile.passes.arch import arch_named
 from timetile.passes.choose_schedule import Candidate, candidates, predict
 from timetile.passes.cost import Cost
 from timetile.passes.device_tiling import default_stream
@@ -174,7 +173,7 @@ class Explanation:
             f"{work / (loaded + stored):.2f} flops per byte",
         )
         self.say("arithmetic units", f"used by {loop_alu_utilisation(loop):.0%} (AN5D, section 5)")
-        arch = arch_named(self.program.kernels.options.arch)
+        arch = self.program.kernels.options.target
         self.say(
             "one step per launch",
             f"at most {copy_bound(loop, arch):.0f} GCells/s on {arch.name}, whose memory copies "
@@ -185,7 +184,7 @@ class Explanation:
 
     def deepest_of_an5d(self, loop: LoopOp) -> int:
         """The deepest kernel that AN5D's registers allow."""
-        arch = arch_named(self.program.kernels.options.arch)
+        arch = self.program.kernels.options.target
         radius = max(max(-low, high) for low, high in reach(loop.updates))
         size = max(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers)
         return max(
@@ -216,7 +215,7 @@ class Explanation:
             f"{beside} reads of shared memory a cell and step (AN5D, table 2), at most "
             f"{self.deepest_of_an5d(loop)} steps a launch with 256 threads a block (section 6.3)",
         )
-        arch = arch_named(self.program.kernels.options.arch)
+        arch = self.program.kernels.options.target
         fields = len(read_fields(loop)) + len(written_fields(loop))
         steps = depth_that_shifts(fields, kept, arch.copy_tb_per_s, arch.shared_tb_per_s)
         self.say(
@@ -283,7 +282,7 @@ class Explanation:
     def show_prediction(self, loop: LoopOp, kernels: Iterable[KernelOp]) -> None:
         """What the cost model says of the kernels, and of the schedules that lost."""
         options, module = self.program.kernels.options, self.program.kernels.tiled
-        arch = arch_named(options.arch)
+        arch = options.target
         self.heading(f"Predicted on {arch.name}")
         columns = ("kernel", "GCells/s", "steps", "ns a step", "pipe", "issue", "shared", "memory")
         self.table(columns, (prediction_row(k, predict(k, module, arch)) for k in kernels))
@@ -324,7 +323,7 @@ class Explanation:
 
     def show_resources(self, kernels: Iterable[Kernel]) -> None:
         """What the kernels need of a multiprocessor."""
-        arch = arch_named(self.program.kernels.options.arch)
+        arch = self.program.kernels.options.target
         self.heading(f"Resources on {arch.name}")
         if assembler_version() is None:
             self.say("registers", NO_ASSEMBLER)

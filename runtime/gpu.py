@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -218,9 +218,12 @@ class Device:
                 "of the compiler; please report it with the program"
             )
 
-    def forget(self, stream: int) -> None:
-        """Free the device memory by which blocks of kernels on a stream exchanged edges."""
-        for key in [key for key in self.inboxes if key[1] == stream]:
+    def forget(self, kernels: Collection[Kernel], stream: int) -> None:
+        """Free the device memory by which blocks of kernels on a stream exchanged edges, once they have."""
+        keys = [(kernel, stream) for kernel in kernels if (kernel, stream) in self.inboxes]
+        if keys:
+            self.synchronize(stream)
+        for key in keys:
             self.free(self.inboxes.pop(key))
 
     def resident_tiles(self, kernel: Kernel) -> int:
@@ -322,4 +325,4 @@ class GpuRunner(PlannedRunner):
         for buffer in self.scratches.values():
             self.device.free(buffer.pointer)
         self.scratches.clear()
-        self.device.forget(self.stream)
+        self.device.forget(self.kernels.made.values(), self.stream)

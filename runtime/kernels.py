@@ -25,7 +25,7 @@ from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import FpContract, temporal_passes, thread_passes, tile_passes
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx import kernels_of, print_module
-from timetile.passes.arch import arch_named
+from timetile.passes.arch import Arch, arch_named
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
@@ -47,9 +47,18 @@ class Options:
     fp_division: FpDivision = "exact"
     bound_waits: bool = False
     """Waits for other blocks end, and are reported, where what they wait for does not come."""
+    multiprocessors: int | None = None
+    """Of the GPU that it is for, where it has not as many as the largest part of its architecture."""
+
+    @property
+    def target(self) -> Arch:
+        """The facts of the GPU that it is for."""
+        return arch_named(self.arch, self.multiprocessors)
 
     def tile_passes(self) -> tuple[ModulePass, ...]:
-        return tile_passes(self.depth, self.arch) if self.passes is None else self.passes
+        if self.passes is not None:
+            return self.passes
+        return tile_passes(self.depth, self.arch, self.multiprocessors)
 
     def key(self) -> str:
         """The options as text."""
@@ -206,7 +215,7 @@ class ProgramKernels:
         LOGGER.info("compiling @%s", name)
         module = self.nvvm(name)
         lowered = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
-        arch = arch_named(self.options.arch)
+        arch = self.options.target
         bound = self.options.bound_waits
         ptx = print_module(kernels_of(module), arch.ptx_version, arch.name, bound_waits=bound)
         assembled = assemble(ptx, arch.name, name) if assembler_version() is not None else None

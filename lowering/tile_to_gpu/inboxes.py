@@ -19,6 +19,7 @@ from timetile.dialects.tile import ExchangeOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.thread import Thread
+from timetile.passes.analysis.synchronisation import collect_orders, place_barriers
 
 HEADER_WORDS = 2
 """Words of the launch's buffer before those of its first tile: where a wait that is in vain is reported."""
@@ -61,10 +62,10 @@ def slots_of_tile(kernel: KernelOp) -> int:
 
 def takes_turns(kernel: KernelOp) -> bool:
     """
-    Tiles that follow each other use different words: where a tile says one thing only, a block hears of the
-    next tile before it can know that what it said of this one was taken.
+    Tiles that follow each other use different words: where the blocks of a tile speak once only, a block goes
+    on to the next tile before it can know that what it said of this one was taken.
     """
-    return kernel.stream_axis is None and len(messages(kernel)) == 1
+    return kernel.stream_axis is None and len(place_barriers(collect_orders(kernel))) == 1
 
 
 def inbox_words(kernel: KernelOp) -> int:

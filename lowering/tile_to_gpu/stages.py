@@ -6,7 +6,7 @@ from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
 
-from timetile.dialects import simt
+from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import (
@@ -44,9 +44,11 @@ inside their fields there."""
 def begin_tile(v: Variant) -> None:
     """
     Before the first tile one thread makes the word ready in which the block's warps arrive, and the others
-    see it. Before the next ones nobody reads any more what is in shared memory.
+    see it. Before the next ones nobody reads any more what is in shared memory, and nothing is on its way there.
     """
     arrivals, said = v.placement.arrivals, v.thread.said
+    if said is not None and v.placement.prefetches:
+        v.setup.add(nvvm.CpAsyncWaitGroupOp(0))
     if arrivals is not None:
         assert v.kernel.layout is not None
         expect = Block([simt.ExpectOp(arrivals, v.kernel.layout.warps), scf.YieldOp()])

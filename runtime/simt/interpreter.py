@@ -386,6 +386,10 @@ class Launch:
             at = to[active] + k
             target.check_bounds(op, at)
             at = at + base[active]
+            if target.awaited[at].any():
+                cell = int(at[target.awaited[at]][0])
+                raise SimtError(op, f"copies to cell {cell} while a copy to it is on its way")
+            target.awaited[at] = True
             target.note_write(op, at, self.clocks.threads[active], self.clocks)
             source.check_bounds(op, of[reading] + k)
             source.note_read(op, of[reading] + k, self.clocks.threads[reading], self.clocks)
@@ -418,6 +422,7 @@ class Launch:
             at = copy.at[arrived]
             copy.target.data[at] = copy.cells[arrived]
             copy.target.unset[at] = copy.unset[arrived]
+            copy.target.awaited[at] = False
             copy.target.note_arrival(copy.op, at, copy.who[arrived], self.clocks)
             if not arrived.all():
                 rest = ~arrived
@@ -435,6 +440,9 @@ class Launch:
         self.pending = left
 
     def run_shared(self, op: simt.SharedOp, active: Mask) -> None:
+        """The slice is there from the start of the launch, though code that runs again names it again."""
+        if op.result in self.values:
+            return
         kind = op.result.type
         assert isinstance(kind, MemRefType)
         (cells,) = kind.get_shape()

@@ -110,6 +110,8 @@ class Buffer:
         self.data = data.reshape(-1)
         self.cells = self.data.size // instances
         self.unset = np.full(self.data.size, unset)
+        self.awaited = np.full(self.data.size, False)
+        """Asynchronous copies to these cells are on their way."""
         shape = self.data.size
         self.writer = np.full(shape, NOBODY, dtype=np.int64)
         self.write_times = np.zeros(shape, dtype=np.int64)

@@ -236,6 +236,12 @@ RACES = [
         "synchronisation between; the other access is simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8",
         COPY + wait(0) + BARRIER + READ_MIRRORED,
     ),
+    Case(
+        "a-copy-over-one-that-is-on-its-way",
+        COPY + COPY + wait(0),
+        "simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8: copies to cell 0 while a copy to it is on its way",
+        COPY + wait(0) + COPY + wait(0),
+    ),
 ]
 
 UNSET = [

@@ -188,11 +188,11 @@ def test_what_is_forgotten_is_freed(fake: FakeDriver):
     for kernel, stream in ((KERNEL, 1), (other, 1), (KERNEL, 2)):
         device.launch(kernel, *FIELDS, stream)
     fake.calls.clear()
-    device.forget(1)
-    assert fake.calls == [("free", 1000), ("free", 2000)]
-    device.forget(1)
+    device.forget([KERNEL, other], 1)
+    assert fake.calls == [("synchronize", 1), ("free", 1000), ("free", 2000)]
+    device.forget([KERNEL, other], 1)
     device.launch(KERNEL, *FIELDS, 2)
-    assert fake.calls[2][:2] == ("set", 3000)
+    assert fake.calls[3][:2] == ("set", 3000)
 
 
 BOUNDED = replace(KERNEL, bound_waits=True)

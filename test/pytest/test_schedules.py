@@ -6,6 +6,7 @@ planes live, however threads share them, and however a sum is cut into stages.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -368,6 +369,17 @@ def test_planes_that_stay_in_registers_for_all_steps(executor: Executor):
     check(entry("heat-2d").make((29, 131)), STILL, 3, executor)
     check(entry("box-2d").make((23, 67)), STILL, 2, executor)
     check(entry("gray-scott-2d").make((19, 71)), STILL, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("sync", ["flags", "grid"])
+def test_tiles_that_follow_each_other_where_blocks_speak_once(
+    sync: Literal["flags", "grid"], executor: Executor
+):
+    """Two fields' edges in one round, more tiles than are resident, one step a launch."""
+    tiling = device_plane((3, 2), 1, 4, stream_axis="none")
+    still = replace(STILL, name="once", tiling=tiling, streaming=Streaming(sync=sync), shown=sync)
+    check(entry("gray-scott-2d").make((19, 150)), still, 2, executor)
 
 
 GRID = "space global, sync grid"

@@ -166,3 +166,54 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64
 }
+
+// -----
+
+// CHECK: tile.kernel in @across: the blocks of a tile lie along its first axis, and so must their warps
+tile.kernel @across(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
+    layout #tile.layout<device, [4 cells x 2 blocks, 2 cells x 32 lanes x 2 warps]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
+  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 1]>
+  %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @far: its taps reach 3 rows and a warp has 2; give it more cells
+tile.kernel @far(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
+    layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
+  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what plane delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [3, 0]>
+  %v = tile.apply @cell(%u[0, 0, 0], %e[0, 3, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @at_once: its blocks meet once, at the start of a step, and it needs barriers elsewhere, too; delay its exchanges by a step
+tile.kernel @at_once(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
+    layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
+  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 0 home #tile.mail<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 0, edges [1, 0]>
+  %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}

@@ -46,9 +46,9 @@ class Schedule:
     buffering: MultiQueueBufferingPass = field(default_factory=MultiQueueBufferingPass)
     streaming: RegisterStreamingPass | None = field(default_factory=RegisterStreamingPass)
     form: Literal["none", "rows", "halves"] = "none"
-    mail: Addressing | None = None
     planes: int | None = 17
     shown: str = "home #tile.registers"
+    mail: Addressing | None = None
 
     def passes(self, depth: int) -> tuple[ModulePass, ...]:
         """From a time loop to placed kernels."""
