@@ -109,6 +109,28 @@ class OrderingEffects(MemoryEffect):
         return {EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)}
 
 
+def print_cells(
+    printer: Printer, buffer: SSAValue, index: SSAValue | None, offsets: Sequence[int]
+) -> None:
+    """Print `%buffer[%i + 0, 64]`."""
+    printer.print_operand(buffer)
+    with printer.in_square_brackets():
+        if index is not None:
+            printer.print_operand(index)
+            printer.print_string(" + ")
+        printer.print_list(offsets, lambda offset: printer.print_string(str(offset)))
+
+
+def parse_buffer(parser: Parser) -> tuple[SSAValue, SSAValue | None]:
+    """Parse `%buffer[%i +`, what stands before the offsets: buffer and index."""
+    buffer = parse_value(parser)
+    parser.parse_punctuation("[")
+    index = parse_optional_value(parser)
+    if index is not None:
+        parser.parse_punctuation("+")
+    return buffer, index
+
+
 class AccessOp(IRDLOperation):
     """
     Base of the accesses: cells `index + offset` and following of a buffer (elements), where the
@@ -141,12 +163,7 @@ class AccessOp(IRDLOperation):
 
     def print_access(self, printer: Printer) -> None:
         """Print `%buffer[%i + 3] mask %m`."""
-        printer.print_operand(self.buffer)
-        with printer.in_square_brackets():
-            if self.index is not None:
-                printer.print_operand(self.index)
-                printer.print_string(" + ")
-            printer.print_string(str(self.offset.value.data))
+        print_cells(printer, self.buffer, self.index, [self.offset.value.data])
         if self.mask is not None:
             printer.print_string(" mask ")
             printer.print_operand(self.mask)
@@ -156,11 +173,7 @@ class AccessOp(IRDLOperation):
         parser: Parser,
     ) -> tuple[SSAValue, SSAValue | None, SSAValue | None, int]:
         """Parse what `print_access` printed: buffer, index, mask, offset."""
-        buffer = parse_value(parser)
-        parser.parse_punctuation("[")
-        index = parse_optional_value(parser)
-        if index is not None:
-            parser.parse_punctuation("+")
+        buffer, index = parse_buffer(parser)
         offset = parser.parse_integer()
         parser.parse_punctuation("]")
         mask = parse_value(parser) if parser.parse_optional_keyword("mask") else None
@@ -420,18 +433,10 @@ class CopyAsyncOp(IRDLOperation):
             raise VerifyException("an asynchronous copy goes from global to shared memory")
 
     def print(self, printer: Printer) -> None:
-        def access(buffer: SSAValue, index: SSAValue | None, offset: IntegerAttr) -> None:
-            printer.print_operand(buffer)
-            with printer.in_square_brackets():
-                if index is not None:
-                    printer.print_operand(index)
-                    printer.print_string(" + ")
-                printer.print_string(str(offset.value.data))
-
         printer.print_string(" ")
-        access(self.target, self.target_index, self.target_offset)
+        print_cells(printer, self.target, self.target_index, [self.target_offset.value.data])
         printer.print_string(", ")
-        access(self.source, self.source_index, self.source_offset)
+        print_cells(printer, self.source, self.source_index, [self.source_offset.value.data])
         printer.print_string(f" bytes {self.bytes.value.data}")
         if self.mask is not None:
             printer.print_string(" mask ")

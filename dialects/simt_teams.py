@@ -44,6 +44,8 @@ from timetile.dialects.simt_memory import (
     buffer_type,
     cell_count,
     integer,
+    parse_buffer,
+    print_cells,
 )
 from timetile.dialects.syntax import (
     INTEGERS,
@@ -283,12 +285,7 @@ class MessageOp(IRDLOperation):
 
     def print_place(self, printer: Printer) -> None:
         """Print `%mail[%i + 0, 64] number %n`."""
-        printer.print_operand(self.buffer)
-        with printer.in_square_brackets():
-            if self.index is not None:
-                printer.print_operand(self.index)
-                printer.print_string(" + ")
-            printer.print_list(self.places, lambda place: printer.print_string(str(place)))
+        print_cells(printer, self.buffer, self.index, self.places)
         if self.number is not None:
             printer.print_string(" number ")
             printer.print_operand(self.number)
@@ -298,11 +295,7 @@ class MessageOp(IRDLOperation):
         parser: Parser,
     ) -> tuple[SSAValue, SSAValue | None, list[int], SSAValue | None]:
         """Parse what `print_place` printed: buffer, index, places, number."""
-        buffer = parse_value(parser)
-        parser.parse_punctuation("[")
-        index = parse_optional_value(parser)
-        if index is not None:
-            parser.parse_punctuation("+")
+        buffer, index = parse_buffer(parser)
         places = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_integer)
         parser.parse_punctuation("]")
         number = parse_value(parser) if parser.parse_optional_keyword("number") else None

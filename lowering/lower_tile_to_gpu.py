@@ -47,7 +47,7 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StageOp
 from timetile.dialects.tile_attributes import SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
-from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS, messages, tile_words
+from timetile.lowering.tile_to_gpu.inboxes import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place
 from timetile.lowering.tile_to_gpu.stages import VariantEmitter
 from timetile.lowering.tile_to_gpu.thread import (
@@ -86,7 +86,7 @@ def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
     assert kernel.layout is not None
     if not messages(kernel):
         return []
-    words = HEADER_WORDS + tiles * tile_words(kernel)
+    words = launch_words(tiles, tile_words(kernel))
     return [buffer_type(i64, words, GLOBAL_SPACE), i32]
 
 

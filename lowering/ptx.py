@@ -423,8 +423,7 @@ class KernelPrinter:
         """A load or a store of one or several cells, under its mask."""
         kind = op.cell_types[0]
         space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
-        vector = f".v{len(registers)}" if len(registers) > 1 else ""
-        data = "{" + ", ".join(registers) + "}" if len(registers) > 1 else registers[0]
+        vector, data = together(registers)
         where = self.address(op.buffer, op.offset.value.data * CELL_BYTES[kind])
         guard = "" if op.mask is None else f"@{self.use(op.mask)} "
         operands = f"{data}, {where}" if word == "ld" else f"{where}, {data}"
@@ -593,8 +592,7 @@ class KernelPrinter:
         """Cells to another block; they are counted there when they have come."""
         registers = [self.in_register(cell) for cell in op.cells]
         kind = op.cell_types[0]
-        vector = f".v{len(registers)}" if len(registers) > 1 else ""
-        data = "{" + ", ".join(registers) + "}" if len(registers) > 1 else registers[0]
+        vector, data = together(registers)
         where = self.address(op.buffer, op.offset.value.data * CELL_BYTES[kind])
         guard = "" if op.mask is None else f"@{self.use(op.mask)} "
         word = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes"
@@ -619,8 +617,8 @@ class KernelPrinter:
             for half in halves:
                 words.append(self.register(i64))
                 self.line(f"mov.b64 {words[-1]}, {{{half}, {number}}}")
-            data = "{" + ", ".join(words) + "}" if len(words) > 1 else words[0]
-            self.line(f"st.relaxed.gpu.global{'.v2' * (len(words) > 1)}.b64 {where}, {data}")
+            vector, data = together(words)
+            self.line(f"st.relaxed.gpu.global{vector}.b64 {where}, {data}")
 
     def print_take(self, op: simt.TakeOp) -> None:
         """A loop that reads all words until each has the message's number, in all lanes of the warp."""
@@ -636,8 +634,8 @@ class KernelPrinter:
         for kind, place in zip(op.cell_types, op.places):
             where = self.address(op.buffer, place * CELL_BYTES[i64])
             words = [self.register(i64) for _ in range(CELL_BYTES[kind] // CELL_BYTES[i32])]
-            data = "{" + ", ".join(words) + "}" if len(words) > 1 else words[0]
-            self.line(f"ld.relaxed.gpu.global{'.v2' * (len(words) > 1)}.b64 {data}, {where}")
+            vector, data = together(words)
+            self.line(f"ld.relaxed.gpu.global{vector}.b64 {data}, {where}")
             halves.append([])
             for word in words:
                 halves[-1].append(self.register(i32))
@@ -734,6 +732,13 @@ class KernelPrinter:
         simt.TileBarrierOp: print_tile_barrier,
         llvm.ReturnOp: print_return,
     }
+
+
+def together(registers: Sequence[str]) -> tuple[str, str]:
+    """Registers that one access moves: `.v2` and `{%a, %b}`, or nothing and the only one."""
+    if len(registers) == 1:
+        return "", registers[0]
+    return f".v{len(registers)}", "{" + ", ".join(registers) + "}"
 
 
 def bits(letter: str, kind: Attribute) -> str:

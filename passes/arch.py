@@ -52,6 +52,10 @@ class Arch:
         """Clusters of so many blocks that run at once, all multiprocessors' where that was not measured."""
         return self.resident_clusters.get(blocks) or max(1, self.multiprocessors // blocks)
 
+    def resident_blocks(self, occupancy: int) -> int:
+        """Blocks that run at once, so many of them on a multiprocessor."""
+        return self.multiprocessors * occupancy
+
     @property
     def shared_tb_per_s(self) -> float:
         """Bandwidth of all shared memory: 32 banks of 4 bytes a cycle in every multiprocessor."""

@@ -204,8 +204,6 @@ class Trials:
                 # Three planes would be exchanged for every level, and sums by rows need one.
                 return None
         if schedule.tile == "device":
-            if depth == 1:
-                return None
             blocks = self.spanning_blocks(model, schedule)
             if blocks is None:
                 return None
@@ -239,7 +237,7 @@ class Trials:
         lost = tiling.layout.extent - tiling.useful
         cells = tuple(high)[tiling.axis] - tuple(low)[tiling.axis] + lost
         blocks = ceil_div(cells, tiling.layout.block_extent)
-        most = self.arch.multiprocessors * schedule.occupancy
+        most = self.arch.resident_blocks(schedule.occupancy)
         return blocks if 1 < blocks <= most else None
 
     def free_registers(self, schedule: Schedule, spare: int) -> int:
@@ -283,9 +281,10 @@ def candidates(
     deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
     found: list[Candidate] = []
     for schedule in schedules(loop, arch):
-        # Blocks that need nothing of each other need no tile in common.
-        least = 2 if schedule.tile == "device" else 1
-        for tried in range(least, deepest + 1) if depth is None else (depth,):
+        for tried in range(1, deepest + 1) if depth is None else (depth,):
+            if schedule.tile == "device" and tried == 1:
+                # Blocks that need nothing of each other need no tile in common.
+                continue
             candidate = trials.attempt(schedule, tried)
             if candidate is None:
                 break

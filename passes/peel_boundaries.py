@@ -97,7 +97,7 @@ def choose_chunks(geometry: Geometry, residency: Residency, weight: float) -> Ch
 def check_residency(kernel: KernelOp, arch: Arch) -> None:
     """Refuse a tile whose blocks wait for each other where the device does not hold all of them."""
     assert kernel.layout is not None
-    most = arch.multiprocessors * kernel.blocks_per_multiprocessor
+    most = arch.resident_blocks(kernel.blocks_per_multiprocessor)
     if kernel.layout.has_messages and kernel.layout.blocks > most:
         refuse(
             kernel,

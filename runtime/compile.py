@@ -56,8 +56,9 @@ def compile(
     if executor == "gpu":
         there = device(gpu).attribute("MULTIPROCESSOR_COUNT")
         fewer = there if there != ARCHS[arch].multiprocessors else None
-    arithmetic = (fp_contract, passes, function, fp_division)
-    options = Options(depth, arch, *arithmetic, bound_waits, fewer)
+    options = Options(
+        depth, arch, fp_contract, passes, function, fp_division, bound_waits, multiprocessors=fewer
+    )
     chosen = None if cache is False else cache or Cache.default()
     module = raised(program, options, chosen)
     return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu)

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
-from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
+from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.runtime.cpu import Progress, run_loop
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values
@@ -133,7 +133,7 @@ class SimtRunner(PlannedRunner):
             Launch(function, grid, block, operands, cluster).run()
             return []
         together = min(grid // apart, max(1, RESIDENT_BLOCKS // apart))
-        words = HEADER_WORDS + together * launch_fact(module, "message_words")
+        words = launch_words(together, launch_fact(module, "message_words"))
         inboxes = Buffer(np.zeros(words, dtype=np.int64), unset=True)
         Launch(function, together * apart, block, [*operands, inboxes, together], 1, apart).run()
         return []

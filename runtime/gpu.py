@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
-from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
+from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.cuda import cuda_module
 from timetile.runtime.executors import PlannedRunner
@@ -186,7 +186,7 @@ class Device:
 
         tiles = kernel.grid // kernel.apart
         together = min(tiles, self.resident_tiles(kernel))
-        size = (HEADER_WORDS + together * kernel.message_words) * MESSAGE_WORD_BYTES
+        size = launch_words(together, kernel.message_words) * MESSAGE_WORD_BYTES
         if (kernel, stream) not in self.inboxes:
             self.inboxes[kernel, stream] = self.allocate(size)
         inbox = self.inboxes[kernel, stream]

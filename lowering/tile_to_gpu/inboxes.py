@@ -44,20 +44,9 @@ def lane_words(kernel: KernelOp, element: Attribute) -> int:
     return 1 if meets_at_barriers(kernel) else CELL_BYTES[element] // WORD_BYTES
 
 
-def slot_words(kernel: KernelOp, exchange: ExchangeOp) -> int:
-    """Words of one slot of an exchange in an inbox, of all lanes."""
-    assert kernel.layout is not None
-    cells = exchange.edges[0] * kernel.layout.axis_layouts[-1].cells
-    return LANES * lane_words(kernel, queue_type(exchange.result).element) * cells
-
-
 def slots_of_tile(kernel: KernelOp) -> int:
     """Words of all slots of all exchanges."""
-    total = 0
-    for exchange in messages(kernel):
-        assert exchange.home is not None
-        total += exchange.home.slots.data * slot_words(kernel, exchange)
-    return total
+    return sum(letters_of(kernel, exchange, 0).all_words for exchange in messages(kernel))
 
 
 def takes_turns(kernel: KernelOp) -> bool:
@@ -84,6 +73,11 @@ def tile_words(kernel: KernelOp) -> int:
     return all_inboxes(kernel) + 2 * meets_at_barriers(kernel)
 
 
+def launch_words(tiles: int, words: int) -> int:
+    """Words of a launch of so many tiles, of so many words each."""
+    return HEADER_WORDS + tiles * words
+
+
 @dataclass(frozen=True)
 class Letters:
     """
@@ -106,10 +100,30 @@ class Letters:
         """Words of a slot, of all lanes."""
         return LANES * self.words * self.width * self.cells
 
+    @property
+    def all_words(self) -> int:
+        """Words of all slots."""
+        return self.slots * self.slot_words
+
     def places(self, slot: int, row: int) -> list[int]:
         """Where a lane's cells of an edge row begin."""
         apart = LANES * self.words
         return [self.first + slot + (row * self.cells + k) * apart for k in range(self.cells)]
+
+
+def letters_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> Letters:
+    """The slots of an exchange, from a word of every inbox on."""
+    assert kernel.layout is not None and exchange.home is not None
+    element, home = queue_type(exchange.result).element, exchange.home
+    return Letters(
+        element,
+        lane_words(kernel, element),
+        home.slots.data,
+        home.addressing.data == "fixed",
+        first,
+        exchange.edges[0],
+        kernel.layout.axis_layouts[-1].cells,
+    )
 
 
 @dataclass
@@ -142,19 +156,9 @@ class Inboxes:
 
     def letters(self, kernel: KernelOp, exchange: ExchangeOp) -> Letters:
         """Give slots to an exchange."""
-        assert kernel.layout is not None and exchange.home is not None
-        home, first = exchange.home, self.used
-        self.used += home.slots.data * slot_words(kernel, exchange)
-        element = queue_type(exchange.result).element
-        return Letters(
-            element,
-            lane_words(kernel, element),
-            home.slots.data,
-            home.addressing.data == "fixed",
-            first,
-            exchange.edges[0],
-            kernel.layout.axis_layouts[-1].cells,
-        )
+        letters = letters_of(kernel, exchange, self.used)
+        self.used += letters.all_words
+        return letters
 
 
 def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue) -> Inboxes:

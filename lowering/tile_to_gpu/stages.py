@@ -29,7 +29,12 @@ from timetile.lowering.tile_to_gpu.planes import (
 from timetile.lowering.tile_to_gpu.publishing import publish, send_outgoing, write_plane
 from timetile.lowering.tile_to_gpu.rings import carried_offsets
 from timetile.lowering.tile_to_gpu.storing import store
-from timetile.lowering.tile_to_gpu.thread import as_index, block_beside, chunk_steps
+from timetile.lowering.tile_to_gpu.thread import (
+    as_index,
+    block_beside,
+    chunk_steps,
+    whole_turns,
+)
 from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
 from timetile.passes.analysis.geometry import FieldShape
 from timetile.passes.multi_queue_buffering import taps_of_step
@@ -112,21 +117,16 @@ class VariantEmitter(Variant):
         start = emit.add_int(self.thread.first, -geometry.fill)
 
         length = emit.sub_int(emit.add_int(self.thread.last, geometry.drain), start)
-        length = self.whole_turns(emit.add_int(length, period - 1))
+        length = whole_turns(emit, geometry, emit.add_int(length, period - 1))
         negative = emit.sub_int(emit.int(0), start)
         ahead = period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
-        head = self.whole_turns(emit.add_int(negative, low + geometry.largest_lag + period - 1))
-        tail = self.whole_turns(emit.add_int(negative, high - ahead))
+        head = whole_turns(
+            emit, geometry, emit.add_int(negative, low + geometry.largest_lag + period - 1)
+        )
+        tail = whole_turns(emit, geometry, emit.add_int(negative, high - ahead))
         head = emit.binary(arith.MinSIOp, head, length)
         tail = emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
         return start, emit.add_int(start, head), emit.add_int(start, tail)
-
-    def whole_turns(self, distance: SSAValue) -> SSAValue:
-        """Steps of the whole turns of the loop that fit a distance, none for a negative one."""
-        emit, period = self.setup, self.geometry.period
-        distance = emit.binary(arith.MaxSIOp, distance, emit.int(0))
-        count = emit.binary(arith.DivUIOp, distance, emit.int(period)) if period > 1 else distance
-        return emit.mul_int(count, period)
 
     def loop_queues(self) -> list[Queue]:
         """The queues whose planes pass from step to step in registers."""
@@ -212,14 +212,12 @@ class VariantEmitter(Variant):
             queue.planes = queue.planes[:keep]
         for ring in self.placement.shifting_rings:
             ring.rotate()
-        if self.meets_at_barriers and self.step is not None:
-            self.mark_shared(len(stages))
-            post_messages(self)
-        if self.placement.arrivals is not None:
-            # `order-threads` lets the warp arrive earlier.
+        if self.step is not None and (self.is_split or self.meets_at_barriers):
             self.mark_shared(len(stages))
             send_outgoing(self)
             post_messages(self)
+        if self.placement.arrivals is not None:
+            # `order-threads` lets the warp arrive earlier.
             words, phase = self.placement.arrivals, self.phase(0)
             self.body.add(simt.ArriveOp(words, phase, self.expected_bytes()))
 

@@ -78,9 +78,9 @@ def place_thread(
     """
     kernel = geometry.kernel
     assert kernel.layout is not None
-    x = DimensionAttr(DimensionEnum.X)
-    thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(x)).result, i32)).result
-    block = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(x)).result, i32)).result
+    number = emit.add(ThreadIdOp(DimensionAttr(DimensionEnum.X))).result
+    thread = emit.add(arith.IndexCastOp(number, i32)).result
+    block = block_number(emit)
     lane = emit.binary(arith.AndIOp, thread, emit.int(LANES - 1))
     warp = emit.binary(arith.ShRUIOp, thread, emit.int(LANES.bit_length() - 1))
     warp = emit.add(simt.UniformOp(warp)).result
@@ -125,22 +125,31 @@ def place_thread(
     return Thread(tuple(axes), lane, warp, first, last, rank, turn, valid)
 
 
+def block_number(emit: Emitter) -> SSAValue:
+    """The number of the block in the launch."""
+    number = emit.add(BlockIdOp(DimensionAttr(DimensionEnum.X))).result
+    return emit.add(arith.IndexCastOp(number, i32)).result
+
+
 def tile_of_block(emit: Emitter, layout: LayoutAttr) -> SSAValue:
     """The number of the block's tile among those of the launch."""
-    number = emit.add(BlockIdOp(DimensionAttr(DimensionEnum.X))).result
-    block = emit.add(arith.IndexCastOp(number, i32)).result
-    return split(emit, block, layout.blocks)[1]
+    return split(emit, block_number(emit), layout.blocks)[1]
 
 
 def chunk_steps(emit: Emitter, geometry: Geometry, first: SSAValue, last: SSAValue) -> SSAValue:
     """The stream steps of a chunk of planes, in whole turns of the unrolled loop; 1 without a stream."""
     if geometry.kernel.stream_axis is None:
         return emit.int(1)
+    around = geometry.drain + geometry.fill + geometry.period - 1
+    return whole_turns(emit, geometry, emit.add_int(emit.sub_int(last, first), around))
+
+
+def whole_turns(emit: Emitter, geometry: Geometry, distance: SSAValue) -> SSAValue:
+    """Steps of the whole turns of the unrolled loop that fit a distance, none for a negative one."""
     period = geometry.period
-    length = emit.add_int(emit.sub_int(last, first), geometry.drain + geometry.fill + period - 1)
-    if period == 1:
-        return length
-    return emit.mul_int(emit.binary(arith.DivUIOp, length, emit.int(period)), period)
+    distance = emit.binary(arith.MaxSIOp, distance, emit.int(0))
+    count = emit.binary(arith.DivUIOp, distance, emit.int(period)) if period > 1 else distance
+    return emit.mul_int(count, period)
 
 
 def block_beside(
@@ -150,12 +159,6 @@ def block_beside(
     assert thread.rank is not None
     beside = emit.add_int(thread.rank, side)
     return beside, emit.compare("ult", beside, layout.blocks)
-
-
-def first_thread(emit: Emitter, thread: Thread) -> SSAValue:
-    """The thread is the first of its block."""
-    first_warp = emit.compare("eq", thread.warp_in_block, 0)
-    return emit.binary(arith.AndIOp, first_warp, emit.compare("eq", thread.lane, 0))
 
 
 def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:

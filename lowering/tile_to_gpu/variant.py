@@ -31,7 +31,6 @@ from timetile.lowering.tile_to_gpu.planes import (
 from timetile.lowering.tile_to_gpu.thread import (
     Thread,
     block_beside,
-    first_thread,
     index_width,
     plane_base,
 )
@@ -401,7 +400,9 @@ class Variant:
 
     def is_first_thread(self) -> SSAValue:
         """The first thread of the block."""
-        return first_thread(self.setup, self.thread)
+        first_warp = self.setup.compare("eq", self.thread.warp_in_block, 0)
+        first_lane = self.setup.compare("eq", self.thread.lane, 0)
+        return self.setup.binary(arith.AndIOp, first_warp, first_lane)
 
     def block_edge(self, side: int, warp: int) -> SSAValue:
         """The thread is of the warp at the block's edge on a side, and the tile goes on there in another."""

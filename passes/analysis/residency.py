@@ -38,7 +38,7 @@ class Residency:
         fitting, blocks = kernel.blocks_per_multiprocessor, kernel.layout.blocks
         teams = arch.clusters(blocks) * fitting
         if kernel.layout.has_messages:
-            teams = arch.multiprocessors * fitting // blocks
+            teams = arch.resident_blocks(fitting) // blocks
         return Residency(
             kernel.layout.pack.data,
             kernel.layout.threads // LANES,

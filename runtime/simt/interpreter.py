@@ -611,10 +611,10 @@ class Launch:
         return self.messages[buffer]
 
     def run_post(self, op: simt.PostOp, active: Mask) -> None:
-        messages, who = self.messages_in(op), self.clocks.threads[active]
         if op.number is None:
             self.post_plainly(op, active)
             return
+        messages, who = self.messages_in(op), self.clocks.threads[active]
         number = self.spread(op.number)[active]
         for k, cell in enumerate(op.cells):
             unset = self.unset_of(cell)
@@ -648,10 +648,10 @@ class Launch:
 
     def run_take(self, op: simt.TakeOp, active: Mask) -> Strand:
         self.check_whole_warps(op, active)
-        messages, who = self.messages_in(op), self.clocks.threads[active]
         if op.number is None:
             self.take_plainly(op, active)
             return []
+        messages, who = self.messages_in(op), self.clocks.threads[active]
         number = self.spread(op.number)[active]
         places = [self.message_words(op, k, active) for k in range(len(op.cells))]
         words = simt.CELL_BYTES[op.cell_types[0]] // 4
