@@ -104,6 +104,8 @@ def tile_cells(row: Row) -> tuple[str, ...]:
     shape = [f"{' x '.join(map(str, changes[axis]))} {axis}" for axis in axes if axis in changes]
     late = [f"delay {changes['delay']}"] if "delay" in changes else []
     stays = ["stays"] if changes.get("stream") == "none" else []
+    late += ["barriers of the grid"] if changes.get("sync") == "grid" else []
+    late += ["sums in halves"] if changes.get("form") == "halves" else []
     return (
         row["stencil"], TYPES[row["dtype"]], " x ".join(map(str, row["domain"])), str(row["depth"]),
         ", ".join([*shape, *stays, *late]) or "default", number(row["gcells_per_s"]),
