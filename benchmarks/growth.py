@@ -1,6 +1,7 @@
 """How time grows with cells and with steps, beside a device copy of the same bytes.
 
 python benchmarks/growth.py --out benchmarks/results/h200-growth.json
+python benchmarks/growth.py --stencil j3d7pt --axes 3 --out benchmarks/results/h200-growth-3d.json
 """
 
 from __future__ import annotations
@@ -16,20 +17,40 @@ from measure import ELEMENTS, View, commit, events, source
 import timetile
 from timetile.runtime.gpu import Device, checked, device
 
-SIDES = (256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+SIDES = {
+    2: (256, 512, 1024, 2048, 4096, 8192, 16384, 32768),
+    3: (64, 96, 128, 192, 256, 384, 512, 768, 1024),
+}
+"""Of squares and cubes, by axes."""
+
+OTHERS = {
+    2: (),
+    3: (
+        (16, 2048, 4096),
+        (4096, 16, 2048),
+        (4096, 2048, 16),
+        (32768, 64, 64),
+        (64, 32768, 64),
+        (64, 64, 32768),
+    ),
+}
+"""Thin and long domains of as many cells as the cube of 512, by axes."""
+
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-SIDE_OF_STEPS, STEPS_OF_SIDES = 4096, 100
+SIDE_OF_STEPS, STEPS_OF_SIDES = {2: 4096, 3: 256}, 100
 
 
 class Plate:
-    """Two fields on the device with a halo of one, filled with random numbers a piece at a time."""
+    """A program's fields on the device, filled with random numbers a piece at a time."""
 
-    def __init__(self, gpu: Device, domain: tuple[int, int], element: str):
+    def __init__(self, gpu: Device, stencil: str, domain: tuple[int, ...], element: str):
         self.gpu, self.domain = gpu, domain
-        self.shape, kind = (domain[0] + 2, domain[1] + 2), np.dtype(ELEMENTS[element])
-        self.bytes = self.shape[0] * self.shape[1] * kind.itemsize
-        piece = np.random.default_rng(7).random(min(self.shape[0] * self.shape[1], 1 << 22), kind)
-        self.pointers = [gpu.allocate(self.bytes) for _ in range(2)]
+        self.text, halo, count = source(stencil, domain, element)
+        self.shape = tuple(side + 2 * halo for side in domain)
+        kind, cells = np.dtype(ELEMENTS[element]), int(np.prod(self.shape, dtype=np.int64))
+        self.bytes = cells * kind.itemsize
+        piece = np.random.default_rng(7).random(min(cells, 1 << 22), kind)
+        self.pointers = [gpu.allocate(self.bytes) for _ in range(count)]
         for pointer in self.pointers:
             for start in range(0, self.bytes, piece.nbytes):
                 part = piece[: (self.bytes - start) // kind.itemsize]
@@ -39,7 +60,7 @@ class Plate:
 
     def copy(self) -> None:
         """Read one field and write the other."""
-        a, b = self.pointers
+        a, b = self.pointers[:2]
         checked(self.gpu.cuda.cuMemcpyDtoDAsync(b, a, self.bytes, 0))
 
     def free(self) -> None:
@@ -47,17 +68,16 @@ class Plate:
             self.gpu.free(pointer)
 
 
-def milliseconds(gpu: Device, plate: Plate, name: str, element: str, steps: int) -> float:
+def milliseconds(gpu: Device, plate: Plate, steps: int) -> float:
     """A whole run through the public interface, in the median."""
-    text, _, _ = source(name, plate.domain, element)
-    compiled = timetile.compile(text, executor="gpu")
+    compiled = timetile.compile(plate.text, executor="gpu")
     times = events(gpu, lambda: compiled(*plate.views, steps, steps=steps), 5)
     compiled.runner(0).close()
     return float(np.median(times))
 
 
 def make_parser(description: str | None, element: str) -> argparse.ArgumentParser:
-    """The options of a measurement on plates."""
+    """The options of a measurement on large fields."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--commit", default=None)
@@ -67,8 +87,10 @@ def make_parser(description: str | None, element: str) -> argparse.ArgumentParse
 
 
 def main() -> None:
-    options = make_parser(__doc__, "f64").parse_args()
-    gpu = device()
+    parser = make_parser(__doc__, "f64")
+    parser.add_argument("--axes", type=int, choices=sorted(SIDES), default=2, help="of the stencil")
+    options = parser.parse_args()
+    gpu, axes = device(), options.axes
     rows: list[dict[str, Any]] = []
     report = {
         "stencil": options.stencil,
@@ -77,22 +99,29 @@ def main() -> None:
         "commit": options.commit or commit(),
         "rows": rows,
     }
-    cases = [(side, STEPS_OF_SIDES) for side in SIDES]
-    cases += [(SIDE_OF_STEPS, steps) for steps in STEPS]
+    domains = [*((side,) * axes for side in SIDES[axes]), *OTHERS[axes]]
+    cases = [(domain, STEPS_OF_SIDES) for domain in domains]
+    cases += [((SIDE_OF_STEPS[axes],) * axes, steps) for steps in STEPS]
     with gpu.current():
-        for side, steps in cases:
-            plate = Plate(gpu, (side, side), options.element)
-            time = milliseconds(gpu, plate, options.stencil, options.element, steps)
+        for domain, steps in cases:
+            plate = Plate(gpu, options.stencil, domain, options.element)
+            time = milliseconds(gpu, plate, steps)
             copy = float(np.median(events(gpu, plate.copy, 5)))
             plate.free()
-            rate = side * side * steps / time / 1e6
+            rate = float(np.prod(domain, dtype=np.int64)) * steps / time / 1e6
             rows.append(
-                {"side": side, "steps": steps, "milliseconds": time, "copy_milliseconds": copy}
+                {
+                    "domain": list(domain),
+                    "steps": steps,
+                    "milliseconds": time,
+                    "copy_milliseconds": copy,
+                }
             )
             # What is measured stays, should the rest not be.
             options.out.write_text(json.dumps(report, indent=1) + "\n")
             print(
-                f"{side}^2, {steps} steps: {time:.4f} ms, {rate:.0f} GCells/s, copy {copy:.4f} ms"
+                f"{' x '.join(map(str, domain))}, {steps} steps: {time:.4f} ms, {rate:.0f} GCells/s, "
+                f"copy {copy:.4f} ms"
             )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from growth import Plate, make_parser
-from measure import commit, events, source
+from measure import commit, events
 
 import timetile
 from timetile.runtime.gpu import Device, device
@@ -33,9 +33,9 @@ def main() -> None:
     parser.add_argument("--domain", type=int, nargs=2, default=(40000, 60000))
     options = parser.parse_args()
     domain, gpu = (options.domain[0], options.domain[1]), device()
-    text, _, _ = source(options.stencil, domain, options.element)
     with gpu.current():
-        plates = [Plate(gpu, domain, options.element) for _ in range(2)]
+        plates = [Plate(gpu, options.stencil, domain, options.element) for _ in range(2)]
+        text = plates[0].text
         fused, single = (timetile.compile(text, executor="gpu", depth=d) for d in (None, 1))
         steps = 2 * fused.kernels.facts[0][0].steps + 3
         for compiled, plate in zip((fused, single), plates):

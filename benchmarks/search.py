@@ -2,8 +2,9 @@
 
     python benchmarks/search.py --out benchmarks/results/h200-search.json j2d5pt:f64:8352x8352 ...
 
-The schedules of a row are those that the cost model compares, at every depth. They are assembled by
-several processes ahead of the measurements.
+The schedules of a row are those that the cost model compares, at every depth; where those are many, the
+ones that it predicts most of, its choice first. They are assembled by several processes ahead of the
+measurements.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 from timetile.runtime.program import CompiledProgram, Executor
 
+MOST = 300
+"""Schedules of a row: in three dimensions several hundred are compared."""
+
 Trial = tuple[int, Schedule]
 """A depth and a schedule."""
 
@@ -50,11 +54,13 @@ class Case:
     def raised(self) -> ModuleOp:
         return raise_program(load(self.text), Options())
 
-    def trials(self) -> list[tuple[Trial, float]]:
-        """What the compiler compares, with its predictions (GCells/s), its choice first."""
+    def trials(self, most: int) -> list[tuple[Trial, float]]:
+        """What the compiler compares, with its predictions (GCells/s), its choice first; so many at most."""
         module = self.raised()
         found = candidates(loops_of(module)[0], module, SM_90, None)
-        return [((c.depth, c.schedule), c.cost.gcells_per_second) for c in found]
+        chosen, *others = [((c.depth, c.schedule), c.cost.gcells_per_second) for c in found]
+        others.sort(key=lambda trial: -trial[1])
+        return [chosen, *others[: most - 1]]
 
     def compiled(self, trial: Trial, executor: Executor) -> CompiledProgram:
         """The program with a schedule of our own."""
@@ -110,9 +116,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--processes", type=int, default=14)
+    parser.add_argument("--most", type=int, default=MOST, help="schedules of a row")
     options = parser.parse_args()
     cases = [Case(*parse_row(text)[:3]) for text in options.rows]
-    trials = {case: case.trials() for case in cases}
+    trials = {case: case.trials(options.most) for case in cases}
     with ProcessPoolExecutor(options.processes) as pool:
         jobs = [pool.submit(assemble, c, trial) for c in cases for trial, _ in trials[c]]
         for job in jobs:

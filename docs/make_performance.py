@@ -163,14 +163,21 @@ def growth(report: dict[str, Any], path: Path) -> None:
     """Time over cells, and over steps, beside a copy of the fields for every step."""
     rows: list[Row] = report["rows"]
     figure: Any = Figure(figsize=(10, 4.5), layout="constrained")
-    steps = max(row["steps"] for row in rows if row["side"] == min(r["side"] for r in rows))
-    side = max(row["side"] for row in rows if row["steps"] == min(r["steps"] for r in rows))
-    cells = [row for row in rows if row["steps"] == steps]
-    runs = sorted((row for row in rows if row["side"] == side), key=lambda row: row["steps"])
+    # Domains of all shapes run the first row's steps; those of one domain run several.
+    steps = rows[0]["steps"]
+    domain = next(row["domain"] for row in rows if row["steps"] != steps)
+    runs = sorted((row for row in rows if row["domain"] == domain), key=lambda row: row["steps"])
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
-    xs = [row["side"] ** 2 for row in cells]
-    left.plot(xs, [row["milliseconds"] / row["steps"] for row in cells], "o-", label="a step")
-    left.plot(xs, [row["copy_milliseconds"] for row in cells], "s--", label="a copy of the field")
+    shapes = {tuple(row["domain"]): row for row in rows if row["steps"] == steps}
+    alike = [row for sides, row in shapes.items() if len(set(sides)) == 1]
+    others = [row for sides, row in shapes.items() if len(set(sides)) > 1]
+    xs = [prod(row["domain"]) for row in alike]
+    left.plot(xs, [row["milliseconds"] / row["steps"] for row in alike], "o-", label="a step")
+    left.plot(xs, [row["copy_milliseconds"] for row in alike], "s--", label="a copy of the field")
+    if others:
+        xs = [prod(row["domain"]) for row in others]
+        times = [row["milliseconds"] / row["steps"] for row in others]
+        left.plot(xs, times, "x", label="a step of thin and long domains")
     left.set(xscale="log", yscale="log", xlabel="cells", ylabel="ms")
     left.set_title(f"{steps} steps")
     xs = [row["steps"] for row in runs]
@@ -180,7 +187,7 @@ def growth(report: dict[str, Any], path: Path) -> None:
         label="a copy of the field for every step",
     )  # fmt: skip
     right.set(xscale="log", yscale="log", xlabel="steps", ylabel="ms")
-    right.set_title(f"{side} x {side} cells")
+    right.set_title(f"{' x '.join(map(str, domain))} cells")
     for axes in (left, right):
         axes.legend()
         axes.grid(alpha=0.3)
@@ -208,9 +215,9 @@ def main() -> None:
     pictures.mkdir(exist_ok=True)
     roofline(flat, pictures / "roofline-2d.svg")
     roofline(solid, pictures / "roofline-3d.svg")
-    path = RESULTS / "h200-growth.json"
-    if path.exists():
-        growth(json.loads(path.read_text()), pictures / "growth.svg")
+    for name, picture in (("h200-growth.json", "growth.svg"), ("h200-growth-3d.json", "growth-3d.svg")):
+        if (RESULTS / name).exists():
+            growth(json.loads((RESULTS / name).read_text()), pictures / picture)
 
 
 if __name__ == "__main__":
