@@ -215,7 +215,10 @@ def main() -> None:
     pictures.mkdir(exist_ok=True)
     roofline(flat, pictures / "roofline-2d.svg")
     roofline(solid, pictures / "roofline-3d.svg")
-    for name, picture in (("h200-growth.json", "growth.svg"), ("h200-growth-3d.json", "growth-3d.svg")):
+    for name, picture in (
+        ("h200-growth.json", "growth.svg"),
+        ("h200-growth-3d.json", "growth-3d.svg"),
+    ):
         if (RESULTS / name).exists():
             growth(json.loads((RESULTS / name).read_text()), pictures / picture)
 

@@ -21,7 +21,7 @@ from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.plan_launches import PlanLaunchesPass
-from timetile.lowering.ptx import kernels_of, print_module
+from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.arch import ARCHS
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass

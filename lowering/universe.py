@@ -43,6 +43,6 @@ PASSES = {
     "timetile": lazy("lowering.pipelines", "TimetilePass"),
 }
 
-TARGETS = {"ptx": lazy("lowering.ptx_target", "PtxTarget")}
+TARGETS = {"ptx": lazy("lowering.ptx.target", "PtxTarget")}
 
 TIMETILE_UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)

@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp, LaunchOp
 from timetile.lowering.pipelines import FpContract
-from timetile.lowering.ptx import kernels_of, print_module
+from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.universe import PASSES
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cache import Cache

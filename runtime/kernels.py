@@ -24,7 +24,7 @@ from timetile.dialects.tile_attributes import RoleAttr
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import FpContract, temporal_passes, thread_passes, tile_passes
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
-from timetile.lowering.ptx import kernels_of, print_module
+from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.simplify_cells import FpDivision

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from timetile.lowering.ptx import MOST_POLLS, MOST_SLEEPS, kernels_of, print_module
+from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.lowering.ptx.waits import MOST_POLLS, MOST_SLEEPS
 from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime import gpu

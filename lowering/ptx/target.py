@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
-from timetile.lowering.ptx import kernels_of, print_module
+from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.arch import arch_named
 from timetile.passes.diagnostics import CompileError
 

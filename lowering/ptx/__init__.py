@@ -1,0 +1,1 @@
+"""PTX text from nvvm-level IR."""

@@ -1,0 +1,114 @@
+"""Addresses, loads, stores and asynchronous copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects import nvvm, simt
+from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, address_space
+from timetile.lowering.ptx.text import move_kind, together
+from timetile.lowering.ptx.writer import Writer
+
+SHARED_SYMBOL = "dynamic_shared"
+
+
+def address(w: Writer, pointer: SSAValue, offset: int = 0) -> str:
+    """`[register+bytes]`."""
+    base, constant = w.offsets.get(pointer, ("", 0))
+    total = constant + offset
+    register = base or w.use(pointer)
+    return f"[{register}+{total}]" if total else f"[{register}]"
+
+
+def print_gep(w: Writer, op: llvm.GEPOp) -> None:
+    """A pointer plus an index; constants are folded into the addresses."""
+    size = CELL_BYTES[op.elem_type]
+    (constant,) = op.rawConstantIndices.get_values()
+    if not op.ssa_indices:
+        base, known = w.offsets.get(op.ptr, ("", 0))
+        w.offsets[op.result] = (base or w.use(op.ptr), known + int(constant) * size)
+        return
+    index = op.ssa_indices[0]
+    base, name = w.use(op.ptr), w.use(index)
+    if address_space(op.ptr) != GLOBAL_SPACE:
+        w.line(f"mad.lo.s32 {w.define(op.result)}, {name}, {size}, {base}")
+    elif index.type == i32:
+        w.line(f"mad.wide.s32 {w.define(op.result)}, {name}, {size}, {base}")
+    else:
+        w.line(f"mad.lo.s64 {w.define(op.result)}, {name}, {size}, {base}")
+
+
+def access(
+    w: Writer, word: str, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp, registers: list[str]
+) -> None:
+    """A load or a store of one or several cells, under its mask."""
+    kind = op.cell_types[0]
+    space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
+    vector, data = together(registers)
+    where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[kind])
+    guard = "" if op.mask is None else f"@{w.use(op.mask)} "
+    operands = f"{data}, {where}" if word == "ld" else f"{where}, {data}"
+    w.line(f"{guard}{word}.{space}{vector}.{move_kind(kind)} {operands}")
+
+
+def print_load(w: Writer, op: simt.LoadOp) -> None:
+    access(w, "ld", op, [w.define(cell) for cell in op.cells])
+
+
+def print_store(w: Writer, op: simt.StoreOp) -> None:
+    access(w, "st", op, [w.in_register(cell) for cell in op.cells])
+
+
+def print_override(w: Writer, op: simt.OverrideOp) -> None:
+    registers: list[str] = []
+    for cell, result in zip(op.cells, op.res):
+        register = w.define(result)
+        w.line(f"mov.{move_kind(cell.type)} {register}, {w.use(cell)}")
+        registers.append(register)
+    access(w, "ld", op, registers)
+
+
+def print_prefetch(w: Writer, op: simt.PrefetchOp) -> None:
+    where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[op.cell])
+    guard = "" if op.mask is None else f"@{w.use(op.mask)} "
+    w.line(f"{guard}prefetch.global.L1 {where}")
+
+
+def print_shared(w: Writer, op: simt.SharedOp) -> None:
+    register = w.define(op.result)
+    w.line(f"mov.u32 {register}, {SHARED_SYMBOL}")
+    if op.at.value.data:
+        w.line(f"add.u32 {register}, {register}, {op.at.value.data}")
+
+
+def print_copy(w: Writer, op: nvvm.CpAsyncOp) -> None:
+    size = op.size.value.data
+    taken = "" if op.cp_size is None else f", {w.use(op.cp_size)}"
+    modifier = op.modifier.value.data
+    target, source = address(w, op.dst), address(w, op.src)
+    w.line(f"cp.async.{modifier}.shared.global {target}, {source}, {size}{taken}")
+
+
+def print_wait(w: Writer, op: nvvm.CpAsyncWaitGroupOp) -> None:
+    w.line(f"cp.async.wait_group {op.n.value.data}")
+
+
+def print_commit(w: Writer, op: nvvm.CpAsyncCommitGroupOp) -> None:
+    w.line("cp.async.commit_group")
+
+
+MEMORY: dict[type[Operation], Callable[..., None]] = {
+    llvm.GEPOp: print_gep,
+    simt.LoadOp: print_load,
+    simt.StoreOp: print_store,
+    simt.OverrideOp: print_override,
+    simt.PrefetchOp: print_prefetch,
+    simt.SharedOp: print_shared,
+    nvvm.CpAsyncOp: print_copy,
+    nvvm.CpAsyncWaitGroupOp: print_wait,
+    nvvm.CpAsyncCommitGroupOp: print_commit,
+}

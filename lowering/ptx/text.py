@@ -1,0 +1,49 @@
+"""Types, literals and operands of PTX."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import IndexType, IntegerType, f32, f64, i1, i32, i64
+from xdsl.ir import Attribute
+
+# (register prefix, PTX type) of each type.
+REGISTERS: dict[Attribute, tuple[str, str]] = {
+    f64: ("%fd", "f64"),
+    f32: ("%f", "f32"),
+    i32: ("%r", "s32"),
+    i64: ("%rd", "s64"),
+    IndexType(): ("%rd", "s64"),
+    i1: ("%p", "pred"),
+}
+DECLARED = {"%fd": "f64", "%f": "f32", "%r": "b32", "%rd": "b64", "%p": "pred"}
+
+
+def float_literal(value: float, kind: Attribute) -> str:
+    """`0d` and 16 hexadecimal digits, or `0f` and 8."""
+    if kind == f64:
+        return "0d" + struct.pack(">d", value).hex().upper()
+    return "0f" + struct.pack(">f", value).hex().upper()
+
+
+def together(registers: Sequence[str]) -> tuple[str, str]:
+    """Registers that one access moves: `.v2` and `{%a, %b}`, or nothing and the only one."""
+    if len(registers) == 1:
+        return "", registers[0]
+    return f".v{len(registers)}", "{" + ", ".join(registers) + "}"
+
+
+def bits(letter: str, kind: Attribute) -> str:
+    """`u32`, `b64`, `pred` and the like."""
+    if kind == i1:
+        return "pred"
+    width = cast(IntegerType, kind).bitwidth if isinstance(kind, IntegerType) else 64
+    return f"{letter}{width}"
+
+
+def move_kind(kind: Attribute) -> str:
+    """The type of a move or of a memory access."""
+    name = REGISTERS[kind][1]
+    return name.replace("s", "b") if name.startswith("s") else name

@@ -1,0 +1,91 @@
+"""The registers, names and lines of one kernel's PTX while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from xdsl.dialects import llvm, scf
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from timetile.dialects.simt import GLOBAL_SPACE
+from timetile.lowering.ptx.text import DECLARED, REGISTERS, move_kind
+from timetile.passes.diagnostics import refuse
+
+
+class Writer:
+    """Writes operations by a table of functions, one a kind."""
+
+    def __init__(self, table: Mapping[type[Operation], Callable[..., None]]):
+        self.table = table
+        self.report: str | None = None
+        """The register with the address at which a wait that is in vain is reported, where waits are bounded."""
+        self.lines: list[str] = []
+        self.names: dict[SSAValue, str] = {}
+        self.offsets: dict[SSAValue, tuple[str, int]] = {}
+        """Pointers that are another's register and a constant (bytes)."""
+        self.counts = dict.fromkeys(DECLARED, 0)
+        self.labels = 0
+
+    def register(self, kind: Attribute) -> str:
+        """A new register for a type."""
+        if isinstance(kind, llvm.LLVMPointerType):
+            prefix = "%rd" if kind.addr_space == IntAttr(GLOBAL_SPACE) else "%r"
+        else:
+            prefix = REGISTERS[kind][0]
+        self.counts[prefix] += 1
+        return f"{prefix}{self.counts[prefix]}"
+
+    def define(self, value: SSAValue) -> str:
+        """The register of a new value."""
+        name = self.names[value] = self.register(value.type)
+        return name
+
+    def use(self, value: SSAValue) -> str:
+        """The register or the literal of a value."""
+        return self.names[value]
+
+    def label(self, word: str) -> str:
+        self.labels += 1
+        return f"${word}_{self.labels}"
+
+    def line(self, text: str) -> None:
+        self.lines.append(f"\t{text};")
+
+    def emit(self, mnemonic: str, result: SSAValue, operands: Iterable[SSAValue]) -> None:
+        """`mnemonic result, operands`."""
+        texts = ", ".join(self.use(operand) for operand in operands)
+        self.line(f"{mnemonic} {self.define(result)}, {texts}")
+
+    def in_register(self, value: SSAValue) -> str:
+        """The value's register; a constant is moved to one."""
+        name = self.use(value)
+        if name.startswith("%"):
+            return name
+        register = self.register(value.type)
+        self.line(f"mov.{move_kind(value.type)} {register}, {name}")
+        return register
+
+    def assign(self, targets: Sequence[str], values: Sequence[SSAValue]) -> None:
+        """Assign all at once: what is both read and written goes through a new register."""
+        pairs = [(t, self.use(v), v.type) for t, v in zip(targets, values) if t != self.use(v)]
+        written = {target for target, _, _ in pairs}
+        saved: dict[str, str] = {}
+        for _, value, kind in pairs:
+            if value in written and value not in saved:
+                saved[value] = self.register(kind)
+                self.line(f"mov.{move_kind(kind)} {saved[value]}, {value}")
+        for target, value, kind in pairs:
+            self.line(f"mov.{move_kind(kind)} {target}, {saved.get(value, value)}")
+
+    def print_block(self, block: Block) -> None:
+        """The operations of a block; its terminator is its parent's affair."""
+        for op in block.ops:
+            if not isinstance(op, scf.YieldOp):
+                self.print_op(op)
+
+    def print_op(self, op: Operation) -> None:
+        function = self.table.get(type(op))
+        if function is None:
+            refuse(op, "it has no PTX form; use operations of arith, math, scf, nvvm and simt")
+        function(self, op)
