@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
+from timetile.dialects.simt import CopyAsyncOp
 from timetile.dialects.tile_attributes import LANES
 from timetile.runtime.simt.errors import SimtError, describe
 
 Ints = NDArray[np.int64]
+Values = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 NOBODY, MANY = -1, -2
@@ -243,3 +245,16 @@ class Buffer:
     def report(op: Operation, cell: int, what: str, earlier: Operation | None) -> None:
         by = f"; the other access is {describe(earlier)}" if earlier is not None else ""
         raise SimtError(op, f"{what}, cell {cell}, without a synchronisation between{by}")
+
+
+@dataclass
+class PendingCopy:
+    """Asynchronous copies that have been started and not waited for."""
+
+    op: CopyAsyncOp
+    target: Buffer
+    at: Ints
+    cells: Values
+    unset: Mask
+    who: Ints
+    group: Ints

@@ -7,17 +7,12 @@ sent something since, lane by lane, and the sender has taken it. That is all tha
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from timetile.dialects.tile_attributes import LANES
 from timetile.runtime.simt.errors import SimtError
-from timetile.runtime.simt.memory import Clocks, Ints, Mask
-
-Values = NDArray[Any]
+from timetile.runtime.simt.memory import Clocks, Ints, Mask, Values
 
 
 class Messages:

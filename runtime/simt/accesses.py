@@ -1,0 +1,117 @@
+"""Loads and stores, checked for bounds, alignment, races and cells that nothing has set."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Operation
+
+from timetile.dialects import simt
+from timetile.dialects.simt import SHARED_SPACE, address_space
+from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.simt.machine import Handler, Machine
+from timetile.runtime.simt.memory import Buffer, Ints, Mask, Values
+
+
+def fetch(
+    m: Machine, op: simt.LoadOp | simt.OverrideOp, active: Mask
+) -> tuple[Mask, list[tuple[Values, Mask]]]:
+    """The cells that an access reads, and for which threads."""
+    buffer: Buffer = m.values[op.buffer]
+    shared = address_space(op.buffer) == SHARED_SPACE
+    taking = m.selected(active, op.mask, op)
+    cell, base = m.addresses(buffer, op.index, op.offset.value.data, shared)
+    who = m.clocks.threads[taking]
+    results: list[tuple[Values, Mask]] = []
+    for k in range(len(op.cell_types)):
+        at = cell[taking] + k
+        buffer.check_bounds(op, at)
+        at = at + base[taking]
+        buffer.note_read(op, at, who, m.clocks)
+        value = np.zeros(m.count, dtype=buffer.data.dtype)
+        unset = np.full(m.count, True)
+        value[taking] = buffer.data[at]
+        unset[taking] = buffer.unset[at]
+        results.append((value, unset))
+    width = len(op.cell_types)
+    if (cell[taking] % width).any():
+        raise SimtError(op, f"an access of {width} cells is not aligned")
+    return taking, results
+
+
+def run_load(m: Machine, op: simt.LoadOp, active: Mask) -> None:
+    _, cells = fetch(m, op, active)
+    for result, (value, unset) in zip(op.cells, cells):
+        m.define(result, value, unset)
+
+
+def run_override(m: Machine, op: simt.OverrideOp, active: Mask) -> None:
+    taking, cells = fetch(m, op, active)
+    for old, result, new in zip(op.cells, op.res, cells):
+        m.define(result, *m.merge(taking, new, m.known(old)))
+
+
+def run_prefetch(m: Machine, op: simt.PrefetchOp, active: Mask) -> None:
+    """Nothing changes, but the cell must be there."""
+    buffer: Buffer = m.values[op.buffer]
+    taking = m.selected(active, op.mask, op)
+    cell, _ = m.addresses(buffer, op.index, op.offset.value.data, False)
+    buffer.check_bounds(op, cell[taking])
+
+
+def run_store(m: Machine, op: simt.StoreOp, active: Mask) -> None:
+    buffer: Buffer = m.values[op.buffer]
+    shared = address_space(op.buffer) == SHARED_SPACE
+    taking = m.selected(active, op.mask, op)
+    cell, base = m.addresses(buffer, op.index, op.offset.value.data, shared)
+    write(m, op, buffer, taking, cell, base, keep=not shared)
+
+
+def write(
+    m: Machine,
+    op: simt.WriteOp,
+    buffer: Buffer,
+    taking: Mask,
+    cell: Ints,
+    base: Ints,
+    *,
+    keep: bool,
+) -> None:
+    """Write the cells of the threads that take part; what is to `keep` must have been set."""
+    who = m.clocks.threads[taking]
+    for k, stored in enumerate(op.cells):
+        at = cell[taking] + k
+        buffer.check_bounds(op, at)
+        at = at + base[taking]
+        buffer.note_write(op, at, who, m.clocks)
+        unset = m.unset_of(stored)
+        if unset is not None and keep and unset[taking].any():
+            raise SimtError(
+                op, f"stores a value that was never set to cell {int(at[unset[taking]][0])}"
+            )
+        buffer.data[at] = m.spread(stored)[taking]
+        buffer.unset[at] = False if unset is None else unset[taking]
+    width = len(op.cells)
+    if (cell[taking] % width).any():
+        raise SimtError(op, f"an access of {width} cells is not aligned")
+
+
+def run_shared(m: Machine, op: simt.SharedOp, active: Mask) -> None:
+    """The slice is there from the start of the launch, though code that runs again names it again."""
+    if op.result in m.values:
+        return
+    kind = op.result.type
+    assert isinstance(kind, MemRefType)
+    (cells,) = kind.get_shape()
+    data = np.zeros(m.grid * cells, dtype=dtype_of(kind.element_type))
+    m.values[op.result] = Buffer(data, m.grid, unset=True)
+
+
+ACCESSES: dict[type[Operation], Handler] = {
+    simt.LoadOp: run_load,
+    simt.OverrideOp: run_override,
+    simt.PrefetchOp: run_prefetch,
+    simt.StoreOp: run_store,
+    simt.SharedOp: run_shared,
+}

@@ -1,0 +1,155 @@
+"""The state of a launch: what every thread's values are, and what each knows of the others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import gpu, scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from timetile.dialects.tile_attributes import LANES
+from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.simt.memory import Buffer, Clocks, Ints, Mask, PendingCopy, Values
+from timetile.runtime.simt.messages import Messages
+from timetile.runtime.simt.phases import Phases
+
+Strand = Generator[None, None, list[Any]]
+"""Threads that run the same code at the same time, until they wait for others."""
+
+Handler = Callable[..., None]
+"""Runs an operation for the active threads of a machine."""
+
+Waiter = Callable[..., Strand]
+"""The same, where they may wait for others."""
+
+
+class Machine(ABC):
+    """
+    All threads of a launch of a per-thread function (a gpu.func) over `grid` blocks of `block` threads, of
+    which `cluster` reach each other's shared memory, or `apart` hold a tile and exchange through global
+    memory.
+    """
+
+    def __init__(
+        self,
+        function: gpu.FuncOp,
+        grid: int,
+        block: int,
+        arguments: Sequence[Any],
+        cluster: int = 1,
+        apart: int = 1,
+    ):
+        self.function, self.grid, self.block, self.cluster = function, grid, block, cluster
+        self.count = grid * block
+        self.clocks = Clocks.of(grid, block, max(cluster, apart))
+        self.messages: dict[Buffer, Messages] = {}
+        self.gathered: Counter[tuple[int, int]] = Counter()
+        """Warps of a team that have come to its barrier of a number."""
+        self.passed = np.zeros(grid * (block // LANES), dtype=np.int64)
+        """Barriers of its team that each warp has come to."""
+        self.phases = Phases(grid, self.clocks.team_warps)
+        self.values: dict[SSAValue, Any] = {}
+        self.unset: dict[SSAValue, Mask | None] = {}
+        self.events = 0
+        """What some thread may have waited for, so far."""
+        self.stuck: SimtError | None = None
+        """What the threads that waited last wait for."""
+        self.pending: list[PendingCopy] = []
+        self.groups = np.zeros(self.count, dtype=np.int64)
+        for argument, value in zip(function.body.block.args, arguments):
+            if isinstance(value, Buffer):
+                self.values[argument] = value
+            else:
+                self.values[argument] = np.asarray(value).astype(dtype_of(argument.type))
+
+    def run_block(self, block: Block, active: Mask) -> Strand:
+        """
+        Run the operations of a block for the active threads; returns the terminator's operands. Yields
+        where they all wait for what other threads do.
+        """
+        for op in block.ops:
+            if isinstance(op, scf.YieldOp):
+                return list(op.operands)
+            if (strand := self.run_op(op, active)) is not None:
+                yield from strand
+        return []
+
+    @abstractmethod
+    def run_op(self, op: Operation, active: Mask) -> Strand | None:
+        """Run an operation for the active threads; a strand where they may wait for others."""
+
+    def spread(self, value: SSAValue) -> Values:
+        """A value as an array over the threads."""
+        return np.broadcast_to(self.values[value], (self.count,))
+
+    def unset_of(self, value: SSAValue) -> Mask | None:
+        return self.unset.get(value)
+
+    def define(self, result: SSAValue, value: Any, unset: Mask | None = None) -> None:
+        self.values[result] = value
+        self.unset[result] = unset if unset is not None and unset.any() else None
+
+    def any_unset(self, op: Operation) -> Mask | None:
+        """Where an operand is unset; None where none is."""
+        masks = [m for v in op.operands if (m := self.unset_of(v)) is not None]
+        return np.logical_or.reduce(masks) if masks else None
+
+    def known(self, value: SSAValue) -> tuple[Values, Mask | None]:
+        return self.spread(value), self.unset_of(value)
+
+    def merge(
+        self, mask: Mask, new: tuple[Values, Mask | None], old: tuple[Values, Mask | None]
+    ) -> tuple[Values, Mask | None]:
+        """`new` where the mask is on, `old` where it is off."""
+        if mask.all():
+            return new
+        unset: Mask | None = None
+        if new[1] is not None or old[1] is not None:
+            none = np.zeros(self.count, dtype=bool)
+            unset = np.where(
+                mask, none if new[1] is None else new[1], none if old[1] is None else old[1]
+            )
+        return np.where(mask, new[0], old[0]), unset
+
+    def addresses(
+        self, buffer: Buffer, index: SSAValue | None, offset: int, shared: bool
+    ) -> tuple[Ints, Ints]:
+        """Per thread, the cell inside its instance of the buffer, and the instance's first cell."""
+        cell = np.full(self.count, offset, dtype=np.int64)
+        if index is not None:
+            cell = cell + self.spread(index).astype(np.int64)
+        base = self.clocks.blocks * buffer.cells if shared else np.zeros_like(cell)
+        return cell, base
+
+    def selected(self, active: Mask, mask: SSAValue | None, op: Operation) -> Mask:
+        """The threads that take part in an access."""
+        if mask is None:
+            return active
+        unset = self.unset_of(mask)
+        if unset is not None and (unset & active).any():
+            raise SimtError(op, "its mask depends on an unset value")
+        return active & self.spread(mask)
+
+    def check_whole_warps(self, op: Operation, active: Mask) -> None:
+        """All lanes of a warp take part, or none."""
+        waiting = active.reshape(-1, LANES)
+        if (waiting.any(axis=1) != waiting.all(axis=1)).any():
+            raise SimtError(op, "only some lanes of a warp reach it")
+
+    def whole_warps(self, op: Operation, active: Mask) -> Ints:
+        """The warps that are active, with all their lanes."""
+        self.check_whole_warps(op, active)
+        return np.flatnonzero(active.reshape(-1, LANES)[:, 0])
+
+    def wait_until(self, ready: Callable[[], bool], op: Operation, missing: str) -> Strand:
+        """Let other threads go on until what the active ones wait for is there."""
+        while not ready():
+            self.stuck = SimtError(op, missing)
+            yield
+        self.events += 1
+        return []

@@ -1,0 +1,101 @@
+"""Messages between blocks, and the plain words that barriers order instead."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import Operation
+
+from timetile.dialects import simt
+from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.simt.machine import Handler, Machine, Strand, Waiter
+from timetile.runtime.simt.memory import Buffer, Ints, Mask
+from timetile.runtime.simt.messages import Messages
+
+
+def message_words(m: Machine, op: simt.PostOp | simt.TakeOp, k: int, active: Mask) -> Ints:
+    """Where cell k of a message begins, for the active threads."""
+    at = np.full(m.count, op.places[k], dtype=np.int64)
+    if op.index is not None:
+        at = at + m.spread(op.index).astype(np.int64)
+    return at[active]
+
+
+def messages_in(m: Machine, op: simt.PostOp | simt.TakeOp) -> Messages:
+    """What has been said in a buffer in this launch."""
+    buffer: Buffer = m.values[op.buffer]
+    if buffer not in m.messages:
+        m.messages[buffer] = Messages(buffer.cells, m.clocks)
+    return m.messages[buffer]
+
+
+def run_post(m: Machine, op: simt.PostOp, active: Mask) -> None:
+    if op.number is None:
+        post_plainly(m, op, active)
+        return
+    messages, who = messages_in(m, op), m.clocks.threads[active]
+    number = m.spread(op.number)[active]
+    for k, cell in enumerate(op.cells):
+        unset = m.unset_of(cell)
+        at, own = message_words(m, op, k, active), m.spread(cell)[active]
+        messages.post(op, at, who, number, own, None if unset is None else unset[active])
+    m.events += 1
+
+
+def post_plainly(m: Machine, op: simt.PostOp, active: Mask) -> None:
+    """Words of a cell each, which barriers order."""
+    buffer, who = m.values[op.buffer], m.clocks.threads[active]
+    for k, cell in enumerate(op.cells):
+        at, own = message_words(m, op, k, active), m.spread(cell)[active]
+        buffer.check_bounds(op, at)
+        buffer.note_write(op, at, who, m.clocks)
+        buffer.data[at] = own.view(f"i{own.dtype.itemsize}")
+        unset = m.unset_of(cell)
+        buffer.unset[at] = False if unset is None else unset[active]
+
+
+def take_plainly(m: Machine, op: simt.TakeOp, active: Mask) -> None:
+    """The same words."""
+    buffer, who = m.values[op.buffer], m.clocks.threads[active]
+    for k, result in enumerate(op.cells):
+        at = message_words(m, op, k, active)
+        buffer.check_bounds(op, at)
+        buffer.note_read(op, at, who, m.clocks)
+        value = np.zeros(m.count, dtype=dtype_of(result.type))
+        unset = np.full(m.count, True)
+        bits = buffer.data[at].astype(f"i{value.dtype.itemsize}")
+        value[active], unset[active] = bits.view(value.dtype), buffer.unset[at]
+        m.define(result, value, unset)
+
+
+def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> Strand:
+    m.check_whole_warps(op, active)
+    if op.number is None:
+        take_plainly(m, op, active)
+        return []
+    messages, who = messages_in(m, op), m.clocks.threads[active]
+    number = m.spread(op.number)[active]
+    places = [message_words(m, op, k, active) for k in range(len(op.cells))]
+    words = simt.CELL_BYTES[op.cell_types[0]] // 4
+    yield from m.wait_until(
+        lambda: all(messages.have_come(op, at, number, words) for at in places),
+        op,
+        f"waits for message {int(number.max())}, which nobody sends",
+    )
+    for result, at in zip(op.cells, places):
+        value = np.zeros(m.count, dtype=dtype_of(result.type))
+        unset = np.full(m.count, True)
+        cells = np.zeros(who.size, dtype=value.dtype)
+        unset[active] = messages.take(at, who, cells)
+        value[active] = cells
+        m.define(result, value, unset)
+    return []
+
+
+POSTING: dict[type[Operation], Handler] = {
+    simt.PostOp: run_post,
+}
+
+
+POSTING_THAT_WAIT: dict[type[Operation], Waiter] = {
+    simt.TakeOp: run_take,
+}
