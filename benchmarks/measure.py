@@ -31,7 +31,7 @@ from timetile.lowering.pipelines import tile_passes
 from timetile.passes.analysis.instructions import instructions
 from timetile.passes.arch import arch_named
 from timetile.passes.choose_schedule import predict
-from timetile.passes.cost import Cost
+from timetile.passes.cost.terms import Cost
 from timetile.passes.schedule import Schedule
 from timetile.runtime.arithmetic import DTYPES
 from timetile.runtime.cpu import cell_function

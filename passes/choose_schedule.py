@@ -3,7 +3,7 @@
 After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule {tile = "warp", cells = array<i64: 4>, ...}`
 
 The candidates are few: tiles held by a warp for one and two axes, by a block for three, several
-widths, every depth whose planes fit the registers. `passes/cost.py` predicts each, and the fastest
+widths, every depth whose planes fit the registers. `passes/cost` predicts each, and the fastest
 wins. The choice is a pure function of the IR, the options and the target.
 """
 
@@ -27,7 +27,8 @@ from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import written_bounds, written_cells
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.contract_cells import cell_functions
-from timetile.passes.cost import Cost, KernelCost
+from timetile.passes.cost.kernel import KernelCost
+from timetile.passes.cost.terms import Cost
 from timetile.passes.device_tiling import (
     KernelBuilder,
     add_exchanges,

@@ -29,7 +29,7 @@ from timetile.passes.analysis.utilisation import (
     thread_reads,
 )
 from timetile.passes.choose_schedule import Candidate, candidates, predict
-from timetile.passes.cost import Cost
+from timetile.passes.cost.terms import Cost
 from timetile.passes.device_tiling import default_stream
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cpu import cell_function

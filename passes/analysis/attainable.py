@@ -1,7 +1,7 @@
 """Practical attainable performance: what depth and what tile pay (EBISU, sections 5 and 6).
 
 The model is the coarse one of the paper: it knows the bandwidths of global and shared memory and the
-accesses of a cell. `passes/cost.py` decides; it also knows pipes, issue slots, registers, waves of tiles
+accesses of a cell. `passes/cost` decides; it also knows pipes, issue slots, registers, waves of tiles
 and their fill. `timetile explain` shows the accesses and the depth of equation 17; what belongs to tiles of
 the whole device is here to be compared with. Bandwidths are bytes (or any one unit) per second, latencies
 seconds.

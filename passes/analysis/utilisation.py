@@ -1,7 +1,7 @@
 """What of the machine a kernel uses (AN5D, section 5), and what its registers allow (section 6.3).
 
 The paper's unit is a thread, which holds one cell of a tile; here a thread holds several, so classes are
-counted in cells, and for the widest halo, that of the deepest level. `passes/cost.py` decides, and goes
+counted in cells, and for the widest halo, that of the deepest level. `passes/cost` decides, and goes
 beyond: it counts issue slots, shuffles and exchanges, lets computing and memory overlap, knows the makespan
 of guarded and other tiles, and registers by the planes that are really kept. `timetile explain` shows what
 is here beside it.

@@ -1,0 +1,1 @@
+"""What a kernel costs: the model that `choose-schedule` compares candidates with."""

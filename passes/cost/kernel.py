@@ -1,0 +1,42 @@
+"""What a kernel costs: the model that `choose-schedule` compares candidates with.
+
+Terms of one stream step: the floating-point pipe, the issue slots, and the shared-memory pipe (shuffles,
+exchanges, prefetched planes); a fixed latency where the warps of a tile wait for each other. Then the
+steps of the slowest slot (chunks, waves, guarded tiles: `analysis/makespan.py`), and DRAM traffic with
+overlap.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.cost.step import KernelTime
+from timetile.passes.cost.terms import Cost
+from timetile.passes.peel_boundaries import choose_chunks, edge_weight
+
+
+class KernelCost(KernelTime):
+    """The cost of one kernel under different layouts."""
+
+    def predict(self, geometry: Geometry, ahead: int) -> Cost:
+        """The cost of one launch with the kernel's present layout and occupancy."""
+        residency = self.residency
+        chunks = choose_chunks(geometry, residency, edge_weight(geometry))
+        updates = self.kernel.steps.data
+        for low, high in zip(geometry.lower, geometry.upper):
+            updates *= high - low
+        cycles = self.step_cycles()
+        return Cost(
+            self.registers(),
+            self.shared_bytes(geometry, ahead),
+            chunks.steps,
+            cycles,
+            self.computing_seconds(cycles, chunks.tiles),
+            self.moving_seconds(geometry, chunks.tiles),
+            updates,
+            prod(axis.useful / axis.layout.extent for axis in geometry.axes),
+            self.waiting_seconds,
+            # A tile that stays has nothing to fetch ahead; other blocks may compute meanwhile.
+            self.kernel.stream_axis is not None or self.kernel.blocks_per_multiprocessor > 1,
+        )

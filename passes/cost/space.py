@@ -1,0 +1,126 @@
+"""The space that a kernel takes: registers of a thread, shared memory of a block."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import ceil
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.passes.analysis.geometry import SLICE_ALIGNMENT, Geometry
+from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, span
+from timetile.passes.multi_queue_buffering import copies_slots
+
+MANY_TAPS = 20
+"""Taps of a stage from which its neighbours in a plane are counted as registers."""
+
+LOAD_REGISTERS = 4
+"""Addresses of a load beside the first."""
+
+FIXED_REGISTERS = 30
+"""Addresses, masks, counters and what is in flight, in a thread that streams."""
+
+DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
+"""Per cell and level that divides or takes roots, by bytes of the element (fitted to assembled kernels)."""
+
+DIVIDING_MORE = 6
+"""What such kernels need besides."""
+
+
+class KernelSpace(KernelFacts):
+    """What a kernel with its present layout holds."""
+
+    def registers(self) -> int:
+        """Registers of a thread: planes, what arrives, neighbours, and the guards of every level."""
+        planes = self.words_per_cell * self.thread_cells
+        levels = self.words * self.kernel.steps.data // 2
+        if self.kernel.stream_axis is not None:
+            planes = ceil(planes * self.arch.registers_per_word)
+        arriving = self.words * self.thread_cells + LOAD_REGISTERS
+        if self.sums_early:
+            # The newest plane is at hand beside the sums that it enters.
+            planes += self.words * self.thread_cells
+        levels += self.words * self.boxed
+        dividing = sum(stage.helpers > 0 for stage in self.stages)
+        if dividing:
+            each = DIVIDING_REGISTERS[4 * self.words]
+            planes += self.thread_cells * each * dividing + DIVIDING_MORE
+        others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
+        return FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
+
+    @property
+    def spare_registers(self) -> int:
+        """Registers that the guarded copies need beside the planes."""
+        return self.arch.spare_registers[4 * self.words]
+
+    def neighbour_registers(self) -> int:
+        """
+        Registers for neighbours that are at hand at once, where a cell has many taps: all of a plane
+        that are shuffled, a row's where they are read from shared memory. Sums that a plane enters as it
+        arrives take the neighbours of one level.
+        """
+        most = 0
+        if self.sums_early and len(self.layouts) == 2:
+            taps = [tap for stage in self.stages for _, tap in stage.taps]
+            around = self.rows + span([tap.row for tap in taps])
+            around *= self.row_cells + span([tap.cell for tap in taps])
+            most = self.words * (around - self.thread_cells)
+        for stage in self.stages:
+            served = [tap for queue, tap in stage.taps if queue in self.served]
+            taps = [tap for queue, tap in stage.taps if queue not in self.served]
+            if len(served) > MANY_TAPS:
+                cells = self.row_cells + span([tap.cell for tap in served])
+                most = max(most, self.words * self.rows * cells * 3 // 2)
+            elif len(taps) > MANY_TAPS:
+                around = self.rows + span([tap.row for tap in taps])
+                around *= self.row_cells + span([tap.cell for tap in taps])
+                most = max(most, self.words * (around - self.thread_cells))
+        return most
+
+    @cached_property
+    def served(self) -> set[SSAValue]:
+        """The exchanges that a load's copies serve: what is read there is read when it is needed."""
+        return {e.exchange.result for e in self.exchanges if e.copies}
+
+    def shared_bytes(self, geometry: Geometry, ahead: int) -> int:
+        """
+        Shared memory of a block: the rings of loads that are fetched early, the mail, and rows that
+        change hands before they are stored.
+        """
+        assert self.kernel.layout is not None
+        rows = self.kernel.layout.threads * self.thread_cells
+        # Where warps arrive, in a slice of its own.
+        total = SLICE_ALIGNMENT if self.exchanges else 0
+        total += sum(
+            rows * CELL_BYTES[element_type(field)]
+            for field in self.stored
+            if geometry.is_dealt(field)
+        )
+        plane = self.kernel.layout.pack.data
+        for axis in self.layouts:
+            plane *= axis.block_extent
+        if ahead and self.kernel.stream_axis is not None:
+            slots = 1 << ahead.bit_length()
+            own = [load for load in self.loads if load.result not in self.published]
+            total += sum(slots * plane * cell_bytes(load.result) for load in own)
+        for facts in self.exchanges:
+            if facts.copies:
+                slots = copies_slots(self.kernel, facts.exchange, ahead)
+                total += slots * self.padded_plane_bytes(facts)
+                continue
+            for k, axis in enumerate(self.layouts):
+                if axis.tile_warps > 1:
+                    row = self.layouts[-1].block_extent if k != len(self.layouts) - 1 else 1
+                    edges = 2 * facts.edges[k] * (axis.warps + 2)
+                    total += facts.slots * edges * row * facts.cell_bytes
+        return total
+
+    def padded_plane_bytes(self, facts: ExchangeFacts) -> int:
+        """Bytes of a plane of the tile with the cells around it that its readers look at."""
+        *rows, last = self.layouts
+        cells = last.block_extent + 2 * Geometry.padded(facts.element, facts.edges[-1])
+        for axis, edge in zip(rows, facts.edges):
+            cells *= axis.block_extent + 2 * edge
+        return cells * facts.cell_bytes

@@ -1,0 +1,201 @@
+"""The time of a stream step: the pipes of a multiprocessor, the memory, and waiting for other warps."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.tile import queue_type
+from timetile.dialects.tile_attributes import LANES
+from timetile.passes.analysis.attainable import concurrency
+from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
+from timetile.passes.analysis.residency import SCHEDULERS
+from timetile.passes.cost.facts import CellFacts, cell_bytes, neighbours, wavefronts
+from timetile.passes.cost.space import KernelSpace
+from timetile.passes.cost.terms import StepCycles
+from timetile.passes.multi_queue_buffering import fitting_period
+
+PIPE_EFFICIENCY = 0.85
+"""Share of the busiest pipe that streaming kernels reach where memory does not limit them (fitted)."""
+
+SEVERAL_BLOCKS_EFFICIENCY = 0.94
+"""
+Share of that with several blocks: schedulers favour the oldest, and the last is left alone with pipes that
+it cannot fill (measured).
+"""
+
+SHORT_ROW_BYTES, SHORT_ROW_SPEED = 512, 0.75
+"""Rows of a tile that are shorter than this are moved at this share of the memory's speed (measured)."""
+
+DEALT_SPEED = 0.7
+"""
+The same where lanes copy narrower vectors than they hold, for planes of two axes (measured: FP32, four
+cells a lane and rows of 514 cells take 1.3 to 2 times as long).
+"""
+
+CLUSTER_SECONDS = 0.13e-6
+"""What waiting for another block of the cluster adds to a stream step (measured: stars in 3D)."""
+
+MESSAGE_SECONDS = 0.4e-6
+"""What waiting for another block's message adds to a stream step (measured: stars in 3D)."""
+
+OVERHEAD_SHARE = 0.3
+"""Share of the instructions without arithmetic that the busier pipe does not hide (measured on boxes)."""
+
+LONG_LOOP, LONG_LOOP_FACTOR = 1000, 1.25
+"""Instructions of an unrolled loop from which fetching them limits (measured: FP32, 8 cells a lane)."""
+
+FEW_WARPS = 2 * SCHEDULERS
+"""Warps of a multiprocessor up to which that shows: three a scheduler hide it (measured: FP32)."""
+
+FIXED_INSTRUCTIONS = 20
+"""Addresses, slots, masks and the loop itself, per stream step."""
+
+EXCHANGE_SECONDS = 0.15e-6
+"""What waiting for the block's other warps adds to a stream step (fitted to stars in 3D)."""
+
+
+class KernelTime(KernelSpace):
+    """What a step of a kernel with its present layout takes."""
+
+    def moved_bytes(self, geometry: Geometry) -> tuple[float, float]:
+        """
+        Bytes that a multiprocessor loads and stores in one stream step. Half of the cells that tiles
+        load in common are found in L2.
+        """
+        kernel = self.kernel
+        assert kernel.layout is not None
+        tiles = kernel.layout.pack.data * kernel.blocks_per_multiprocessor
+        held, around, useful = 1.0, 1.0, 1.0
+        for axis, pad in zip(geometry.axes, geometry.pads):
+            held *= axis.layout.block_extent
+            around *= axis.layout.block_extent + 2 * pad
+            useful *= axis.useful / axis.layout.blocks
+        stored = sum(useful * CELL_BYTES[element_type(field)] for field in self.stored)
+        loaded = 0.0
+        for load in self.loads:
+            cells = around if load.result in self.published else held
+            loaded += (cells + useful) / 2 * cell_bytes(load.result)
+        return loaded * tiles, float(stored * tiles)
+
+    @property
+    def memory_share(self) -> float:
+        """Bytes a second that a multiprocessor moves when all do."""
+        row = self.layouts[-1].extent * 4 * self.words
+        speed = SHORT_ROW_SPEED if row < SHORT_ROW_BYTES else 1.0
+        return speed * self.arch.copy_tb_per_s * 1e12 / self.arch.multiprocessors
+
+    def moving_seconds(self, geometry: Geometry, tiles: int) -> float:
+        """Loads and stores of one stream step of a launch's tiles."""
+        moving = min(1.0, tiles / self.residency.tiles)
+        slow = len(self.layouts) == 2 and any(
+            geometry.is_dealt(load.data) for load in self.loads if load.data is not None
+        )
+        speed = DEALT_SPEED if slow else 1.0
+        return sum(self.moved_bytes(geometry)) * moving / (speed * self.memory_share)
+
+    def saturating_ahead(self, geometry: Geometry) -> int:
+        """
+        Steps ahead of their use at which enough bytes are on their way to saturate the memory: latency
+        times bandwidth, by Little's law (EBISU, section 6.1).
+        """
+        loaded, stored = self.moved_bytes(geometry)
+        if not loaded:
+            return 1
+        on_their_way = concurrency(self.arch.latency_seconds, self.memory_share)
+        # Planes of tiles with two axes are large: stores keep the memory busy meanwhile (measured: a box
+        # in 3D at 162 GCells/s with one plane ahead, at 153 with two).
+        step = loaded if len(self.layouts) == 1 else loaded + stored
+        return max(1, ceil(on_their_way / step))
+
+    def computing_seconds(self, cycles: StepCycles, tiles: int) -> float:
+        """One stream step on the multiprocessor that has most of a launch's tiles."""
+        blocks = self.residency.blocks(tiles)
+        busy = cycles.total * self.residency.busy_warps(tiles) / PIPE_EFFICIENCY
+        if blocks > 1:
+            busy /= SEVERAL_BLOCKS_EFFICIENCY
+        seconds = busy / (self.arch.clock_ghz * 1e9)
+        if not self.exchanges:
+            return seconds
+        # Blocks that share a multiprocessor hide each other's waits.
+        return seconds + self.waiting_seconds / blocks
+
+    @property
+    def waiting_seconds(self) -> float:
+        """
+        What a stream step waits for the other warps of its tile, of the block and of the blocks beside; a tile
+        without a stream does for each of its exchanges.
+        """
+        layout = self.kernel.layout
+        assert layout is not None
+        if not self.exchanges:
+            return 0.0
+        if self.kernel.stream_axis is None:
+            apart = MESSAGE_SECONDS if layout.has_messages else 0.0
+            return len(self.exchanges) * (EXCHANGE_SECONDS + apart)
+        if layout.has_cluster:
+            return EXCHANGE_SECONDS + CLUSTER_SECONDS
+        sent = any(not facts.copies for facts in self.exchanges)
+        return EXCHANGE_SECONDS + (MESSAGE_SECONDS if layout.has_messages and sent else 0.0)
+
+    def step_cycles(self) -> StepCycles:
+        """What one stream step of one warp keeps busy."""
+        arch, cells = self.arch, self.thread_cells
+        pipe, work, beside, moved, shared = 0.0, 0.0, 0.0, float(FIXED_INSTRUCTIONS), 0.0
+        for stage in self.stages:
+            work += cells * stage.operations
+            beside += cells * stage.helpers
+            pipe += cells * stage.operations * LANES / arch.fma_per_cycle[stage.cell_bytes]
+        for facts, shuffled, vectors in self.fetches():
+            moved += shuffled * (facts.cell_bytes // 4) + vectors
+            group = vector_cells(self.row_cells, facts.element)
+            shared += shuffled * (facts.cell_bytes // 4)
+            shared += vectors * wavefronts(group, facts.cell_bytes)
+        for load in self.loads:
+            size = cell_bytes(load.result)
+            moved += 2 * cells * size / VECTOR_BYTES
+            shared += 2 * wavefronts(cells, size)
+        for facts in self.exchanges:
+            if not facts.copies and len(self.layouts) == 2:
+                published = 2 * facts.edges[0] * self.row_cells
+                moved += published * facts.cell_bytes / VECTOR_BYTES
+                shared += wavefronts(published, facts.cell_bytes)
+        moved += sum(cells * CELL_BYTES[element_type(f)] / VECTOR_BYTES for f in self.stored)
+        period = self.period
+        if period < self.natural_period:
+            # Planes that do not come round to their registers in a turn are moved.
+            moved += (self.words_per_cell - self.words) * cells / period
+        loop = (work + beside + moved) * period
+        fetching = (
+            LONG_LOOP_FACTOR if loop > LONG_LOOP and self.residency.warps <= FEW_WARPS else 1.0
+        )
+        issue, unhidden = (
+            fetching * (work + beside + moved) / SCHEDULERS,
+            OVERHEAD_SHARE * moved / SCHEDULERS,
+        )
+        return StepCycles(pipe, issue, shared, unhidden)
+
+    @property
+    def period(self) -> int:
+        """Stream steps of a turn of the loop."""
+        return fitting_period(self.natural_period, self.taps_of_step())
+
+    def taps_of_step(self) -> int:
+        """Taps that a thread makes in one stream step."""
+        return self.thread_cells * sum(len(stage.taps) for stage in self.stages)
+
+    def fetches(self) -> list[tuple[CellFacts, int, int]]:
+        """
+        What a thread fetches of every queue that it taps: cells by shuffles, and aligned vectors from
+        shared memory. (Queues of different levels are tapped alike; that is worked out once.)
+        """
+        found: list[tuple[CellFacts, int, int]] = []
+        for queue, taps in self.tapped.items():
+            facts = CellFacts(queue_type(queue).element)
+            group = vector_cells(self.row_cells, facts.element)
+            key = (taps, self.rows, self.row_cells, group)
+            if key not in self.fetched:
+                self.fetched[key] = neighbours(*key)
+            found.append((facts, *self.fetched[key]))
+        return found
