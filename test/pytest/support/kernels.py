@@ -1,0 +1,119 @@
+"""
+Kernels of threads, written by hand: most are wrong, and the SIMT interpreter must say so. Each has a
+corrected twin that passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from xdsl.dialects import gpu
+from xdsl.parser import Parser
+
+from support.description import Array
+from timetile.runtime.loading import make_context
+from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.simt.interpreter import Launch
+from timetile.runtime.simt.memory import Buffer
+
+CELLS = 128
+"""Cells of the kernels' field and of their shared buffer."""
+
+FIELD = f"memref<{CELLS}xf64, 1 : i64>"
+SHARED = f"memref<{CELLS}xf64, 3 : i64>"
+
+MAIL_WORDS = 4 * CELLS
+"""Words of messages: two slots for a cell of every thread of two blocks."""
+
+MAIL = f"memref<{MAIL_WORDS}xi64, 1 : i64>"
+
+BARRIER = '"gpu.barrier"() : () -> ()'
+WARP_SYNC = '"nvvm.bar.warp.sync"(%full) : (i32) -> ()'
+
+PROLOGUE = f"""
+%full = arith.constant -1 : i32
+%zero = arith.constant 0 : i32
+%one = arith.constant 1 : i32
+%two = arith.constant 2 : i32
+%last = arith.constant 63 : i32
+%width = arith.constant 64 : i32
+%x = arith.constant 1.5 : f64
+%thread_index = "gpu.thread_id"() <{{dimension = #gpu<dim x>}}> : () -> index
+%t = arith.index_cast %thread_index : index to i32
+%block_index = "gpu.block_id"() <{{dimension = #gpu<dim x>}}> : () -> index
+%b = arith.index_cast %block_index : index to i32
+%mirrored = arith.subi %last, %t : i32
+%shift = arith.constant 5 : i32
+%warp = arith.shrui %t, %shift : i32
+%neighbour = arith.xori %t, %one : i32
+%double = arith.muli %t, %two : i32
+%s = simt.shared at 0 : {SHARED}
+"""
+
+
+def launch(body: str, *, grid: int = 1, block: int = 64, cluster: int = 1, apart: int = 1) -> Array:
+    """Run a kernel of one field of 0, 1, 2, ..., and of words of messages; return what is in the field then."""
+    text = f"""
+"gpu.module"() <{{sym_name = "m"}}> ({{
+  "gpu.func"() <{{function_type = ({FIELD}, {MAIL}) -> (), kernel}}> ({{
+  ^entry(%f: {FIELD}, %mail: {MAIL}):
+    {PROLOGUE}
+    {body}
+    "gpu.return"() : () -> ()
+  }}) {{sym_name = "k"}} : () -> ()
+}}) : () -> ()
+"""
+    module = Parser(make_context(), text).parse_module()
+    module.verify()
+    function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
+    field = Buffer(np.arange(float(CELLS)))
+    mail = Buffer(np.zeros(MAIL_WORDS, dtype=np.int64))
+    Launch(function, grid, block, [field, mail], cluster, apart).run()
+    return field.data
+
+
+@dataclass(frozen=True)
+class Case:
+    """A wrong kernel, what the interpreter says of it, and the kernel put right."""
+
+    name: str
+    wrong: str
+    message: str
+    right: str
+    grid: int = 1
+    cluster: int = 1
+    apart: int = 1
+
+
+WRITE_SHARED = """
+%v = simt.load %f[%t + 0] : f64
+simt.store %v to %s[%t + 0]
+"""
+COMMIT = '"nvvm.cp.async.commit.group"() : () -> ()\n'
+COPY = f"simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8\n{COMMIT}"
+
+
+def wait(pending: int) -> str:
+    """Wait for all groups of copies but the last ones."""
+    return f'"nvvm.cp.async.wait.group"() <{{n = {pending} : i32}}> : () -> ()\n'
+
+
+def by_threads_below(limit: int, body: str) -> str:
+    """The body, run by the first threads of the block only."""
+    return f"""
+%limit = arith.constant {limit} : i32
+%taken = arith.cmpi slt, %t, %limit : i32
+scf.if %taken {{
+{body}
+}}
+"""
+
+
+def check(case: Case) -> None:
+    """The interpreter finds what is wrong, and nothing in the kernel put right."""
+    with pytest.raises(SimtError) as caught:
+        launch(case.wrong, grid=case.grid, cluster=case.cluster, apart=case.apart)
+    assert str(caught.value) == case.message
+    launch(case.right, grid=case.grid, cluster=case.cluster, apart=case.apart)

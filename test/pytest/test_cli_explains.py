@@ -1,0 +1,262 @@
+"""What the command line explains: what became of a program and why, the cache, the machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import timetile
+from support.catalogue import star, sum_program
+from support.command_line import HEAT, run
+from support.programs import program_text
+from timetile.dialects.tile import LaunchOp
+from timetile.passes.arch import ARCHS
+from timetile.runtime import commands, doctor
+from timetile.runtime.assembler import assembler_version
+from timetile.runtime.cache import Cache
+from timetile.runtime.cli import main
+from timetile.runtime.facts import launch_counts, loop_flops, occupancy, reach, redundancy
+from timetile.runtime.gpu import Unavailable, gpu_is_available
+from timetile.runtime.kernels import Kernel, loops_of
+from timetile.runtime.planning import planned_function
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+# timetile explain.
+
+
+def test_explain_says_what_was_recognised(heat: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(f"explain {heat} --depth 4 --steps 30") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    for expected in (
+        "0 %u f64 [-1, 15) x [-1, 20) buffer",
+        "2 %k f64 scalar",
+        "3 %steps index number of steps",
+        "rotation %a <- %b, %b <- %a",
+        "live before a step %a",
+        "coefficient fields none",
+        "scalars %k",
+        "%b = heat_cell0 in [0, 14) x [0, 19): 3 reads of %a; 1 mulf, 2 fma = 5 flops",
+        "reach of a step [-1, +0] x [-1, +1]",
+        "8 bytes read, 8 written, 5 flops",
+        "depths 4, 2, 1",
+        "streamed along axis 0",
+        "levels in shared memory 4 accesses a cell, 4 with planes in registers, too",
+        "shared memory from",
+        "Predicted on sm_90 kernel GCells/s steps ns a step pipe issue shared memory",
+        "@heat_d4",
+        "Queues of @heat_d4",
+        "load of %a",
+        "30 steps",
+        "Everything was done: there are no remarks.",
+    ):
+        assert expected in said
+    assert ("limited by" in said) == (assembler_version() is not None)
+    assert ("unknown without the assembler" in said) == (assembler_version() is None)
+
+
+def test_explain_shows_the_schedules_that_lost(heat: Path, capsys: pytest.CaptureFixture[str]):
+    """The chosen schedule is the first of those that the model compares; nothing was compared by hand."""
+    assert run(f"explain {heat}") == 0
+    said = capsys.readouterr().out
+    depth = re.search(r"depths +(\d+)", said)
+    best = re.search(r"The best of \d+ schedules\n.*\n.*\n(\d+) ", said)
+    assert depth is not None
+    assert best is not None
+    assert depth.group(1) == best.group(1)
+    # Rows have no neighbours in other warps: there is one level only.
+    assert "each level" not in said
+    passes = "temporal-fusion{depths=2},device-tiling,multi-queue-buffering,peel-boundaries"
+    assert main(["explain", str(heat), "--pipeline", passes]) == 0
+    assert "schedules" not in capsys.readouterr().out
+
+
+def test_explain_compares_the_levels_that_may_hold_a_tile(
+    heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    """For a star in 3D: each larger level overlaps less, and waits longer."""
+    heat.write_text(program_text(sum_program("f64", star(3, 1))((512, 512, 512))))
+    assert run(f"explain {heat}") == 0
+    said = capsys.readouterr().out
+    title = "The best of each level that may hold a tile\n"
+    columns, _, *lines = said.partition(title)[2].splitlines()
+    assert re.split(" {2,}", columns.strip()) == [
+        "tile", "depth", "cells", "blocks", "GCells/s", "valid", "steps", "ns a step", "waiting"
+    ]  # fmt: skip
+    rows = {row[0]: row[1:] for row in (re.split(" {2,}", line.strip()) for line in lines[:3])}
+    assert list(rows) == ["block", "cluster", "device"]
+    assert rows["block"][2] == "1"
+    assert rows["cluster"][2] == "2 x 1"
+    assert re.fullmatch(r"\d+ x 1", rows["device"][2])
+    valid = [int(row[4].removesuffix("%")) for row in rows.values()]
+    waiting = [int(row[7]) for row in rows.values()]
+    assert valid == sorted(valid) and valid[-1] <= 100
+    assert waiting == sorted(waiting) and waiting[0] > 0
+    # The first row is what was chosen.
+    best = re.search(r"The best of \d+ schedules\n.*\n.*\n(\d+) +([\dx ]+?) {2,}", said)
+    assert best is not None
+    assert list(best.groups()) == rows["block"][:2]
+    # What the columns mean is said below.
+    assert [line.split()[0] for line in lines[3:6]] == ["valid", "steps", "waiting"]
+
+
+def test_explain_says_what_was_not_done(heat: Path, capsys: pytest.CaptureFixture[str]):
+    """A depth whose overlap is wider than any tile."""
+    assert run(f"explain {heat} --depth 200 --function heat") == 0
+    captured = capsys.readouterr()
+    assert "Not done, and why" in captured.out
+    assert "depth 200 is left out: its overlap leaves no cell of the tile" in captured.out
+    # Said once, in the answer.
+    assert captured.err == ""
+
+
+def test_explain_says_why_a_loop_is_no_time_loop(heat: Path, capsys: pytest.CaptureFixture[str]):
+    heat.write_text(HEAT.replace("scf.yield %b, %a", "scf.yield %b, %b"))
+    assert run(f"explain {heat}") == 2
+    captured = capsys.readouterr()
+    line = HEAT.splitlines().index("    scf.yield %b, %a : !field, !field") + 1
+    assert captured.out.split("\n", 2)[2] == (
+        f"  scf.yield in @heat ({heat}:{line}): the time loop is left as it is: it yields a field "
+        "twice; yield each carried field once\n"
+    )
+    assert captured.err.startswith("timetile: no time loop was found: ")
+
+
+@pytest.mark.parametrize("steps", [0, 1, 7, 100])
+def test_launch_counts_are_those_of_the_plan(steps: int):
+    program = timetile.compile(HEAT, executor="cpu", depth=4, cache=False)
+    (loop,) = loops_of(program.module)
+    kernels = program.kernels.facts_of(loop)
+    counts = launch_counts(loop, kernels, steps)
+    depths = {kernel.name: kernel.steps for kernel in kernels}
+    assert sum(depths[name] * n for name, n in counts.launches.items()) == steps
+    launches = [
+        op for op in planned_function(loop, kernels, steps).walk() if isinstance(op, LaunchOp)
+    ]
+    assert set(counts.launches) == {launch.kernel.string_value() for launch in launches}
+
+
+def test_facts_of_a_step():
+    program = timetile.compile(HEAT, executor="cpu", depth=3, cache=False)
+    (loop,) = loops_of(program.module)
+    assert loop_flops(loop) == 5
+    assert reach(loop.updates) == [(-1, 0), (-1, 1)]
+
+
+def test_more_overlap_is_more_redundancy():
+    """A deeper kernel computes more of its tile twice; nothing computes less than what is useful."""
+    totals: list[float] = []
+    for depth in (2, 6):
+        program = timetile.compile(HEAT, executor="cpu", depth=depth, cache=False)
+        kernels = {k.sym_name.data: k for k in commands.placed_kernels(program)}
+        found = redundancy(kernels[f"heat_d{depth}"])
+        assert found.plane >= 1 and found.stream >= 1
+        totals.append(found.total)
+    assert totals[0] < totals[1]
+
+
+@pytest.mark.parametrize(
+    ("registers", "shared", "blocks", "limit"),
+    [(128, 0, 4, "registers"), (121, 0, 4, "registers"), (32, 100_000, 2, "shared memory"),
+     (16, 0, 16, "warps")],
+)  # fmt: skip
+def test_occupancy(registers: int, shared: int, blocks: int, limit: str):
+    kernel = Kernel(
+        "k", "", None, grid=1, block=128, cluster=1, apart=1, message_words=0, bound_waits=False,
+        shared_bytes=shared, registers=registers, spill_bytes=0,
+    )  # fmt: skip
+    found = occupancy(kernel, ARCHS["sm_90"])
+    assert (found.blocks, found.warps, found.limit) == (blocks, 4, limit)
+
+
+def test_verbose_says_what_is_being_done(heat: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(f"explain {heat} --depth 1 --verbose") == 0
+    assert "info: compiling @heat_step\n" in capsys.readouterr().err
+    assert run(f"explain {heat} --depth 1") == 0
+    assert capsys.readouterr().err == ""
+
+
+# timetile cache and doctor.
+
+
+def test_cache_is_shown_verified_rebuilt_and_cleared(
+    heat: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+):
+    def said(line: str, code: int = 0) -> str:
+        assert run(line) == code
+        return capsys.readouterr().out
+
+    assert said("cache path") == f"{own_cache}\n"
+    assert said("cache verify") == f"0 entries in {own_cache}, 0 damaged\n"
+    explained = said(f"explain {heat} --depth 2")
+    keys = Cache.default().keys()
+    assert said("cache verify") == f"{len(keys)} entries in {own_cache}, 0 damaged\n"
+    for path in own_cache.glob("??/*/kernel.ptx"):
+        path.write_text("damaged")
+    damaged = said("cache verify", 1)
+    assert damaged.count("damaged: ") == 2
+    assert f"{len(keys)} entries in {own_cache}, 2 damaged\n" in damaged
+    assert said(f"explain {heat} --depth 2") == explained
+    assert said("cache verify") == f"{len(keys)} entries in {own_cache}, 0 damaged\n"
+    assert said("cache clear") == f"removed {len(keys)} entries from {own_cache}\n"
+    assert Cache.default().keys() == []
+
+
+def test_doctor_names_everything(own_cache: Path, capsys: pytest.CaptureFixture[str]):
+    assert run("doctor") == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = {line[:12].strip(): line[13:] for line in lines}
+    assert found["timetile"] == f"found  {timetile.__version__}"
+    assert found["numpy"] == f"found  {np.__version__}"
+    assert found["cache"] == f"found  {own_cache}, 0 entries"
+    assert found["driver"].startswith("found" if gpu_is_available() else "none")
+    assert found["assembler"].startswith("none" if assembler_version() is None else "found")
+
+
+class FakeDriver:
+    """What `doctor` asks of the driver's bindings."""
+
+    def cuDriverGetVersion(self) -> tuple[int, int]:
+        return 0, 13010
+
+    def cuDeviceGetCount(self) -> tuple[int, int]:
+        return 0, 2
+
+    def cuDeviceTotalMem(self, handle: int) -> tuple[int, int]:
+        return 0, (80 + handle) << 30
+
+
+class FakeDevice:
+    """Two GPUs, one of an architecture that is not known."""
+
+    def __init__(self, number: int):
+        self.cuda, self.handle = FakeDriver(), number
+        self.name = "A GPU"
+        self.arch = ("sm_90", "sm_100")[number]
+
+
+def test_doctor_lists_the_gpus(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor, "driver", FakeDriver)
+    monkeypatch.setattr(doctor, "Device", FakeDevice)
+    found = {finding.what: finding.text for finding in doctor.gpus()}
+    assert found == {
+        "driver": "for CUDA 13.1",
+        "GPU 0": "A GPU, sm_90, 80 GiB",
+        "GPU 1": f"A GPU, sm_100, 81 GiB; kernels are tuned for {', '.join(ARCHS)}",
+    }
+
+
+def test_doctor_says_why_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor, "driver", lambda: Unavailable("no NVIDIA driver was found"))
+    monkeypatch.setattr(doctor, "assembler_version", lambda: None)
+    monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
+    found = {finding.what: finding for finding in doctor.examine()}
+    assert not found["driver"].found
+    assert found["driver"].text == "no NVIDIA driver was found"
+    assert not found["GPU"].found
+    assert 'pip install "timetile[assembler]"' in found["assembler"].text
+    assert found["no-such-package"].text == "not installed"

@@ -1,0 +1,239 @@
+"""The command itself, and what it refuses: one sentence for every error, and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import timetile
+from support.command_line import error_of, fields, run
+from timetile.passes.arch import ARCHS
+from timetile.runtime import commands
+from timetile.runtime.cli import main
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+# The command itself.
+
+
+def test_the_installed_command_is_main():
+    (script,) = entry_points(group="console_scripts", name="timetile")
+    assert script.load() is main
+
+
+def test_version(capsys: pytest.CaptureFixture[str]):
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"timetile {timetile.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["", "run", "compile", "explain", "cache", "doctor"])
+def test_help(command: str, capsys: pytest.CaptureFixture[str]):
+    assert run(f"{command} --help") == 0
+    assert f"usage: timetile {command}".strip() in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["cache path", "compile {heat} --emit nvvm"])
+def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
+    """As in `timetile compile heat.mlir | head -1`."""
+    script = "import sys; from timetile.runtime.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = shlex.split(command.format(heat=heat))
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        stdout=writer, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+# Errors: one sentence each, and exit code 2.
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("", "the following arguments are required: COMMAND; see timetile --help"),
+        ("run", "the following arguments are required: PROGRAM.mlir; see timetile run --help"),
+        (
+            "run {heat} --steps -1",
+            "argument --steps: '-1' is not a number of 0 or more; see timetile run --help",
+        ),
+        (
+            "run {heat} --depth 0",
+            "argument --depth: 0 is not a number of 1 or more; see timetile run --help",
+        ),
+        ("run no.mlir", "cannot open no.mlir: No such file or directory"),
+        ("run {png}", "{png} is not a text file; give a program in MLIR"),
+        (
+            "run {heat}",
+            "arg3 (%steps) is the number of steps; give it with --steps N",
+        ),
+        (
+            "run {heat} --steps 1",
+            "there are no values for arg0 (%u), arg1 (%v); give them with --args IN.npz, or fill "
+            "them with --random SEED",
+        ),
+        (
+            "run {heat} --steps 1 --random 0",
+            "there is no value for arg2 (%k), a scalar of type f64; give it with --set k=VALUE",
+        ),
+        ("run {heat} --steps 1 --set k", "--set k has no value; write --set k=VALUE"),
+        (
+            "run {heat} --steps 1 --set k=fast",
+            "arg2 (%k) is of type f64, and 'fast' is no such number",
+        ),
+        (
+            "run {heat} --set steps=1.5",
+            "arg3 (%steps) is of type index, and '1.5' is no such number",
+        ),
+        (
+            "run {heat} --steps 1 --set dt=1",
+            "--set dt=1 names 'dt', which is no argument of @heat; its arguments are arg0 (%u), "
+            "arg1 (%v), arg2 (%k), arg3 (%steps)",
+        ),
+        (
+            "run {heat} --steps 1 --set 4=1",
+            "--set 4=1 names '4', which is no argument of @heat; its arguments are arg0 (%u), "
+            "arg1 (%v), arg2 (%k), arg3 (%steps)",
+        ),
+        (
+            "run {heat} --steps 1 --set k=1 --set arg2=1",
+            "arg2 (%k) is given twice; give every argument once",
+        ),
+        (
+            "run {heat} --steps 1 --args {heat}",
+            "{heat} is not a .npz file of plain arrays; write one with np.savez",
+        ),
+        (
+            "run {heat} --steps 1 --args {one}",
+            "{one} holds one array; write a .npz file with np.savez",
+        ),
+        (
+            "run {heat} --steps 1 --args {typo}",
+            "{typo} names 'w', which is no argument of @heat; its arguments are arg0 (%u), "
+            "arg1 (%v), arg2 (%k), arg3 (%steps)",
+        ),
+        (
+            "run {heat} --steps 1 --args {wide}",
+            "{wide} has an array of shape (3,) for arg2 (%k), which is a scalar; give it with "
+            "--set k=VALUE",
+        ),
+        (
+            "run {heat} --steps 1 --random 0 --set k=1 --args {small}",
+            "argument 0 has shape (3, 3), and its field [-1, 15) x [-1, 20), halos included, has "
+            "shape (16, 21); pass an array of that shape",
+        ),
+        (
+            "run {heat} --steps 1 --random 0 --set k=1 --args {single}",
+            "argument 0 has elements of float32, and its field of float64; pass it as float64",
+        ),
+        ("run {heat} --steps 1 --random 0 --set k=1 --out {folder}", "cannot open {folder}: Is a directory"),
+        (
+            "run {heat} --steps 1 --random 0 --set k=1 --plot {folder}/x.none",
+            "{folder}/x.none is of no kind of picture that is known; give it a name that ends in .png",
+        ),
+        (
+            "run {heat} --steps 1 --executor cpu --check",
+            "--check compares with the CPU executor; run with --executor gpu, planes or simt",
+        ),
+        ("compile {heat} -o {folder}/none/x.ptx", "cannot open {folder}/none/x.ptx: No such file or directory"),
+        (
+            "compile {heat} --pipeline no-such-pass",
+            "--pipeline 'no-such-pass' cannot be used: Unrecognized passes: ['no-such-pass']",
+        ),
+        (
+            "compile {heat} --pipeline device-tiling{{",
+            "--pipeline 'device-tiling{{' cannot be used: Expected argument name here",
+        ),
+        (
+            "compile {heat} --pipeline cse --depth 2",
+            "--depth has no effect with --pipeline; write temporal-fusion{{depths=N}} in the pipeline",
+        ),
+        (
+            "explain {heat} --pipeline cse",
+            "--pipeline leaves a time loop without placed kernels; it needs at least choose-schedule,"
+            "device-tiling,multi-queue-buffering,register-streaming,peel-boundaries",
+        ),
+        (
+            "compile {empty}",
+            "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; the "
+            "remarks say what stands in the way of those that are there",
+        ),
+    ],
+)  # fmt: skip
+def test_errors_are_one_sentence(
+    line: str, sentence: str, heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    u, _ = fields()
+    arrays: dict[str, Callable[[Path], None]] = {
+        "one": lambda path: np.save(path, u),
+        "typo": lambda path: np.savez(path, w=u),
+        "wide": lambda path: np.savez(path, k=np.zeros(3)),
+        "small": lambda path: np.savez(path, u=np.zeros((3, 3))),
+        "single": lambda path: np.savez(path, u=u.astype(np.float32)),
+    }
+    places = {"heat": heat, "folder": tmp_path, "png": tmp_path / "x.png"}
+    places["png"].write_bytes(b"\x89PNG")
+    places["empty"] = tmp_path / "empty.mlir"
+    places["empty"].write_text("func.func @empty() { func.return }")
+    for name, write in arrays.items():
+        places[name] = tmp_path / f"{name}.{'npy' if name == 'one' else 'npz'}"
+        write(places[name])
+    assert error_of(line.format(**places), capsys) == sentence.format(**places)
+
+
+def test_a_wrong_choice_names_the_right_ones(heat: Path, capsys: pytest.CaptureFixture[str]):
+    sentence = error_of(f"compile {heat} --arch sm_10", capsys)
+    assert sentence.startswith("argument --arch: invalid choice: 'sm_10' (choose from ")
+    assert all(arch in sentence for arch in ARCHS)
+
+
+def test_a_program_that_does_not_parse_is_shown(heat: Path, capsys: pytest.CaptureFixture[str]):
+    heat.write_text("func.func @f() {\n  arith.no_such_op\n}\n")
+    assert run(f"compile {heat}") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"timetile: {heat} is not a valid program: {heat}:")
+    assert "Operation arith.no_such_op is not registered" in said
+
+
+def test_a_gpu_that_is_not_there(
+    heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(commands, "gpu_is_available", lambda: False)
+    assert error_of(f"run {heat} --executor gpu", capsys) == (
+        "no GPU can be used, timetile doctor says why; run with --executor cpu"
+    )
+
+
+def test_a_gpu_of_another_number(
+    heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def refuse(number: int) -> None:
+        raise RuntimeError("the NVIDIA driver reports CUDA_ERROR_INVALID_DEVICE")
+
+    monkeypatch.setattr(commands, "gpu_is_available", lambda: True)
+    monkeypatch.setattr(commands, "device", refuse)
+    assert error_of(f"run {heat} --device 7", capsys) == (
+        "--device 7 cannot be opened: the NVIDIA driver reports CUDA_ERROR_INVALID_DEVICE"
+    )
+
+
+def test_other_exceptions_are_not_hidden(heat: Path, monkeypatch: pytest.MonkeyPatch):
+    """What no user can do anything about keeps its traceback."""
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(commands, "compile_program", fail)
+    with pytest.raises(ZeroDivisionError):
+        run(f"compile {heat}")

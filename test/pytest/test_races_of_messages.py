@@ -1,0 +1,317 @@
+"""
+What the SIMT interpreter finds of messages between blocks, and of the barriers of a tile: what nobody
+sends, what is overwritten before it is taken, what a message does not order. Kernels are written by
+hand; in generated ones every message, barrier and slot is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from xdsl.dialects import gpu, scf
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+import timetile
+from support.catalogue import entry
+from support.description import Program, random_inputs
+from support.kernels import BARRIER, MAIL_WORDS, Case, by_threads_below, check
+from support.programs import program_text
+from support.schedules import Schedule, device_plane
+from timetile.dialects import simt
+from timetile.dialects.syntax import encode_integers
+from timetile.dialects.tile import LaunchOp
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.executors import SimtRunner
+from timetile.runtime.kernels import ProgramKernels
+from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.simt.memory import Buffer
+
+INBOX = """
+%three = arith.constant 3 : i32
+%start = arith.muli %b, %width : i32
+%here = arith.addi %start, %t : i32
+%mine = arith.muli %here, %two : i32
+%beside = arith.xori %b, %one : i32
+%start_beside = arith.muli %beside, %width : i32
+%there = arith.addi %start_beside, %t : i32
+%theirs = arith.muli %there, %two : i32
+"""
+"""Two blocks: the words in which a thread finds what the same thread of the other block sends it."""
+
+
+def post(number: str, offset: int = 0) -> str:
+    return f"simt.post %x to %mail[%theirs + {offset}] number %{number}"
+
+
+def take(number: str, offset: int = 0, result: str = "y") -> str:
+    return f"%{result} = simt.take %mail[%mine + {offset}] number %{number} : f64"
+
+
+def tile_barrier(number: str = "one", blocks: int = 2) -> str:
+    return f"simt.tile_barrier %mail[] number %{number} blocks {blocks}"
+
+
+def apart(name: str, wrong: Sequence[str], message: str, right: Sequence[str]) -> Case:
+    """A case of two blocks that send each other messages."""
+    return Case(
+        name, "\n".join((INBOX, *wrong)), message, "\n".join((INBOX, *right)), grid=2, apart=2
+    )
+
+
+ROUNDS = (post("one"), take("one"), post("two", 256), take("two", 256, "z"))
+"""Two messages each way, in two slots: who has taken the second one knows that its own first was taken."""
+
+PLAIN_POST = "simt.post %x to %mail[%theirs + 0]"
+PLAIN_TAKE = "%y = simt.take %mail[%mine + 0] : f64"
+"""What barriers order has no number."""
+
+STORE_HERE = "simt.store %x to %f[%here + 0]"
+LOAD_THERE = "%z = simt.load %f[%there + 0] : f64"
+
+IF_FIRST = "%is_first = arith.cmpi eq, %b, %zero : i32"
+
+
+def branch(first: Sequence[str], second: Sequence[str]) -> str:
+    """What the first block does, and what the second one."""
+    return f"scf.if %is_first {{ {' '.join(first)} }} else {{ {' '.join(second)} }}"
+
+
+MESSAGES = [
+    apart(
+        "a-message-that-nobody-sends",
+        (take("one"),),
+        f"{take('one')}: waits for message 1, which nobody sends",
+        (post("one"), take("one")),
+    ),
+    apart(
+        "each-block-waits-for-the-other-first",
+        (take("one"), post("one")),
+        f"{take('one')}: waits for message 1, which nobody sends",
+        (post("one"), take("one")),
+    ),
+    apart(
+        "both-sides-of-a-branch-wait-first",
+        (IF_FIRST, branch((take("one"), post("one")), (take("one"), post("one")))),
+        f"{take('one')}: waits for message 1, which nobody sends",
+        (IF_FIRST, branch((take("one"), post("one")), (post("one"), take("one")))),
+    ),
+    apart(
+        "a-later-message-is-there",
+        (post("two"), take("one")),
+        f"{take('one')}: waits for message 1, and message 2 is there",
+        (post("two"), take("two")),
+    ),
+    apart(
+        "over-a-message-that-nobody-took",
+        (post("one"), post("two")),
+        f"{post('two')}: overwrites message 1, which nobody has taken",
+        (post("one"), post("two", 256)),
+    ),
+    apart(
+        "a-slot-too-few",
+        (post("one"), take("one"), post("two")),
+        f"{post('two')}: overwrites message 1, and cannot know that it was taken",
+        (*ROUNDS, post("three")),
+    ),
+    apart(
+        "over-the-message-before-the-first",
+        (take("zero"), post("one")),
+        f"{post('one')}: overwrites message 0, and cannot know that it was taken",
+        (take("zero"), post("one", 256), take("one", 256, "z"), post("two")),
+    ),
+    apart(
+        "heard-of-by-another-lane",
+        (
+            *ROUNDS[:2],
+            "%swapped = arith.xori %theirs, %two : i32",
+            "simt.post %x to %mail[%swapped + 256] number %two",
+            *(take("two", 256, "z"), post("three")),
+        ),
+        f"{post('three')}: overwrites message 1, and cannot know that it was taken",
+        (*ROUNDS, post("three")),
+    ),
+    apart(
+        "two-write-one-message",
+        ("simt.post %x to %mail[%double + 0] number %one",),
+        "simt.post %x to %mail[%double + 0] number %one: two threads write one message",
+        (post("one"),),
+    ),
+    apart(
+        "a-message-beyond-the-words",
+        (post("one", 384),),
+        f"{post('one', 384)}: a message at word 512 of a buffer of {MAIL_WORDS}",
+        (post("one", 256),),
+    ),
+    apart(
+        "half-a-message-of-eight-bytes",
+        (take("zero", 1),),
+        f"{take('zero', 1)}: a message at word 1 of a buffer of {MAIL_WORDS}",
+        ("%y = simt.take %mail[%mine + 1] number %zero : f32",),
+    ),
+    apart(
+        "a-message-for-some-lanes",
+        (by_threads_below(40, take("zero")),),
+        f"{take('zero')}: only some lanes of a warp reach it",
+        (by_threads_below(32, take("zero")),),
+    ),
+    apart(
+        "the-message-that-nobody-sends-is-unset",
+        (take("zero"), "simt.store %y to %f[%here + 0]"),
+        "simt.store %y to %f[%here + 0]: stores a value that was never set to cell 0",
+        (post("one"), take("one"), "simt.store %y to %f[%here + 0]"),
+    ),
+    apart(
+        "a-message-orders-nothing-else",
+        (STORE_HERE, post("one"), take("one"), LOAD_THERE),
+        f"{LOAD_THERE}: reads what another thread wrote, cell 64, without a synchronisation between; the "
+        f"other access is {STORE_HERE}",
+        (STORE_HERE, tile_barrier(), LOAD_THERE),
+    ),
+    apart(
+        "a-cell-that-no-barrier-publishes",
+        (PLAIN_POST, BARRIER, PLAIN_TAKE),
+        f"{PLAIN_TAKE}: reads what another thread wrote, cell 0, without a synchronisation between; the "
+        f"other access is {PLAIN_POST}",
+        (PLAIN_POST, tile_barrier(), PLAIN_TAKE),
+    ),
+    apart(
+        "over-a-cell-that-others-still-read",
+        (PLAIN_POST, tile_barrier(), PLAIN_TAKE, PLAIN_POST),
+        f"{PLAIN_POST}: overwrites what another thread may still read, cell 128, without a "
+        f"synchronisation between; the other access is {PLAIN_TAKE}",
+        (PLAIN_POST, tile_barrier(), PLAIN_TAKE, tile_barrier("two"), PLAIN_POST),
+    ),
+    apart(
+        "a-tile-barrier-for-one-block",
+        (IF_FIRST, f"scf.if %is_first {{ {tile_barrier()} }}"),
+        f"{tile_barrier()}: only some blocks of a tile reach it",
+        (IF_FIRST, branch((tile_barrier(),), (tile_barrier(),))),
+    ),
+    apart(
+        "a-tile-barrier-twice",
+        (tile_barrier(), tile_barrier()),
+        f"{tile_barrier()}: the barriers of a tile are not numbered one after the other",
+        (tile_barrier(), tile_barrier("two")),
+    ),
+    apart(
+        "a-tile-barrier-of-more-blocks",
+        (tile_barrier(blocks=3),),
+        f"{tile_barrier(blocks=3)}: a tile has 4 warps",
+        (tile_barrier(),),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", MESSAGES, ids=lambda case: case.name)
+def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
+    check(case)
+
+
+APART = Schedule(
+    "messages-between-blocks", device_plane((4, 1), 2, 2), streaming=Streaming(delay=1), planes=None
+)
+"""Two blocks of two warps, which copy what they load and send each other the edges of one level."""
+
+MEETING = replace(APART, name="barriers-between-blocks", streaming=Streaming(delay=1, sync="grid"))
+"""The same blocks, which meet once a step."""
+
+
+def kernel_of_blocks(
+    depth: int, schedule: Schedule = APART
+) -> tuple[ProgramKernels, gpu.ModuleOp, Program]:
+    """A kernel whose tile the device holds, at the thread level, and its program."""
+    program = entry("heat-3d").make((9, 10, 29))
+    text = program_text(program)
+    compiled = timetile.compile(text, executor="simt", passes=schedule.passes(depth), cache=False)
+    return compiled.kernels, compiled.kernels.threads(f"run_d{depth}"), program
+
+
+def run_blocks(kernels: ProgramKernels, threads: gpu.ModuleOp, program: Program) -> None:
+    """Launch a kernel as the executor does, with the messages' words that it needs."""
+    runner = SimtRunner(kernels)
+    name = threads.sym_name.data
+    runner.threads[name] = threads
+    u, v = (Buffer(array) for array in random_inputs(program, seed=1).arrays.values())
+    launch_op = LaunchOp.create(properties={"kernel": SymbolRefAttr(name)})
+    runner.launch(launch_op, [u, v, u, v], {})
+
+
+def messages_of_a_side(module: gpu.ModuleOp) -> list[list[Operation]]:
+    """The branches in which warps at a block's edge take, or send, messages: one list a side and kind."""
+    found: dict[tuple[SSAValue, type[Operation]], list[Operation]] = {}
+    for branch in [op for op in module.walk() if isinstance(op, scf.IfOp)]:
+        kinds = {type(op) for op in branch.true_region.block.ops} & {simt.TakeOp, simt.PostOp}
+        for kind in kinds:
+            found.setdefault((branch.cond, kind), []).append(branch)
+    return list(found.values())
+
+
+def halves(module: gpu.ModuleOp) -> list[list[Operation]]:
+    """Every arrival and every wait."""
+    return [[op] for op in module.walk() if isinstance(op, simt.ArriveOp | simt.WaitOp)]
+
+
+NOT_TOLD = (
+    "waits for message|overwrites message|never set|waits for phase|arrivals are ready"
+    "|without a synchronisation between"
+)
+"""What the interpreter says of a kernel whose blocks do not hear of each other."""
+
+
+@pytest.mark.parametrize("group", [messages_of_a_side, halves])
+def test_every_message_of_a_generated_kernel_is_needed(
+    group: Callable[[gpu.ModuleOp], list[list[Operation]]],
+):
+    """A kernel passes; if one side takes or sends nothing, or a warp does not arrive or wait, it does not."""
+    kernels, threads, program = kernel_of_blocks(2)
+    run_blocks(kernels, threads.clone(), program)
+    count = len(group(threads))
+    assert count >= 4, "both sides take and send, and warps arrive and wait"
+    for number in range(count):
+        module = threads.clone()
+        for op in group(module)[number]:
+            Rewriter.erase_op(op)
+        with pytest.raises(SimtError, match=NOT_TOLD):
+            run_blocks(kernels, module, program)
+
+
+NOT_MET = "without a synchronisation between|are not numbered one after the other"
+"""The same of blocks that miss a barrier."""
+
+
+def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed():
+    """With any barrier left to the block alone, a block reads what the others wrote, or misses a number."""
+    kernels, threads, program = kernel_of_blocks(2, MEETING)
+    run_blocks(kernels, threads.clone(), program)
+    count = sum(isinstance(op, simt.TileBarrierOp) for op in threads.walk())
+    assert count, "blocks meet somewhere"
+    for number in range(count):
+        module = threads.clone()
+        barriers = [op for op in module.walk() if isinstance(op, simt.TileBarrierOp)]
+        Rewriter.replace_op(barriers[number], gpu.BarrierOp())
+        with pytest.raises(SimtError, match=NOT_MET):
+            run_blocks(kernels, module, program)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (APART, "overwrites message 0, and cannot know that it was taken"),
+        (MEETING, "overwrites what another thread may still read"),
+    ],
+    ids=["messages", "barriers"],
+)
+def test_a_slot_of_a_generated_kernel_is_needed(schedule: Schedule, message: str):
+    """Where the edges of two steps share a slot, one is written over what may not have been taken."""
+    kernels, threads, program = kernel_of_blocks(2, schedule)
+    (slot,) = {min(op.places) for op in threads.walk() if isinstance(op, simt.PostOp)} - {0}
+    module = threads.clone()
+    for op in module.walk():
+        if isinstance(op, simt.PostOp | simt.TakeOp):
+            op.offsets = encode_integers([place % slot for place in op.places])
+    with pytest.raises(SimtError, match=message):
+        run_blocks(kernels, module, program)
