@@ -91,14 +91,26 @@ class Kernel:
 
 def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
     """Run passes and verify what they made; a failure is a bug, and says which pass."""
-    context = Context()
-    for item in passes:
-        PassPipeline((item,)).apply(context, module)
-        if verify:
-            try:
-                module.verify()
-            except VerifyException as error:
-                raise CompileError(f"the IR is wrong after {item.name}: {error}") from error
+    before = module.clone() if verify else None
+    PassPipeline(passes).apply(Context(), module)
+    if before is None:
+        return
+    try:
+        module.verify()
+    except VerifyException:
+        # Once more, a pass at a time.
+        for item in passes:
+            PassPipeline((item,)).apply(Context(), before)
+            verify_after(item, before)
+        raise
+
+
+def verify_after(item: ModulePass, module: ModuleOp) -> None:
+    """CompileError where a pass left IR that is wrong."""
+    try:
+        module.verify()
+    except VerifyException as error:
+        raise CompileError(f"the IR is wrong after {item.name}: {error}") from error
 
 
 def loops_of(module: ModuleOp) -> list[LoopOp]:
