@@ -24,6 +24,11 @@ def address(w: Writer, pointer: SSAValue, offset: int = 0) -> str:
     return f"[{register}+{total}]" if total else f"[{register}]"
 
 
+def guard(w: Writer, mask: SSAValue | None) -> str:
+    """`@register `, or nothing where all threads take part."""
+    return "" if mask is None else f"@{w.use(mask)} "
+
+
 def print_gep(w: Writer, op: llvm.GEPOp) -> None:
     """A pointer plus an index; constants are folded into the addresses."""
     size = CELL_BYTES[op.elem_type]
@@ -50,9 +55,8 @@ def access(
     space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
     vector, data = together(registers)
     where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[kind])
-    guard = "" if op.mask is None else f"@{w.use(op.mask)} "
     operands = f"{data}, {where}" if word == "ld" else f"{where}, {data}"
-    w.line(f"{guard}{word}.{space}{vector}.{move_kind(kind)} {operands}")
+    w.line(f"{guard(w, op.mask)}{word}.{space}{vector}.{move_kind(kind)} {operands}")
 
 
 def print_load(w: Writer, op: simt.LoadOp) -> None:
@@ -74,8 +78,7 @@ def print_override(w: Writer, op: simt.OverrideOp) -> None:
 
 def print_prefetch(w: Writer, op: simt.PrefetchOp) -> None:
     where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[op.cell])
-    guard = "" if op.mask is None else f"@{w.use(op.mask)} "
-    w.line(f"{guard}prefetch.global.L1 {where}")
+    w.line(f"{guard(w, op.mask)}prefetch.global.L1 {where}")
 
 
 def print_shared(w: Writer, op: simt.SharedOp) -> None:

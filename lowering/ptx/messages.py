@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from timetile.dialects import simt
 from timetile.dialects.simt import CELL_BYTES
-from timetile.lowering.ptx.memory import address
+from timetile.lowering.ptx.memory import address, guard
 from timetile.lowering.ptx.text import move_kind, together
 from timetile.lowering.ptx.waits import begin_wait, end_wait
 from timetile.lowering.ptx.writer import Writer
@@ -21,10 +21,9 @@ def print_send(w: Writer, op: simt.SendOp) -> None:
     kind = op.cell_types[0]
     vector, data = together(registers)
     where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[kind])
-    guard = "" if op.mask is None else f"@{w.use(op.mask)} "
     word = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes"
     count = address(w, op.arrivals)
-    w.line(f"{guard}{word}{vector}.{move_kind(kind)} {where}, {data}, {count}")
+    w.line(f"{guard(w, op.mask)}{word}{vector}.{move_kind(kind)} {where}, {data}, {count}")
 
 
 def print_post(w: Writer, op: simt.PostOp) -> None:

@@ -29,11 +29,7 @@ def fetch(
         buffer.check_bounds(op, at)
         at = at + base[taking]
         buffer.note_read(op, at, who, m.clocks)
-        value = np.zeros(m.count, dtype=buffer.data.dtype)
-        unset = np.full(m.count, True)
-        value[taking] = buffer.data[at]
-        unset[taking] = buffer.unset[at]
-        results.append((value, unset))
+        results.append(m.spread_over(taking, buffer.data[at], buffer.unset[at]))
     width = len(op.cell_types)
     if (cell[taking] % width).any():
         raise SimtError(op, f"an access of {width} cells is not aligned")

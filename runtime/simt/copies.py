@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.ir import Operation
 
 from timetile.dialects import nvvm, simt
@@ -30,12 +29,10 @@ def run_copy(m: Machine, op: simt.CopyAsyncOp, active: Mask) -> None:
             raise SimtError(op, f"copies to cell {cell} while a copy to it is on its way")
         target.awaited[at] = True
         target.note_write(op, at, m.clocks.threads[active], m.clocks)
-        source.check_bounds(op, of[reading] + k)
-        source.note_read(op, of[reading] + k, m.clocks.threads[reading], m.clocks)
-        cells = np.zeros(m.count, dtype=target.data.dtype)
-        unset = np.full(m.count, True)
-        cells[reading] = source.data[of[reading] + k]
-        unset[reading] = source.unset[of[reading] + k]
+        taken = of[reading] + k
+        source.check_bounds(op, taken)
+        source.note_read(op, taken, m.clocks.threads[reading], m.clocks)
+        cells, unset = m.spread_over(reading, source.data[taken], source.unset[taken])
         target.unset[at] = True
         m.pending.append(
             PendingCopy(

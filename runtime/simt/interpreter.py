@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Operation
 
-from timetile.dialects import simt
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.simt.accesses import ACCESSES
@@ -36,8 +35,8 @@ class Launch(Machine):
         handler = HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op, active)
-        elif is_arithmetic(op) or isinstance(op, simt.GuessOp):
-            run_arithmetic(self, op)
+        elif is_arithmetic(op):
+            run_arithmetic(self, op, active)
         else:
             refuse(op, "the SIMT interpreter does not know it")
         return None

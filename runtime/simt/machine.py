@@ -135,6 +135,13 @@ class Machine(ABC):
             raise SimtError(op, "its mask depends on an unset value")
         return active & self.spread(mask)
 
+    def spread_over(self, who: Mask, cells: Values, unset: Mask) -> tuple[Values, Mask]:
+        """The cells of some threads as an array over all; the others have none."""
+        values = np.zeros(self.count, dtype=cells.dtype)
+        missing = np.full(self.count, True)
+        values[who], missing[who] = cells, unset
+        return values, missing
+
     def check_whole_warps(self, op: Operation, active: Mask) -> None:
         """All lanes of a warp take part, or none."""
         waiting = active.reshape(-1, LANES)

@@ -60,11 +60,9 @@ def take_plainly(m: Machine, op: simt.TakeOp, active: Mask) -> None:
         at = message_words(m, op, k, active)
         buffer.check_bounds(op, at)
         buffer.note_read(op, at, who, m.clocks)
-        value = np.zeros(m.count, dtype=dtype_of(result.type))
-        unset = np.full(m.count, True)
-        bits = buffer.data[at].astype(f"i{value.dtype.itemsize}")
-        value[active], unset[active] = bits.view(value.dtype), buffer.unset[at]
-        m.define(result, value, unset)
+        kind = np.dtype(dtype_of(result.type))
+        cells = buffer.data[at].astype(f"i{kind.itemsize}").view(kind)
+        m.define(result, *m.spread_over(active, cells, buffer.unset[at]))
 
 
 def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> Strand:
@@ -82,12 +80,9 @@ def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> Strand:
         f"waits for message {int(number.max())}, which nobody sends",
     )
     for result, at in zip(op.cells, places):
-        value = np.zeros(m.count, dtype=dtype_of(result.type))
-        unset = np.full(m.count, True)
-        cells = np.zeros(who.size, dtype=value.dtype)
-        unset[active] = messages.take(at, who, cells)
-        value[active] = cells
-        m.define(result, value, unset)
+        cells = np.zeros(who.size, dtype=dtype_of(result.type))
+        unset = messages.take(at, who, cells)
+        m.define(result, *m.spread_over(active, cells, unset))
     return []
 
 

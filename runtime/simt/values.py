@@ -12,7 +12,7 @@ from timetile.runtime.simt.machine import Handler, Machine
 from timetile.runtime.simt.memory import Mask
 
 
-def run_arithmetic(m: Machine, op: Operation) -> None:
+def run_arithmetic(m: Machine, op: Operation, active: Mask) -> None:
     operands = [m.values[v] for v in op.operands]
     unset = m.any_unset(op)
     if isinstance(op, arith.SelectOp) and unset is not None:
@@ -57,6 +57,8 @@ def ignore(m: Machine, op: Operation, active: Mask) -> None:
 
 
 VALUES: dict[type[Operation], Handler] = {
+    simt.ReciprocalOp: run_arithmetic,
+    simt.ReciprocalRootOp: run_arithmetic,
     simt.UnsetOp: run_unset,
     simt.SplitOp: run_split,
     simt.JoinOp: run_join,
