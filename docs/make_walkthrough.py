@@ -213,25 +213,25 @@ the arguments apart: `%src` and `%dst` hold data and may be scratch memory in a 
         kernel_and_host,
     ),
     Section(
-        (SplitSumsPass(), CarryHalosPass(), MultiQueueBufferingPass()),
-        "split-sums, carry-halos, multi-queue-buffering",
+        (SplitSumsPass(), MultiQueueBufferingPass()),
+        "split-sums, multi-queue-buffering",
         """\
 `split-sums` leaves this star as it is (for a box, `form=rows` would make a chain of partial sums, one
-stage per row). `carry-halos` has nothing to do at a depth of two: from the third level on, a level would
-take its cells outside the bounds from the level two before it, which is of the same buffer.
-`multi-queue-buffering` gives every queue a home. Here planes stay in registers: each
+stage per row). `multi-queue-buffering` gives every queue a home. Here planes stay in registers: each
 thread keeps its own cells of the two older planes, and the stream loop will be unrolled by two, so that
 planes age by renaming. The field is fetched three planes ahead. With `storage=shared` all queues
 would share a circular buffer in shared memory instead.""",
         kernel,
     ),
     Section(
-        (RegisterStreamingPass(), PeelBoundariesPass()),
-        "register-streaming, peel-boundaries",
+        (RegisterStreamingPass(), CarryHalosPass(), PeelBoundariesPass()),
+        "register-streaming, carry-halos, peel-boundaries",
         """\
 `register-streaming` finds nothing to do in a kernel whose queues are in registers and whose tiles are
 single warps. (Where a tile has several warps, neighbours in other warps are published through shared
 memory; this pass shrinks what is published to the edges and lets it be read a step later.)
+`carry-halos` has nothing to do at a depth of two: from the third level on, a level would take its cells
+outside the bounds from the level two before it, which is of the same buffer.
 `peel-boundaries` decides on two lowered copies: tiles inside the bounds, and tiles on the rim, which
 test for them. Both come from the same stages. The stream is cut into chunks of `planes` rows each so
 that the launch ends early; this plate is small, so the chunks are short.""",

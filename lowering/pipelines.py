@@ -58,10 +58,10 @@ def tile_passes(
         DeviceTilingPass(),
         # Before any placement, since it changes what is kept.
         SplitSumsPass(),
-        # Where the planes are that hold cells outside the bounds is known once sums are split.
-        CarryHalosPass(),
         MultiQueueBufferingPass(),
         RegisterStreamingPass(),
+        # Which planes are kept, with their cells outside the bounds, is known once exchanges are delayed.
+        CarryHalosPass(),
         # Last: the chunks' heights depend on lags and unrolling.
         PeelBoundariesPass(arch, multiprocessors=multiprocessors),
     )

@@ -14,8 +14,8 @@ plane is still kept, as neighbours along the stream read it last in just this st
 guard is a select between registers, where it was a load. (Whole planes outside the bounds, which only the
 first and the last turns of a chunk meet, are still read from memory: there selects cost more registers.)
 
-1. The older level must keep the plane anyway: nothing is stored longer for the sake of cells outside,
-   unless exchanges are delayed later where that costs lag.
+1. The older level must keep the plane anyway: nothing is stored longer for the sake of cells outside. So
+   this comes when lags are final, after `register-streaming`.
 2. Where sums are split, the older plane is gone when the last part is made, but there when the first
    is: outside the bounds the partial sums carry its cells through.
 3. Others stay: asymmetric stencils that look ahead further than back, and rotations of three buffers,

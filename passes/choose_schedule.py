@@ -22,7 +22,7 @@ from timetile.dialects.syntax import element_type, encode_integers
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.analysis.geometry import Geometry, ceil_div
+from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, ceil_div
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import written_bounds, written_cells
 from timetile.passes.arch import Arch, arch_named
@@ -145,6 +145,9 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 pack=1, form=form, occupancy=1, ahead=2, sync=sync,
             )  # fmt: skip
             yield block
+            if sync != "barrier" and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
+                # Two halves cost boxes a plane of every level, and copies that rows are read from a slot.
+                yield replace(block, sync="barrier")
             if len(forms) == 1 and rows in CLUSTER_ROWS and 2 in arch.resident_clusters:
                 yield replace(block, tile="cluster", blocks=(2, 1))
             if rows in DEVICE_ROWS and warps == 8 and arch.splits_barriers:
@@ -161,11 +164,11 @@ class Trials:
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
         self.several_planes = shuffles_several_planes(loop)
-        self.costs: dict[tuple[int, str], KernelCost | None] = {}
+        self.costs: dict[tuple[int, str, str], KernelCost | None] = {}
 
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
         """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
-        key = (depth, schedule.form)
+        key = (depth, schedule.form, schedule.sync)
         if key not in self.costs:
             self.costs[key] = self.build(depth, schedule)
         return self.costs[key]
@@ -185,8 +188,8 @@ class Trials:
         add_exchanges(kernel)
         assign_lags(kernel)
         publish(kernel, None, schedule.ahead)
-        delay_exchanges(kernel, schedule.delay, always=False)
-        return KernelCost(kernel, scratch, self.arch)
+        delay_exchanges(kernel, schedule.delay, always=schedule.sync == "mbarrier")
+        return KernelCost(kernel, scratch, self.arch, split=schedule.sync != "barrier")
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | None:
         """The candidate at a depth, fetching as early as fits; None where it does not fit at all."""
@@ -214,7 +217,7 @@ class Trials:
             # Blocks synchronise a step late, and that would cost lag.
             return None
         try:
-            geometry = Geometry(kernel, model.extents)
+            geometry = Geometry(kernel, model.needs)
         except ValueError:
             # The overlap leaves no cell of the tile.
             return None
@@ -231,13 +234,10 @@ class Trials:
         where the device does not hold so many, or a block is enough.
         """
         try:
-            tiling = Geometry(model.kernel, model.extents).axes[0]
+            tiling = Geometry(model.kernel, model.needs).axes[0]
         except ValueError:
             return None
-        low, high = written_bounds(self.loop).lb, written_bounds(self.loop).ub
-        lost = tiling.layout.extent - tiling.useful
-        cells = tuple(high)[tiling.axis] - tuple(low)[tiling.axis] + lost
-        blocks = ceil_div(cells, tiling.layout.block_extent)
+        blocks = ceil_div(tiling.span, tiling.layout.block_extent)
         most = self.arch.resident_blocks(schedule.occupancy)
         return blocks if 1 < blocks <= most else None
 
@@ -277,7 +277,10 @@ class Trials:
 def candidates(
     loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None, *, may_spill: bool = False
 ) -> list[Candidate]:
-    """All candidates that fit, at one depth or at every depth, the best by the model first."""
+    """
+    All candidates that fit, at one depth or at every depth, the best by the model first; of equals the one
+    that needs fewer registers.
+    """
     trials = Trials(loop, module, arch, may_spill=may_spill)
     deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
     found: list[Candidate] = []
@@ -290,7 +293,7 @@ def candidates(
             if candidate is None:
                 break
             found.append(candidate)
-    return sorted(found, key=lambda candidate: -candidate.worth)
+    return sorted(found, key=lambda candidate: (-candidate.worth, candidate.cost.registers))
 
 
 def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:

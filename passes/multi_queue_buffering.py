@@ -101,22 +101,24 @@ def power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
-def copies_slots(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> int:
+def copies_slots(kernel: KernelOp, exchange: ExchangeOp, ahead: int, *, split: bool) -> int:
     """
     Slots from the oldest plane that is read to the newest that is on its way. Where a plane is read in
     the step of its arrival, the synchronisation stands behind the next copies, and they need a slot
-    more. So they do in tiles of several blocks, whose warps may still read after they arrived.
+    more. So they do where warps may still read after they arrived: in tiles of several blocks, and where
+    inner rows read along the row, if the tile's warps synchronise in two halves (`split`).
     """
     assert kernel.layout is not None
     behind = exchange.hold + exchange.delay.data
     youngest = behind + min(tapped_ages(exchange))
-    late = youngest == 0 or kernel.layout.blocks > 1
+    late = youngest == 0 or kernel.layout.blocks > 1 or (split and exchange.edges[-1] > 0)
     return ahead + 1 + behind + oldest_age(exchange.result, kernel.stream_axis) + late
 
 
-def copies_home(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> MailAttr:
+def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> MailAttr:
     """The home of an exchange that a load's copies serve."""
-    slots = copies_slots(kernel, exchange, ahead)
+    split = schedule.sync != "barrier"
+    slots = copies_slots(kernel, exchange, schedule.ahead, split=split)
     return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting")
 
 
@@ -153,7 +155,7 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
                 depth = max(oldest_age(result, stream) for result in stage.res)
                 stage.home = RegistersAttr(depth, period)
             case ExchangeOp() if stage.publishes_copies:
-                stage.home = copies_home(kernel, stage, schedule.ahead)
+                stage.home = copies_home(kernel, stage, schedule)
             case ExchangeOp():
                 least = 2 * stage.delay.data if kernel.layout.has_messages else 0
                 stage.home = mail_home(stage, stream, schedule.addressing, least)

@@ -16,7 +16,8 @@ After:
 4. Lags, depths, slots and the unrolling are computed anew.
 5. With `sync=mbarrier` the tile's warps synchronise in two halves, where that keeps all orders: they
    arrive once their edges are published, and wait before they read their neighbours' in the next step.
-   The blocks of a cluster always do: their exchanges are delayed by a step, whatever lag that costs.
+   For that all exchanges are delayed by a step, whatever lag it costs: levels no longer wait for each other.
+   The blocks of a cluster always synchronise so.
 6. Edges between the blocks of a tile that the device holds go through global memory: as messages whose
    words say which step they are of (`sync=flags`), or between barriers of all its blocks (`sync=grid`).
 """
@@ -211,16 +212,15 @@ class RegisterStreamingPass(ModulePass):
         if streams_through_registers(kernel):
             add_exchanges(kernel)
             assign_lags(kernel)
-        schedule = replace(schedule, ahead=planes_ahead(kernel, schedule.ahead))
+        sync = self.sync or schedule.sync
+        schedule = replace(schedule, ahead=planes_ahead(kernel, schedule.ahead), sync=sync)
         publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
         assert kernel.layout is not None
         apart = kernel.layout.blocks > 1
-        # Blocks synchronise in two halves only, whatever that costs.
-        always = self.delay is not None or apart
+        always = self.delay is not None or apart or sync == "mbarrier"
         delay_exchanges(kernel, max(delay, 1) if apart else delay, always=always)
         place_in_registers(kernel, schedule)
-        sync = self.sync or schedule.sync
         if kernel.layout.has_messages:
             if self.sync == "barrier":
                 refuse(

@@ -10,6 +10,7 @@ from xdsl.ir import Block, SSAValue
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import CELL_BYTES
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.ownership import load_mask
 from timetile.lowering.tile_to_gpu.planes import Plane
 from timetile.lowering.tile_to_gpu.prefetch import PadCopy, PrefetchRing
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
@@ -79,7 +80,7 @@ def copy_cells(
     size = ring.copies[0].width * CELL_BYTES[ring.element]
     target, index = add_offsets(emit, ring.copied_from, slot.index), index_of(ring.view)
     for vector in ring.copies:
-        mask = v.load_mask(emit, ring.load, ring.shape, step, shift, vector.at, ring.view)
+        mask = load_mask(v, emit, ring.load, ring.shape, step, shift, vector.at, ring.view)
         to, offset = slot.offset + vector.place, plane + v.in_plane(ring.shape, vector.at)
         emit.add(simt.CopyAsyncOp(buffer, target, to, source, index, offset, size, mask))
     if ring.pads:

@@ -19,6 +19,7 @@ from timetile.dialects.tile import (
 from timetile.dialects.tile_attributes import MemoryAttr
 from timetile.lowering.tile_to_gpu.copies import start_prefetch, take_prefetched
 from timetile.lowering.tile_to_gpu.messages import post_messages, take_messages
+from timetile.lowering.tile_to_gpu.ownership import load_mask
 from timetile.lowering.tile_to_gpu.planes import (
     Guard,
     Plane,
@@ -448,9 +449,8 @@ class VariantEmitter(Variant):
         for row in range(self.rows):
             for start in range(0, self.cells, width):
                 shift = self.turn - stage.lag
-                mask = self.load_mask(
-                    self.body, stage, shape, self.step, shift, (row, start), self.thread
-                )
+                at = (row, start)
+                mask = load_mask(self, self.body, stage, shape, self.step, shift, at, self.thread)
                 offset = self.reader.stream_offset(shape, stage.lag)
                 offset += self.in_plane(shape, (row, start))
                 op = simt.LoadOp(field, self.index_of(shape), offset, [element] * width, mask)

@@ -1,11 +1,19 @@
-"""The code that writes finished planes to memory."""
+"""The code that writes finished planes to memory, in vectors.
+
+Where the bounds lie within a vector, a lane stores its cells on this side of them alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import StoreOp
+from timetile.lowering.tile_to_gpu.ownership import owned
+from timetile.lowering.tile_to_gpu.planes import Position
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.lowering.tile_to_gpu.variant import Variant
@@ -14,14 +22,9 @@ from timetile.passes.analysis.geometry import FieldShape
 
 def store(v: Variant, number: int, stage: StoreOp) -> None:
     """Write the tile's own cells of the newest plane."""
-    queue, width = v.queues[stage.queue], v.geometry.access_width(stage.field)
-    staging = v.placement.staging.get(stage.field)
-    if v.guarded and not v.geometry.bounds_cut_between(width):
-        # Few tiles; cells that the bounds cut from their vector are stored alone.
-        width, staging = 1, None
-    plane = queue.planes[0]
+    width, plane = v.geometry.access_width(stage.field), v.queues[stage.queue].planes[0]
     rows = {row: [plane[row, k] for k in range(v.cells)] for row in range(v.rows)}
-    if staging is not None:
+    if (staging := v.placement.staging.get(stage.field)) is not None:
         deal_rows(v, number, stage, staging, rows)
         return
     for row, own in rows.items():
@@ -34,16 +37,42 @@ def store_row(
     v: Variant, stage: StoreOp, row: int, cells: dict[int, list[SSAValue]], view: Thread
 ) -> None:
     """Write vectors of a row, by their first cells in the thread's view."""
-    queue, shape = v.queues[stage.queue], FieldShape.of(stage.field)
-    field = v.arguments[stage.field]
     for start, vector in cells.items():
-        masks: list[SSAValue | None] = [v.owned((row, start), view)]
-        if v.stream is not None:
-            masks.append(v.chunk_mask(queue.lag))
-        offset = v.reader.stream_offset(shape, queue.lag)
-        offset += v.in_plane(shape, (row, start))
-        mask, index = v.body.all_of(masks), v.index_of(shape, view)
-        v.body.add(simt.StoreOp(vector, field, index, offset, mask))
+        at, width = (row, start), len(vector)
+        stride = v.cells if view is v.thread else width
+        write(v, stage, at, vector, view, owned(v, at, view, width))
+        for k in v.geometry.cut_cells(start, width, stride) if v.guarded else ():
+            write(v, stage, (row, start + k), [vector[k]], view, alone(v, at, k, width, view))
+
+
+def alone(v: Variant, at: Position, cell: int, width: int, view: Thread) -> SSAValue:
+    """The tile stores a cell of the vector of `width` cells at a position, but not the whole vector."""
+
+    def make() -> SSAValue | None:
+        row, start = at
+        own, whole = owned(v, (row, start + cell), view), owned(v, at, view, width)
+        assert own is not None and whole is not None
+        return v.setup.binary(arith.XOrIOp, own, whole)
+
+    return v.known(("alone", at, cell, width, view.axes[-1].coordinate), make)
+
+
+def write(
+    v: Variant,
+    stage: StoreOp,
+    at: Position,
+    cells: Sequence[SSAValue],
+    view: Thread,
+    mask: SSAValue | None,
+) -> None:
+    """Write consecutive cells of a row, where the mask is on and the chunk has the plane."""
+    queue, shape = v.queues[stage.queue], FieldShape.of(stage.field)
+    masks = [mask]
+    if v.stream is not None:
+        masks.append(v.chunk_mask(queue.lag))
+    offset = v.reader.stream_offset(shape, queue.lag) + v.in_plane(shape, at)
+    index, mask = v.index_of(shape, view), v.body.all_of(masks)
+    v.body.add(simt.StoreOp(cells, v.arguments[stage.field], index, offset, mask))
 
 
 def deal_rows(

@@ -42,9 +42,6 @@ FULL_WARP = -1
 Reach = Sequence[tuple[int, int]]
 """Cells that readers look below and above their own, by rows and cells."""
 
-WORTH_SKIPPING = 6
-"""Cells of the overlap along an axis from which a load is masked to what is needed."""
-
 
 def widest(a: Reach, b: Reach) -> Reach:
     """The reach that holds both."""
@@ -213,6 +210,12 @@ class Variant:
             self.masks[key] = make()
         return self.masks[key]
 
+    def known(self, key: tuple[object, ...], make: Callable[[], SSAValue | None]) -> SSAValue:
+        """The same for what there always is."""
+        value = self.mask(key, make)
+        assert value is not None
+        return value
+
     def outside(self, shape: FieldShape, at: Position, sides: Sides) -> SSAValue:
         """A position is beyond the bounds on one of the sides, and in the halo that the field has there."""
 
@@ -233,9 +236,7 @@ class Variant:
                     inside.append(self.within(place, shift, shape.lower[axis], shape.upper[axis]))
             return self.setup.all_of([self.setup.any_of(beyond), *inside])
 
-        mask = self.mask(("outside", shape, at, sides), make)
-        assert mask is not None
-        return mask
+        return self.known(("outside", shape, at, sides), make)
 
     def plane_in_field(self, shape: FieldShape, lag: int) -> SSAValue | None:
         """The plane `lag` steps back lies in the field, halo included."""
@@ -250,9 +251,7 @@ class Variant:
             distance = self.setup.add_int(value, shift - low)
             return self.setup.compare("ult", distance, high - low)
 
-        mask = self.mask(("within", value, shift, low, high), make)
-        assert mask is not None
-        return mask
+        return self.known(("within", value, shift, low, high), make)
 
     def inside(self, at: Position, sides: Sides) -> SSAValue:
         """A position is not beyond the bounds on any of the sides."""
@@ -269,29 +268,11 @@ class Variant:
                     parts.append(self.setup.compare("slt", place, high))
             return self.setup.all_of(parts)
 
-        mask = self.mask(("inside", at, sides), make)
-        assert mask is not None
-        return mask
+        return self.known(("inside", at, sides), make)
 
     def shifts(self, at: Position) -> tuple[int, ...]:
         """A position, per in-plane axis."""
         return at[2 - len(self.geometry.axes) :]
-
-    def owned(self, at: Position, view: Thread) -> SSAValue | None:
-        """The tile stores the cells at a position: they are its own, and in bounds."""
-
-        def make() -> SSAValue | None:
-            parts: list[SSAValue | None] = []
-            for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
-                low, high = tiling.overlap_low, tiling.overlap_low + tiling.useful
-                if (low, high) != (0, tiling.layout.extent):
-                    parts.append(self.within(axis.in_tile, shift, low, high))
-                if self.guarded:
-                    bounds = self.geometry.lower[tiling.axis], self.geometry.upper[tiling.axis]
-                    parts.append(self.within(axis.coordinate, shift, *bounds))
-            return self.setup.all_of(parts)
-
-        return self.mask(("owned", at, view.axes[-1].coordinate), make)
 
     def in_field(self, shape: FieldShape, at: Position, view: Thread) -> SSAValue | None:
         """A position lies in a field, halo included, as far as its in-plane axes go."""
@@ -309,26 +290,20 @@ class Variant:
 
     def height(self) -> SSAValue:
         """The planes of the chunk."""
-        mask = self.mask(
+        return self.known(
             ("height",), lambda: self.setup.sub_int(self.thread.last, self.thread.first)
         )
-        assert mask is not None
-        return mask
 
     def negative_first(self) -> SSAValue:
         """The chunk's first plane, negated."""
-        mask = self.mask(
+        return self.known(
             ("negative first",), lambda: self.setup.sub_int(self.setup.int(0), self.thread.first)
         )
-        assert mask is not None
-        return mask
 
     def unset(self, queue: Queue) -> SSAValue:
-        value = self.mask(
+        return self.known(
             ("unset", queue.element), lambda: self.setup.add(simt.UnsetOp(queue.element)).result
         )
-        assert value is not None
-        return value
 
     def own_positions(self) -> list[Position]:
         return [(row, cell) for row in range(self.rows) for cell in range(self.cells)]
@@ -371,8 +346,7 @@ class Variant:
         assert self.step is not None
         key = self.turn - passed
         if key not in self.phases:
-            start = self.mask(("negative start",), self.negative_start)
-            assert start is not None
+            start = self.known(("negative start",), self.negative_start)
             counted = self.body.add_int(self.step, start)
             self.phases[key] = self.body.add_int(counted, key)
         return self.phases[key]
@@ -413,9 +387,7 @@ class Variant:
             here = self.setup.compare("eq", self.thread.warp_in_block, warp)
             return self.setup.all_of([there, here])
 
-        mask = self.mask(("block edge", side), make)
-        assert mask is not None
-        return mask
+        return self.known(("block edge", side), make)
 
     @property
     def is_split(self) -> bool:
@@ -462,25 +434,6 @@ class Variant:
         """Cells between the thread's first own cell and a position, in a field."""
         return cells_between(self.geometry, shape, at)
 
-    def load_mask(
-        self,
-        emit: Emitter,
-        load: LoadOp,
-        shape: FieldShape,
-        step: SSAValue | None,
-        shift: int,
-        at: Position,
-        view: Thread,
-    ) -> SSAValue | None:
-        """
-        Plane `step + shift` and the position lie in the field, and somebody needs them; None where
-        that is certain.
-        """
-        parts: list[SSAValue | None] = [self.needed(load, at, view)]
-        parts.append(self.in_field(shape, at, view))
-        parts.append(self.plane_mask(emit, shape, step, shift))
-        return emit.all_of(parts)
-
     def plane_mask(
         self, emit: Emitter, shape: FieldShape, step: SSAValue | None, shift: int
     ) -> SSAValue | None:
@@ -489,24 +442,6 @@ class Variant:
             return None
         low, high = shape.lower[self.stream], shape.upper[self.stream]
         return emit.compare("ult", emit.add_int(step, shift - low), high - low)
-
-    def needed(self, load: LoadOp, at: Position, view: Thread) -> SSAValue | None:
-        """
-        The position is one that the stores depend on: what is read at its own cell only need not be
-        loaded where tiles overlap. None where nearly all of the tile is needed.
-        """
-        extent = self.geometry.extents[load.result]
-        parts: list[SSAValue | None] = []
-        for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
-            low = tiling.overlap_low - extent.low[tiling.axis]
-            high = tiling.overlap_low + tiling.useful + extent.high[tiling.axis]
-            # Groups of a vector are loaded whole.
-            low -= self.geometry.vector - 1
-            high += self.geometry.vector - 1
-            if low + tiling.layout.extent - high >= WORTH_SKIPPING:
-                parts.append(self.within(axis.in_tile, shift, low, high))
-        key = ("needed", load, at, view.axes[-1].coordinate)
-        return self.mask(key, lambda: self.setup.all_of(parts))
 
     def chunk_mask(self, lag: int) -> SSAValue:
         """The plane `lag` steps back is one that this chunk stores."""

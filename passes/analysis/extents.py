@@ -1,4 +1,8 @@
-"""Extents: how far beyond the cells that a tile stores each of its queues must be right."""
+"""Extents: how far beyond the cells that a tile stores each of its queues must be right.
+
+Beyond the bounds less is needed than beyond a tile's stored cells: where a stage takes other cells there
+(`else`), its taps are read from inside only.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +37,11 @@ class Extent:
         return Extent(tuple(map(max, self.low, other.low)), tuple(map(max, self.high, other.high)))
 
 
-def extents(kernel: KernelOp) -> dict[SSAValue, Extent]:
+def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent]:
     """
     What each queue must hold for the stores to be right: backwards, needed(queue) is the union over
-    its readers of needed(reader) moved by the tap's offset.
+    its readers of needed(reader) moved by the tap's offset. With `outside`, what it must hold beyond the
+    kernel's bounds.
     """
     rank = kernel.rank
     zero = Extent.zero(rank)
@@ -52,22 +57,26 @@ def extents(kernel: KernelOp) -> dict[SSAValue, Extent]:
             case ExchangeOp():
                 need(stage.queue, needed.get(stage.result, zero))
             case ApplyOp():
-                own = stage_extent(stage, needed, zero)
+                tapped = tapped_from(stage, needed, zero, outside=outside)
                 for tap in stage.tap_list:
-                    need(stage.queues[tap.operand], own.shifted(tap.offset))
+                    need(stage.queues[tap.operand], tapped.shifted(tap.offset))
                 for queue in stage.otherwise:
-                    need(queue, own)
+                    need(queue, stage_extent(stage, needed, zero))
             case _:
                 pass
     return needed
 
 
-def held_extent(queue: SSAValue, needed: dict[SSAValue, Extent]) -> Extent | None:
+def held_extent(
+    queue: SSAValue, needed: dict[SSAValue, Extent], *, outside: bool = False
+) -> Extent | None:
     """What the readers of a queue need of it beside what they tap through an exchange."""
     kernel = queue.owner.parent_op() if isinstance(queue.owner, Operation) else None
     assert isinstance(kernel, KernelOp)
     zero = Extent.zero(kernel.rank)
-    parts = [stage_extent(stage, needed, zero).shifted(tap.offset) for stage, tap in taps_of(queue)]
+    parts: list[Extent] = []
+    for stage, tap in taps_of(queue):
+        parts.append(tapped_from(stage, needed, zero, outside=outside).shifted(tap.offset))
     for stage in dict.fromkeys(use.operation for use in queue.uses):
         if isinstance(stage, ApplyOp) and queue in stage.otherwise:
             parts.append(stage_extent(stage, needed, zero))
@@ -77,3 +86,22 @@ def held_extent(queue: SSAValue, needed: dict[SSAValue, Extent]) -> Extent | Non
 def stage_extent(stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent) -> Extent:
     """What a stage must make for all of its results to be right."""
     return reduce(Extent.union, (needed.get(result, zero) for result in stage.res), zero)
+
+
+def tapped_from(
+    stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent, *, outside: bool
+) -> Extent:
+    """Where a stage computes what it must make, and so reads its taps."""
+    return zero if outside and stage.otherwise else stage_extent(stage, needed, zero)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What each queue must hold around the cells that a tile stores, and beyond the kernel's bounds."""
+
+    around: dict[SSAValue, Extent]
+    outside: dict[SSAValue, Extent]
+
+    @staticmethod
+    def of(kernel: KernelOp) -> Needs:
+        return Needs(extents(kernel), extents(kernel, outside=True))

@@ -6,7 +6,7 @@ All sizes are static, so everything here is plain integers. Coordinates are the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
 from math import gcd, lcm
 
@@ -25,10 +25,13 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
-from timetile.passes.analysis.extents import Extent, extents, held_extent
+from timetile.passes.analysis.extents import Extent, Needs, held_extent
 
 VECTOR_BYTES = 16
 """The widest access of one thread."""
+
+SECTOR_BYTES = 32
+"""The least that the memory reads and writes: stores of a part cost as much."""
 
 SLICE_ALIGNMENT = 128
 """Slices of shared memory start at multiples of so many bytes."""
@@ -75,45 +78,49 @@ class FieldShape:
 @dataclass(frozen=True)
 class AxisTiling:
     """
-    How tiles cover one in-plane axis. Tile t holds the cells from `first + t * useful - overlap_low`
-    on, `layout.extent` of them, and stores `useful` of them.
+    How tiles cover one in-plane axis. Tile t holds the cells from `origin + t * useful` on,
+    `layout.extent` of them, and stores `useful` of them from its cell `overlap_low` on. Beyond the bounds
+    nothing overlaps: the first tile stores from its first cell on, and the last to its last.
     """
 
     axis: int
     layout: AxisLayout
-    first: int
+    origin: int
     useful: int
     overlap_low: int
     count: int
-
-    @property
-    def origin(self) -> int:
-        """The first cell of tile 0."""
-        return self.first - self.overlap_low
+    span: int
+    """The cells of a tile that covers the axis alone."""
 
 
 class Geometry:
     """The geometry of one kernel that has a layout."""
 
-    def __init__(self, kernel: KernelOp, known: dict[SSAValue, Extent] | None = None):
-        """`known` are the kernel's extents where they are at hand: they do not depend on its layout."""
+    def __init__(self, kernel: KernelOp, known: Needs | None = None):
+        """`known` is what the kernel needs where it is at hand: it does not depend on its layout."""
         assert kernel.layout is not None
         self.kernel = kernel
         self.bounds: StencilBoundsAttr = kernel.bounds
         self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
-        self.extents = extents(kernel) if known is None else known
-        overlap = Extent.zero(kernel.rank)
+        needs = Needs.of(kernel) if known is None else known
+        self.extents = needs.around
+        self.overlap = self.held(needs.around, outside=False)
+        self.outside = self.held(needs.outside, outside=True)
+        self.axes = tuple(
+            self.tile_axis(axis, layout, pad)
+            for axis, layout, pad in zip(
+                kernel.plane_axes, kernel.layout.axis_layouts, self.margins
+            )
+        )
+
+    def held(self, needed: dict[SSAValue, Extent], *, outside: bool) -> Extent:
+        """What a tile itself holds of what is needed around the cells that it stores."""
         # What is read through asynchronous copies lies around the tile, too.
         beside = {queue for e in self.copies for queue in (e.queue, e.result)}
-        held = [extent for queue, extent in self.extents.items() if queue not in beside]
-        held += [x for e in self.copies if (x := held_extent(e.queue, self.extents)) is not None]
-        for extent in held:
-            overlap = overlap.union(extent)
-        self.overlap = overlap
-        self.axes = tuple(
-            self.tile_axis(axis, layout)
-            for axis, layout in zip(kernel.plane_axes, kernel.layout.axis_layouts)
-        )
+        held = [extent for queue, extent in needed.items() if queue not in beside]
+        around = (held_extent(e.queue, needed, outside=outside) for e in self.copies)
+        held += [extent for extent in around if extent is not None]
+        return reduce(Extent.union, held, Extent.zero(self.kernel.rank))
 
     @property
     def thread_rows(self) -> int:
@@ -180,21 +187,46 @@ class Geometry:
             width //= 2
         return width
 
-    def tile_axis(self, axis: int, layout: AxisLayout) -> AxisTiling:
-        """Place the tiles along one axis, so that vectors of the last axis are aligned in memory."""
-        unit = self.vector if axis == self.kernel.rank - 1 else 1
+    @cached_property
+    def sector(self) -> int:
+        """The cells of the stored field that lie in one sector of the memory."""
+        return SECTOR_BYTES // CELL_BYTES[element_type(self.stored_fields[0])]
+
+    def tile_axis(self, axis: int, layout: AxisLayout, pad: int) -> AxisTiling:
+        """
+        Place the tiles along one axis, so that vectors of the last axis are aligned in memory, and what
+        tiles store begins and ends between them. Threads read `pad` cells around a tile.
+        """
+        inner = axis == self.kernel.rank - 1
+        unit = self.vector if inner else 1
         start = FieldShape.of(self.stored_fields[0]).lower[axis]
-        first = self.lower[axis] - (self.lower[axis] - start) % unit
-        low = ceil_div(self.overlap.low[axis], unit) * unit
-        useful = (layout.extent - low - self.overlap.high[axis]) // unit * unit
+        low, high = ceil_div(self.overlap.low[axis], unit) * unit, self.overlap.high[axis]
+        useful = (layout.extent - low - high) // unit * unit
         if useful < 1:
             raise ValueError(
-                f"kernel @{self.kernel.sym_name.data} overlaps by {low} and "
-                f"{self.overlap.high[axis]} cells along axis {axis}, which leaves none of the "
-                f"tile's {layout.extent}; use a smaller depth or a larger tile"
+                f"kernel @{self.kernel.sym_name.data} overlaps by {low} and {high} cells along axis "
+                f"{axis}, which leaves none of the tile's {layout.extent}; use a smaller depth or a "
+                "larger tile"
             )
-        count = ceil_div(self.upper[axis] - first, useful)
-        return AxisTiling(axis, layout, first, useful, low, count)
+        first = self.lower[axis] - self.outside.low[axis]
+        origin = first - (first - start) % unit
+        span = self.upper[axis] + self.outside.high[axis] - origin
+        more = max(0, ceil_div(span - layout.extent, useful))
+        if more:
+            # What the tiles hold in excess lies on both sides, so that the outermost touch the bounds alone.
+            excess = more * useful + layout.extent - span
+            moved = excess // 2 // unit * unit
+            # What they store begins with a sector of the memory, where that is enough.
+            over = (origin - moved + low - start) % self.sector if inner else 0
+            whole = moved - (self.sector - over) % self.sector
+            if (
+                over % unit == 0
+                and whole >= 0
+                and excess - whole <= useful - pad - self.outside.high[axis]
+            ):
+                moved = whole
+            origin -= moved
+        return AxisTiling(axis, layout, origin, useful, low, more + 1, span)
 
     def access_width(self, field: SSAValue) -> int:
         """The cells of one access to a field, at positions that are multiples of `vector`."""
@@ -212,11 +244,21 @@ class Geometry:
         narrow = self.access_width(field) < self.axes[-1].layout.cells
         return narrow and self.kernel.stream_axis is not None
 
-    def bounds_cut_between(self, width: int) -> bool:
-        """No group of `width` cells along the last axis lies across the bounds."""
+    def cut_cells(self, start: int, width: int, stride: int) -> list[int]:
+        """
+        Of a row's vectors of `width` cells that begin at `start` in a lane's view, lanes `stride` cells apart:
+        the cells that some lane stores alone, as the bounds lie within its vector.
+        """
         last = self.axes[-1]
-        low, high = self.lower[last.axis], self.upper[last.axis]
-        return (low - last.origin) % width == 0 and (high - last.origin) % width == 0
+        lanes, row = last.layout.lanes, last.layout.lanes * last.layout.cells
+        begin = self.lower[last.axis] - last.origin
+        end = self.upper[last.axis] - last.origin - (last.count - 1) * last.useful
+        cut: set[int] = set()
+        for place, is_end in ((begin, False), (end, True)):
+            lane, cell = divmod(place % row - start, stride)
+            if 0 <= lane < lanes and 0 < cell < width:
+                cut |= set(range(cell) if is_end else range(cell, width))
+        return sorted(cut)
 
     def may_cross(self, number: int, position: int, moved: int) -> bool:
         """

@@ -14,11 +14,11 @@ from timetile.dialects.tile import (
     KernelOp,
     LoadOp,
     StoreOp,
-    queue_lag,
     queue_type,
+    taps_of,
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
-from timetile.passes.analysis.extents import extents
+from timetile.passes.analysis.extents import Needs
 from timetile.passes.analysis.instructions import operations
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.residency import Residency
@@ -34,7 +34,7 @@ class TapFacts:
     row: int
     cell: int
     shared: bool
-    """Beyond the own cells it is read from shared memory: the queue is an exchange's."""
+    """Beyond the own cells it is read from shared memory: an exchange has whole planes there."""
 
 
 Taps = frozenset[TapFacts]
@@ -80,6 +80,13 @@ def cell_bytes(queue: SSAValue) -> int:
     return CELL_BYTES[queue_type(queue).element]
 
 
+def is_early_sum(queue: SSAValue) -> bool:
+    """A partial sum that is kept for later steps: its readers read their own cell alone."""
+    taps = list(taps_of(queue))
+    own = isinstance(queue.owner, ApplyOp) and not any(any(tap.offset) for _, tap in taps)
+    return own and any(reader.age(tap) > 0 for reader, tap in taps)
+
+
 def span(offsets: list[int]) -> int:
     """From the smallest offset to the largest."""
     return max(offsets) - min(offsets)
@@ -96,7 +103,8 @@ def wavefronts(cells: int, cell_bytes: int) -> float:
 def neighbours(taps: Taps, rows: int, cells: int, group: int) -> tuple[int, int]:
     """
     What a thread of `rows` x `cells` cells fetches of a queue: cells by shuffles, and aligned vectors of
-    `group` cells from shared memory, each once.
+    `group` cells from shared memory, each once. Where planes are not in shared memory, other warps' rows are:
+    they are shuffled like the own ones.
     """
     shuffled: set[tuple[int, int, int]] = set()
     vectors: set[tuple[int, int, int]] = set()
@@ -109,6 +117,8 @@ def neighbours(taps: Taps, rows: int, cells: int, group: int) -> tuple[int, int]
                     if not (own_row and 0 <= number * group < cells):
                         vectors.add((tap.age, row, number))
                 continue
+            if not own_row:
+                vectors.update((tap.age, row, number) for number in range(cells // group))
             beyond = range(tap.cell, 0) if tap.cell < 0 else range(cells, cells + tap.cell)
             shuffled.update((tap.age, row, cell) for cell in beyond)
     return len(shuffled), len(vectors)
@@ -120,19 +130,24 @@ class KernelFacts:
     exchanges where its layouts need them, and lags.
     """
 
-    def __init__(self, kernel: KernelOp, module: ModuleOp, arch: Arch):
+    def __init__(
+        self, kernel: KernelOp, module: ModuleOp, arch: Arch, *, split: bool | None = None
+    ):
+        """`split`: its warps synchronise in two halves; None where the homes of its exchanges say it."""
         self.kernel, self.module, self.arch = kernel, module, arch
-        self.extents = extents(kernel)
+        self.needs = Needs.of(kernel)
         self.stages = [self.stage_facts(s) for s in kernel.stages if isinstance(s, ApplyOp)]
         self.exchanges = [
             self.exchange_facts(s) for s in kernel.stages if isinstance(s, ExchangeOp)
         ]
         self.loads = [s for s in kernel.stages if isinstance(s, LoadOp) and s.data is not None]
         self.stored = [s.field for s in kernel.stages if isinstance(s, StoreOp)]
+        homes = [e.exchange.home for e in self.exchanges if e.exchange.home is not None]
+        self.split = any(h.sync.data != "barrier" for h in homes) if split is None else split
         self.published = {e.exchange.queue for e in self.exchanges if e.copies}
         self.natural_period = natural_period(kernel)
         self.boxed = sum(isinstance(s, ApplyOp) and s.box is not None for s in kernel.stages)
-        self.sums_early = any(queue_lag(q) < 0 for s in kernel.stages for q in s.results)
+        self.sums_early = any(is_early_sum(q) for s in kernel.stages for q in s.results)
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
         self.words_per_cell = self.plane_words()
         self.tapped = self.taps_by_queue()
@@ -146,8 +161,11 @@ class KernelFacts:
         for tap in stage.tap_list:
             queue = stage.queues[tap.operand]
             row = tap.offset[axes[0]] if len(axes) == 2 else 0
-            shared = isinstance(queue.owner, ExchangeOp)
-            facts = TapFacts(stage.age(tap), row, tap.offset[axes[-1]], shared)
+            age, exchange = stage.age(tap), queue.owner
+            shared = isinstance(exchange, ExchangeOp) and exchange.what.data != "edges"
+            if isinstance(exchange, ExchangeOp) and not shared:
+                queue, age = exchange.queue, age + exchange.delay.data + exchange.hold
+            facts = TapFacts(age, row, tap.offset[axes[-1]], shared)
             taps.append((queue, facts))
         element = queue_type(stage.res[0]).element
         return StageFacts(element, *operations(self.module, stage), tuple(taps))

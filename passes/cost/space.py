@@ -11,7 +11,7 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.passes.analysis.geometry import SLICE_ALIGNMENT, Geometry
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, span
-from timetile.passes.multi_queue_buffering import copies_slots
+from timetile.passes.multi_queue_buffering import copies_slots, power_of_two
 
 MANY_TAPS = 20
 """Taps of a stage from which its neighbours in a plane are counted as registers."""
@@ -43,6 +43,9 @@ class KernelSpace(KernelFacts):
             # The newest plane is at hand beside the sums that it enters.
             planes += self.words * self.thread_cells
         levels += self.words * self.boxed
+        # The places of slots that are shifted.
+        rings = [self.slots(facts, 1) for facts in self.exchanges if facts.copies]
+        levels += sum(slots for slots in rings if slots != power_of_two(slots))
         dividing = sum(stage.helpers > 0 for stage in self.stages)
         if dividing:
             each = DIVIDING_REGISTERS[4 * self.words]
@@ -107,8 +110,7 @@ class KernelSpace(KernelFacts):
             total += sum(slots * plane * cell_bytes(load.result) for load in own)
         for facts in self.exchanges:
             if facts.copies:
-                slots = copies_slots(self.kernel, facts.exchange, ahead)
-                total += slots * self.padded_plane_bytes(facts)
+                total += self.slots(facts, ahead) * self.padded_plane_bytes(facts)
                 continue
             for k, axis in enumerate(self.layouts):
                 if axis.tile_warps > 1:
@@ -116,6 +118,10 @@ class KernelSpace(KernelFacts):
                     edges = 2 * facts.edges[k] * (axis.warps + 2)
                     total += facts.slots * edges * row * facts.cell_bytes
         return total
+
+    def slots(self, facts: ExchangeFacts, ahead: int) -> int:
+        """Planes of the ring of an exchange that copies serve."""
+        return copies_slots(self.kernel, facts.exchange, ahead, split=self.split)
 
     def padded_plane_bytes(self, facts: ExchangeFacts) -> int:
         """Bytes of a plane of the tile with the cells around it that its readers look at."""

@@ -28,10 +28,16 @@ it cannot fill (measured).
 SHORT_ROW_BYTES, SHORT_ROW_SPEED = 512, 0.75
 """Rows of a tile that are shorter than this are moved at this share of the memory's speed (measured)."""
 
-DEALT_SPEED = 0.7
+FOUND_IN_L2, FOUND_BESIDE = 0.5, 0.8
 """
-The same where lanes copy narrower vectors than they hold, for planes of two axes (measured: FP32, four
-cells a lane and rows of 514 cells take 1.3 to 2 times as long).
+The share of the cells that tiles load in common which is found in L2; where every kernel advances a single step,
+all tiles are one wave that advances together, and it is more (fitted to wide stars in 3D).
+"""
+
+DEALT_SPEED = 0.85
+"""
+The same where lanes copy narrower vectors than they hold, for planes of two axes (measured: j3d7pt FP64 on rows of
+513 cells takes 1.14 times as long as on rows of 514).
 """
 
 CLUSTER_SECONDS = 0.13e-6
@@ -52,8 +58,11 @@ FEW_WARPS = 2 * SCHEDULERS
 FIXED_INSTRUCTIONS = 20
 """Addresses, slots, masks and the loop itself, per stream step."""
 
-EXCHANGE_SECONDS = 0.15e-6
-"""What waiting for the block's other warps adds to a stream step (fitted to stars in 3D)."""
+BARRIER_SECONDS = 0.1e-6
+"""
+What waiting for the block's other warps at a barrier adds to a stream step (fitted to boxes in 3D); where warps
+arrive and have something left to do before they wait, it adds nothing.
+"""
 
 
 class KernelTime(KernelSpace):
@@ -61,7 +70,7 @@ class KernelTime(KernelSpace):
 
     def moved_bytes(self, geometry: Geometry) -> tuple[float, float]:
         """
-        Bytes that a multiprocessor loads and stores in one stream step. Half of the cells that tiles
+        Bytes that a multiprocessor loads and stores in one stream step. A part of the cells that tiles
         load in common are found in L2.
         """
         kernel = self.kernel
@@ -76,14 +85,17 @@ class KernelTime(KernelSpace):
         loaded = 0.0
         for load in self.loads:
             cells = around if load.result in self.published else held
-            loaded += (cells + useful) / 2 * cell_bytes(load.result)
+            found = FOUND_IN_L2 if geometry.reads_halos else FOUND_BESIDE
+            loaded += (cells - found * (cells - useful)) * cell_bytes(load.result)
         return loaded * tiles, float(stored * tiles)
 
     @property
     def memory_share(self) -> float:
         """Bytes a second that a multiprocessor moves when all do."""
         row = self.layouts[-1].extent * 4 * self.words
-        speed = SHORT_ROW_SPEED if row < SHORT_ROW_BYTES else 1.0
+        speed = 1.0
+        while row < SHORT_ROW_BYTES:
+            row, speed = 2 * row, SHORT_ROW_SPEED * speed
         return speed * self.arch.copy_tb_per_s * 1e12 / self.arch.multiprocessors
 
     def moving_seconds(self, geometry: Geometry, tiles: int) -> float:
@@ -133,11 +145,19 @@ class KernelTime(KernelSpace):
             return 0.0
         if self.kernel.stream_axis is None:
             apart = MESSAGE_SECONDS if layout.has_messages else 0.0
-            return len(self.exchanges) * (EXCHANGE_SECONDS + apart)
+            return len(self.exchanges) * (BARRIER_SECONDS + apart)
+        # Exchanges that are delayed share a barrier with others.
+        barriers = max(1, sum(not facts.exchange.delay.data for facts in self.exchanges))
+        if self.split:
+            # Between arriving and waiting a warp has its inner rows to do, if there are any, and sums that
+            # planes enter as they arrive.
+            inner = self.rows - 2 * max(facts.edges[0] for facts in self.exchanges)
+            barriers = inner <= 0 and not self.sums_early
+        inside = barriers * BARRIER_SECONDS
         if layout.has_cluster:
-            return EXCHANGE_SECONDS + CLUSTER_SECONDS
+            return inside + CLUSTER_SECONDS
         sent = any(not facts.copies for facts in self.exchanges)
-        return EXCHANGE_SECONDS + (MESSAGE_SECONDS if layout.has_messages and sent else 0.0)
+        return inside + (MESSAGE_SECONDS if layout.has_messages and sent else 0.0)
 
     def step_cycles(self) -> StepCycles:
         """What one stream step of one warp keeps busy."""

@@ -12,7 +12,7 @@ from support.catalogue import box, star, sum_program
 from support.programs import program_text
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import temporal_passes, tile_passes
-from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.geometry import AxisTiling, Geometry
 from timetile.passes.analysis.utilisation import (
     CellClasses,
     alu_utilisation,
@@ -71,6 +71,35 @@ def kernels(domain: tuple[int, ...], radius: int, depth: int) -> list[KernelOp]:
     return [op for op in module.ops if isinstance(op, KernelOp)]
 
 
+def stores(axis: AxisTiling, tile: int, cell: int) -> bool:
+    """A tile stores a cell along an axis, if it is inside the bounds: nothing overlaps beyond them."""
+    first = axis.origin + axis.overlap_low + tile * axis.useful
+    begins = tile == 0 or first <= cell
+    return begins and (tile == axis.count - 1 or cell < first + axis.useful)
+
+
+@pytest.mark.parametrize("radius", [1, 2, 4])
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("size", [*range(120, 131), 509, 512, 777])
+def test_tiles_cover_the_bounds_and_the_outermost_alone_touch_them(
+    size: int, radius: int, depth: int
+):
+    for kernel in kernels((20, size), radius, depth):
+        geometry = Geometry(kernel)
+        (axis,) = geometry.axes
+        ends = [axis.origin + n * axis.useful + axis.layout.extent for n in range(axis.count)]
+        # What in-bounds cells read outside is held as well, unless the tile shares its data's own halo.
+        beyond = geometry.outside.high[axis.axis]
+        assert axis.origin <= -geometry.outside.low[axis.axis]
+        assert ends[-1] >= size + beyond
+        assert all(end - axis.layout.extent > 0 for end in ends[1:])
+        assert all(end < size for end in ends[:-1])
+        # One tile fewer would leave cells out.
+        assert axis.count == 1 or ends[-1] - axis.useful < axis.span + axis.origin
+        # What is stored begins with a whole vector.
+        assert (axis.origin + axis.overlap_low + radius) % geometry.vector == 0
+
+
 @pytest.mark.parametrize(
     ("domain", "radius", "depth"),
     [((37, 500), 1, 3), ((20, 301), 2, 2), ((9, 50, 70), 1, 2), ((64, 7), 1, 1)],
@@ -88,9 +117,9 @@ def test_classes_are_what_counting_gives(domain: tuple[int, ...], radius: int, d
             for cell in product(*places):
                 sizes = [domain[axis.axis] for axis in geometry.axes]
                 owned = all(
-                    0 <= x < size and axis.first + n * axis.useful <= x < axis.first + (n + 1) * axis.useful
+                    0 <= x < size and stores(axis, n, x)
                     for x, size, axis, n in zip(cell, sizes, geometry.axes, tile)
-                )  # fmt: skip
+                )
                 if owned:
                     found["valid"] += 1
                 elif all(0 <= x < size for x, size in zip(cell, sizes)):

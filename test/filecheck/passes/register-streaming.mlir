@@ -68,6 +68,9 @@ tile.kernel @star(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile
 // CHECK:         %[[u0:.*]] = tile.load %src
 // CHECK-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what copies delay 1 {{.*}} : !tile.queue<f64, lag 1, edges [1, 1]>
 // CHECK-NEXT:    tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[e0]][0, 0, 1], %[[u0]][0, 0, 0], %[[u0]][1, 0, 0])
+// Inner rows read along the row when the warp has arrived: the copies have a slot more.
+// HALVES-LABEL: tile.kernel @lanes_of_one_step
+// HALVES:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 6, shifting, {{.*}}, sync mbarrier>
 // Edges and whole planes serve the taps that cross warps only: shuffles are cheaper.
 // EDGES-LABEL: tile.kernel @lanes_of_one_step
 // EDGES:         %[[e0:.*]] = tile.exchange {{.*}} what edges delay 1 {{.*}} edges [1, 0]>
@@ -154,9 +157,11 @@ tile.kernel @held(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile
 // EDGES-LABEL: tile.kernel @box
 // EDGES:         tile.exchange {{.*}} what edges delay 0 {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
 // EDGES-NEXT:    tile.apply {{.*}} : !tile.queue<f64, lag 1>
-// Here the newest plane is read by neighbours at once: that takes a barrier within the step.
+// Warps that arrive and wait later pay for it, too: the newest plane is kept, the result a step later.
 // HALVES-LABEL: tile.kernel @box
-// HALVES:         tile.exchange {{.*}} what copies delay 0 home #tile.mail<slots 5, {{.*}}, sync barrier>
+// HALVES:         tile.load {{.*}} home #tile.registers<depth 3, period 3>
+// HALVES-NEXT:    tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 5, {{.*}}, sync mbarrier>
+// HALVES-NEXT:    tile.apply {{.*}} : !tile.queue<f64, lag 2>
 // LAZY-LABEL:  tile.kernel @box
 // LAZY:          tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
 // LAZY-NEXT:     tile.apply {{.*}} : !tile.queue<f64, lag 2>
