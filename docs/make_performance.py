@@ -206,10 +206,11 @@ def main() -> None:
         text = replace(text, "table ablation", table(COMPARED, map(compared_cells, compared)))
     if tiles := rows_of("h200-tiles.json"):
         text = replace(text, "table tiles", table(TILES, map(tile_cells, tiles)))
-    searched = RESULTS / "h200-search.json"
-    if searched.exists():
-        rows: list[Row] = json.loads(searched.read_text())["rows"]
-        text = replace(text, "table search", table(SEARCHED, map(searched_cells, rows)))
+    for name in ("search", "search-3d"):
+        searched = RESULTS / f"h200-{name}.json"
+        if searched.exists():
+            rows: list[Row] = json.loads(searched.read_text())["rows"]
+            text = replace(text, f"table {name}", table(SEARCHED, map(searched_cells, rows)))
     PAGE.write_text(text)
     pictures = DOCS / "pictures"
     pictures.mkdir(exist_ok=True)
