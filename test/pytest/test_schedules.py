@@ -274,6 +274,53 @@ def test_warps_arrive_and_wait_a_step_later(schedule: Schedule, executor: Execut
     check(entry("wave-3d").make((6, 15, 66)), schedule, 2, executor)
 
 
+BOXES = [
+    Schedule(
+        "box-in-two-halves",
+        block_plane((3, 2), (3, 1)),
+        Buffering(ahead=2),
+        streaming=Streaming(sync="mbarrier"),
+        form="rows",
+        planes=5,
+        shown="what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync mbarrier>",
+    ),
+    Schedule(
+        "box-of-single-cells",
+        block_plane((4, 1), (2, 1)),
+        Buffering(ahead=1),
+        streaming=Streaming(sync="mbarrier", period=1),
+        form="rows",
+        planes=None,
+        shown="what copies delay 1 home #tile.mail<slots 4, computed, every 1, space shared, sync mbarrier>",
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", BOXES, ids=named)
+@pytest.mark.parametrize("name", ["box-3d", "skewed-3d"])
+def test_levels_of_a_box_do_not_wait_for_each_other(
+    name: str, schedule: Schedule, executor: Executor
+):
+    """Planes enter their sums a step after they were made, and inner rows read along the row late."""
+    check(entry(name).make((7, 13, 37)), schedule, 3, executor)
+    check(entry(name).make((4, 9, 131)), schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("radius", [2, 3])
+def test_rows_of_a_wide_star_are_read_after_the_warp_has_arrived(radius: int, executor: Executor):
+    schedule = Schedule(
+        "wide-star-in-two-halves",
+        block_plane((4, 2), (3, 1)),
+        Buffering(ahead=2),
+        streaming=Streaming(sync="mbarrier"),
+        planes=5,
+        shown=", sync mbarrier",
+    )
+    check(sum_program("f64", star(3, radius))((7, 14, 75)), schedule, 2, executor)
+
+
 FLAGS = "space global, sync flags"
 """What the exchanges between the blocks of a tile show that the device holds."""
 

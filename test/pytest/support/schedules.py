@@ -57,9 +57,9 @@ class Schedule:
             *(() if self.mail is None else (AddressMailPass(self.mail),)),
             self.tiling,
             SplitSumsPass(form=self.form),
-            CarryHalosPass(),
             self.buffering,
             *(() if self.streaming is None else (self.streaming,)),
+            CarryHalosPass(),
             PeelBoundariesPass(planes=self.planes),
         )
 
