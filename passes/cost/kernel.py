@@ -33,7 +33,7 @@ class KernelCost(KernelTime):
             chunks.steps,
             cycles,
             self.computing_seconds(cycles, chunks.tiles),
-            self.moving_seconds(geometry, chunks.tiles),
+            self.moving_seconds(geometry, chunks.tiles, ahead),
             updates,
             prod(axis.useful / axis.layout.extent for axis in geometry.axes),
             self.waiting_seconds,
