@@ -16,7 +16,7 @@ After:
 4. Lags, depths, slots and the unrolling are computed anew.
 5. With `sync=mbarrier` the tile's warps synchronise in two halves, where that keeps all orders: they
    arrive once their edges are published, and wait before they read their neighbours' in the next step.
-   For that all exchanges are delayed by a step, whatever lag it costs: levels no longer wait for each other.
+   For that all exchanges take their delay, whatever lag it costs: levels no longer wait for each other.
    The blocks of a cluster always synchronise so.
 6. Edges between the blocks of a tile that the device holds go through global memory: as messages whose
    words say which step they are of (`sync=flags`), or between barriers of all its blocks (`sync=grid`).

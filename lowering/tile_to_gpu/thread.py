@@ -254,11 +254,14 @@ def inner_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue
 def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue | None:
     """
     A mask, the same for all threads of a block: nothing that the block touches lies outside the bounds
-    along an in-plane axis. None where that holds for no block.
+    along an in-plane axis, nor in the overlap that the outermost tiles store. None where that holds for no
+    block.
     """
     masks: list[SSAValue] = []
     for tiling, axis, pad in zip(geometry.axes, thread.axes, geometry.margins):
-        low, high = geometry.lower[tiling.axis] + pad, geometry.upper[tiling.axis] - pad
+        inner = tiling.inner_cells
+        low = max(geometry.lower[tiling.axis] + pad, inner.start)
+        high = min(geometry.upper[tiling.axis] - pad, inner.stop)
         extent = tiling.layout.block_extent
         if high - low < extent:
             return None

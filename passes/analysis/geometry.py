@@ -92,6 +92,12 @@ class AxisTiling:
     span: int
     """The cells of a tile that covers the axis alone."""
 
+    @property
+    def inner_cells(self) -> range:
+        """The cells of the axis but for the overlap that the first and the last tile store."""
+        first = self.origin + self.overlap_low
+        return range(first, first + self.count * self.useful)
+
 
 class Geometry:
     """The geometry of one kernel that has a layout."""

@@ -353,6 +353,35 @@ def test_blocks_exchange_edges_as_messages(schedule: Schedule, executor: Executo
     check(entry("heat-3d").make((7, 13, 37)), schedule, 2, executor)
 
 
+LAPPING = [
+    (
+        Schedule("cluster-of-four", cluster_plane((2, 2), 2, 4), planes=5, shown="x 4 blocks"),
+        sum_program("f32", star(3, 1))((2, 20, 170)),
+        6,
+    ),
+    (
+        Schedule(
+            "four-blocks-that-stay",
+            device_plane((2, 2), 2, 4, "none"),
+            Buffering(ahead=0),
+            planes=1,
+            shown=FLAGS,
+        ),
+        sum_program("f32", star(2, 1))((20, 170)),
+        5,
+    ),
+]
+"""Tiles whose overlap is wider than one of their blocks: of an outermost one, a block may lie in the overlap."""
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize(("schedule", "program", "depth"), LAPPING, ids=["cluster", "device"])
+def test_outermost_tiles_store_their_overlap(
+    schedule: Schedule, program: Program, depth: int, executor: Executor
+):
+    check(program, schedule, depth, executor)
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_messages_of_several_tiles(executor: Executor):
     """Tiles along both axes, and chunks of planes: more than a device of few blocks holds at once."""

@@ -80,24 +80,42 @@ def stores(axis: AxisTiling, tile: int, cell: int) -> bool:
 
 @pytest.mark.parametrize("radius", [1, 2, 4])
 @pytest.mark.parametrize("depth", [1, 3])
-@pytest.mark.parametrize("size", [*range(120, 131), 509, 512, 777])
+@pytest.mark.parametrize(
+    "domain", [*((20, n) for n in (*range(120, 131), 509, 512, 777)), (9, 70, 131), (9, 133, 64)]
+)
 def test_tiles_cover_the_bounds_and_the_outermost_alone_touch_them(
-    size: int, radius: int, depth: int
+    domain: tuple[int, ...], radius: int, depth: int
 ):
-    for kernel in kernels((20, size), radius, depth):
+    for kernel in kernels(domain, radius, depth):
+        geometry = Geometry(kernel)
+        for axis, pad in zip(geometry.axes, geometry.margins):
+            size, extent = domain[axis.axis], axis.layout.extent
+            starts = [axis.origin + n * axis.useful for n in range(axis.count)]
+            # What cells inside read outside is held as well.
+            assert starts[0] <= -geometry.outside.low[axis.axis]
+            assert starts[-1] + extent >= size + geometry.outside.high[axis.axis]
+            assert all(start >= pad for start in starts[1:])
+            assert all(start + extent + pad <= size for start in starts[:-1])
+            # One tile fewer would leave cells out.
+            held = starts[-1] + extent - starts[0]
+            assert axis.count == 1 or held - axis.useful < axis.span
+            # All but what the outermost tiles store of their overlap is dealt to the tiles.
+            inner = axis.inner_cells
+            assert len(inner) == axis.count * axis.useful
+            assert inner.start - axis.origin == axis.overlap_low
+        # What is stored begins with a whole vector.
+        last = geometry.axes[-1]
+        assert (last.origin + last.overlap_low + radius) % geometry.vector == 0
+
+
+@pytest.mark.parametrize("size", range(8184, 8216, 4))
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_stores_begin_with_a_sector_where_rows_are_whole_ones(size: int, depth: int):
+    """Rows of `size` cells and a halo of 4 on both sides, of 8 bytes each: sectors have 4 cells."""
+    for kernel in kernels((20, size), 4, depth):
         geometry = Geometry(kernel)
         (axis,) = geometry.axes
-        ends = [axis.origin + n * axis.useful + axis.layout.extent for n in range(axis.count)]
-        # What in-bounds cells read outside is held as well, unless the tile shares its data's own halo.
-        beyond = geometry.outside.high[axis.axis]
-        assert axis.origin <= -geometry.outside.low[axis.axis]
-        assert ends[-1] >= size + beyond
-        assert all(end - axis.layout.extent > 0 for end in ends[1:])
-        assert all(end < size for end in ends[:-1])
-        # One tile fewer would leave cells out.
-        assert axis.count == 1 or ends[-1] - axis.useful < axis.span + axis.origin
-        # What is stored begins with a whole vector.
-        assert (axis.origin + axis.overlap_low + radius) % geometry.vector == 0
+        assert (axis.origin + axis.overlap_low + 4) % geometry.sector == 0
 
 
 @pytest.mark.parametrize(

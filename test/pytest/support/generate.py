@@ -204,5 +204,6 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
     period = draw(st.sampled_from([None, 1, 2, 3]))
     delay = draw(st.sampled_from([None, 0, 1]))
     what = draw(st.sampled_from([None, "edges", "plane"]))
-    streaming = RegisterStreamingPass(delay=delay, period=period, what=what)
+    sync = draw(st.sampled_from([None, "mbarrier"]))
+    streaming = RegisterStreamingPass(delay=delay, period=period, what=what, sync=sync)
     return Schedule("registers", tiling, buffering, streaming, form, planes)
