@@ -26,7 +26,10 @@ it cannot fill (measured).
 """
 
 SHORT_ROW_BYTES, SHORT_ROW_SPEED = 512, 0.75
-"""Rows of a tile that are shorter than this are moved at this share of the memory's speed (measured)."""
+"""
+Rows of a tile that are shorter than this are moved at this share of the memory's speed, those shorter than half
+of it at this share of that, and so on (measured: rows of 256 and 128 bytes).
+"""
 
 FOUND_IN_L2, FOUND_BESIDE = 0.5, 0.8
 """
@@ -35,7 +38,7 @@ all tiles are one wave that advances together, and it is more (fitted to wide st
 """
 
 ONE_AHEAD_SPEED = 0.85
-"""The same where one plane of two axes is fetched ahead (measured: wide stars of one step a launch)."""
+"""The share of the memory's speed where one plane of two axes is fetched ahead (measured: wide stars)."""
 
 DEALT_SPEED = 0.85
 """
@@ -157,7 +160,7 @@ class KernelTime(KernelSpace):
             # Between arriving and waiting a warp has its inner rows to do, if there are any, and sums that
             # planes enter as they arrive.
             inner = self.rows - 2 * max(facts.edges[0] for facts in self.exchanges)
-            barriers = inner <= 0 and not self.sums_early
+            barriers = 0 if inner > 0 or self.sums_early else 1
         inside = barriers * BARRIER_SECONDS
         if layout.has_cluster:
             return inside + CLUSTER_SECONDS
