@@ -1,7 +1,7 @@
 """How time grows with cells and with steps, beside a device copy of the same bytes.
 
 python benchmarks/growth.py --out benchmarks/results/h200-growth.json
-python benchmarks/growth.py --stencil j3d7pt --axes 3 --out benchmarks/results/h200-growth-3d.json
+python benchmarks/growth.py --stencil j3d7pt --out benchmarks/results/h200-growth-3d.json
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from measure import ELEMENTS, View, commit, events, source
+from stencils import STENCILS
 
 import timetile
 from timetile.runtime.gpu import Device, checked, device
@@ -90,16 +91,15 @@ def make_parser(description: str | None, element: str) -> argparse.ArgumentParse
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--commit", default=None)
-    parser.add_argument("--stencil", default="j2d5pt")
+    parser.add_argument("--stencil", default="j2d5pt", choices=sorted(STENCILS), metavar="NAME")
     parser.add_argument("--element", default=element, choices=sorted(ELEMENTS))
     return parser
 
 
 def main() -> None:
     parser = make_parser(__doc__, "f64")
-    parser.add_argument("--axes", type=int, choices=sorted(SIDES), default=2, help="of the stencil")
     options = parser.parse_args()
-    axes = options.axes
+    axes = STENCILS[options.stencil].rank
     domains = [*((side,) * axes for side in SIDES[axes]), *OTHERS[axes]]
     with ProcessPoolExecutor() as pool:
         count = len(domains)

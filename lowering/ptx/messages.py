@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from xdsl.dialects.builtin import i1, i32, i64
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.simt import CELL_BYTES
@@ -26,11 +26,16 @@ def print_send(w: Writer, op: simt.SendOp) -> None:
     w.line(f"{guard(w, op.mask)}{word}{vector}.{move_kind(kind)} {where}, {data}, {count}")
 
 
+def unnumbered(w: Writer, op: simt.PostOp | simt.TakeOp) -> Iterator[tuple[SSAValue, str, str]]:
+    """The cells of a message without a number, a word each: the cell, its kind, and where it lies."""
+    for cell, place in zip(op.cells, op.places):
+        yield cell, move_kind(cell.type), address(w, op.buffer, place * CELL_BYTES[i64])
+
+
 def print_post(w: Writer, op: simt.PostOp) -> None:
     """Each 64-bit word, four bytes of a cell and the message's number, is written at once."""
     if op.number is None:
-        for cell, place in zip(op.cells, op.places):
-            where, kind = address(w, op.buffer, place * CELL_BYTES[i64]), move_kind(cell.type)
+        for cell, kind, where in unnumbered(w, op):
             w.line(f"st.global.{kind} {where}, {w.in_register(cell)}")
         return
     number = w.in_register(op.number)
@@ -51,8 +56,7 @@ def print_post(w: Writer, op: simt.PostOp) -> None:
 def print_take(w: Writer, op: simt.TakeOp) -> None:
     """A loop that reads all words until each has the message's number, in all lanes of the warp."""
     if op.number is None:
-        for cell, place in zip(op.cells, op.places):
-            where, kind = address(w, op.buffer, place * CELL_BYTES[i64]), move_kind(cell.type)
+        for cell, kind, where in unnumbered(w, op):
             w.line(f"ld.global.{kind} {w.define(cell)}, {where}")
         return
     number, missing, test = w.use(op.number), w.register(i1), w.register(i1)

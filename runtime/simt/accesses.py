@@ -30,10 +30,14 @@ def fetch(
         at = at + base[taking]
         buffer.note_read(op, at, who, m.clocks)
         results.append(m.spread_over(taking, buffer.data[at], buffer.unset[at]))
-    width = len(op.cell_types)
-    if (cell[taking] % width).any():
-        raise SimtError(op, f"an access of {width} cells is not aligned")
+    check_alignment(op, cell[taking], len(op.cell_types))
     return taking, results
+
+
+def check_alignment(op: Operation, cells: Ints, width: int) -> None:
+    """An access of several cells begins at a multiple of them."""
+    if (cells % width).any():
+        raise SimtError(op, f"an access of {width} cells is not aligned")
 
 
 def run_load(m: Machine, op: simt.LoadOp, active: Mask) -> None:
@@ -88,9 +92,7 @@ def write(
             )
         buffer.data[at] = m.spread(stored)[taking]
         buffer.unset[at] = False if unset is None else unset[taking]
-    width = len(op.cells)
-    if (cell[taking] % width).any():
-        raise SimtError(op, f"an access of {width} cells is not aligned")
+    check_alignment(op, cell[taking], len(op.cells))
 
 
 def run_shared(m: Machine, op: simt.SharedOp, active: Mask) -> None:
