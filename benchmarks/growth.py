@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import ELEMENTS, View, commit, events, source
+from measure import ELEMENTS, View, assemble, commit, events, source
 from stencils import STENCILS
 
 import timetile
@@ -78,12 +78,10 @@ def milliseconds(gpu: Device, plate: Plate, steps: int) -> float:
     return float(np.median(times))
 
 
-def assemble(stencil: str, domain: tuple[int, ...], element: str) -> None:
-    """Put a program's kernels into the cache."""
+def assemble_domain(stencil: str, domain: tuple[int, ...], element: str) -> None:
+    """Put the kernels for a domain into the cache."""
     text, _, _ = source(stencil, domain, element)
-    kernels = timetile.compile(text, executor="gpu").kernels
-    for known in kernels.facts[0]:
-        kernels.kernel(known.name)
+    assemble(timetile.compile(text, executor="gpu"))
 
 
 def make_parser(description: str | None, element: str) -> argparse.ArgumentParser:
@@ -104,7 +102,7 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         count = len(domains)
         jobs = ([options.stencil] * count, domains, [options.element] * count)
-        list(pool.map(assemble, *jobs))
+        list(pool.map(assemble_domain, *jobs))
     gpu = device()
     rows: list[dict[str, Any]] = []
     report = {

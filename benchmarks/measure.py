@@ -14,7 +14,6 @@ import platform
 import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -191,20 +190,33 @@ def unfused_program(text: str) -> CompiledProgram:
     return timetile.compile(text, executor="gpu", depth=1)
 
 
-def assemble_row(row: str) -> None:
-    """Put the kernels of a row into the cache; what cannot be compiled is reported when it is measured."""
-    name, element, domain, depth, changes = parse_row(row)
-    text, _, _ = source(name, domain, element)
-    with suppress(Exception):
-        for compiled in (fused_program(text, depth, changes), unfused_program(text)):
-            for known in compiled.kernels.facts[0]:
-                compiled.kernels.kernel(known.name)
+def assemble(compiled: CompiledProgram) -> None:
+    """Put the kernels of a program into the cache."""
+    for known in compiled.kernels.facts[0]:
+        compiled.kernels.kernel(known.name)
 
 
-def assemble_rows(rows: Sequence[str]) -> None:
+def assemble_row(row: str) -> str | None:
+    """The same for what a row compiles; what stands in the way, if anything does."""
+    try:
+        name, element, domain, depth, changes = parse_row(row)
+        text, _, _ = source(name, domain, element)
+        assemble(fused_program(text, depth, changes))
+        assemble(unfused_program(text))
+    except Exception as error:
+        return described(error)
+    return None
+
+
+def assemble_rows(rows: Sequence[str]) -> list[str | None]:
     """The same for all rows, on all cores, so that the GPU need not wait for them."""
     with ProcessPoolExecutor() as pool:
-        list(pool.map(assemble_row, rows))
+        return list(pool.map(assemble_row, rows))
+
+
+def described(error: Exception) -> str:
+    """An error as rows report it: the others are still worth their time."""
+    return f"{type(error).__name__}: {error}"
 
 
 def run_on(compiled: CompiledProgram, fields: Fields, steps: int) -> list[np.ndarray[Any, Any]]:
@@ -356,19 +368,21 @@ def main() -> None:
     parser.add_argument("--commit", default=None)
     parser.add_argument("--run", type=int, default=1000, help="steps of the whole run, 0 for none")
     options = parser.parse_args()
-    assemble_rows(options.rows)
+    failures = assemble_rows(options.rows)
     gpu = device()
     console = Console(width=160)
     rows: list[dict[str, Any]] = []
     bench = Bench(gpu)
     with gpu.current():
         bandwidth = copy_bandwidth(gpu)
-        for text in options.rows:
-            try:
-                rows.append(measure(bench, *parse_row(text), options.repeats, options.run))
-            except Exception as error:
-                # A row that fails is reported as such; the others are still worth their time.
-                rows.append({"row": text, "error": f"{type(error).__name__}: {error}"})
+        for text, failure in zip(options.rows, failures):
+            if failure is None:
+                try:
+                    rows.append(measure(bench, *parse_row(text), options.repeats, options.run))
+                except Exception as error:
+                    failure = described(error)
+            if failure is not None:
+                rows.append({"row": text, "error": failure})
             console.print(json.dumps(rows[-1]))
     table = Table(
         "stencil",

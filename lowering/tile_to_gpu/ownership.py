@@ -60,8 +60,8 @@ def stored_along(
 def stored_span(v: Variant, tiling: AxisTiling, axis: ThreadAxis) -> tuple[SSAValue, SSAValue]:
     """The first cell that the tile stores along an axis, in the program, and how many it stores."""
     emit = v.setup
-    low, high = v.geometry.lower[tiling.axis], v.geometry.upper[tiling.axis]
-    last_origin = tiling.origin + (tiling.count - 1) * tiling.useful
+    number, inner = tiling.axis, tiling.overlap_low
+    low, high = v.geometry.lower[number], v.geometry.upper[number]
 
     def start() -> SSAValue:
         return emit.sub_int(axis.coordinate, axis.in_tile)
@@ -70,12 +70,10 @@ def stored_span(v: Variant, tiling: AxisTiling, axis: ThreadAxis) -> tuple[SSAVa
         is_outermost = emit.compare("eq", tile, outermost)
         return emit.select(is_outermost, emit.int(bound), emit.add_int(tile, inner))
 
-    number = v.geometry.axes.index(tiling)
     tile = v.known(("tile's start", number), start)
-    inner = tiling.overlap_low
     first = v.known(("first stored", number), lambda: from_tile(tiling.origin, low, inner))
-    inner += tiling.useful
-    end = v.known(("stored end", number), lambda: from_tile(last_origin, high, inner))
+    inner_end = inner + tiling.useful
+    end = v.known(("stored end", number), lambda: from_tile(tiling.last_origin, high, inner_end))
     return first, v.known(("stored cells", number), lambda: emit.sub_int(end, first))
 
 

@@ -95,13 +95,36 @@ def tapped_from(
     return zero if outside and stage.otherwise else stage_extent(stage, needed, zero)
 
 
+def served_by_copies(kernel: KernelOp) -> list[ExchangeOp]:
+    """The exchanges that are served by a load's asynchronous copies."""
+    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    return [exchange for exchange in exchanges if exchange.publishes_copies]
+
+
+def held_by_tile(kernel: KernelOp, needed: dict[SSAValue, Extent], *, outside: bool) -> Extent:
+    """What a tile itself holds of what is needed around the cells that it stores."""
+    # What is read through asynchronous copies lies around the tile, too.
+    copies = served_by_copies(kernel)
+    beside = {queue for e in copies for queue in (e.queue, e.result)}
+    held = [extent for queue, extent in needed.items() if queue not in beside]
+    around = (held_extent(e.queue, needed, outside=outside) for e in copies)
+    held += [extent for extent in around if extent is not None]
+    return reduce(Extent.union, held, Extent.zero(kernel.rank))
+
+
 @dataclass(frozen=True)
 class Needs:
-    """What each queue must hold around the cells that a tile stores, and beyond the kernel's bounds."""
+    """
+    What each queue must hold `around` the cells that a tile stores, what of that the tile itself holds (its
+    `overlap`), and what it holds beyond the kernel's bounds (`outside`). None of it depends on the layout.
+    """
 
     around: dict[SSAValue, Extent]
-    outside: dict[SSAValue, Extent]
+    overlap: Extent
+    outside: Extent
 
     @staticmethod
     def of(kernel: KernelOp) -> Needs:
-        return Needs(extents(kernel), extents(kernel, outside=True))
+        around, beyond = extents(kernel), extents(kernel, outside=True)
+        overlap = held_by_tile(kernel, around, outside=False)
+        return Needs(around, overlap, held_by_tile(kernel, beyond, outside=True))

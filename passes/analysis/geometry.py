@@ -6,7 +6,7 @@ All sizes are static, so everything here is plain integers. Coordinates are the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import product
 from math import gcd, lcm
 
@@ -25,7 +25,7 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
-from timetile.passes.analysis.extents import Extent, Needs, held_extent
+from timetile.passes.analysis.extents import Needs, served_by_copies
 
 VECTOR_BYTES = 16
 """The widest access of one thread."""
@@ -93,6 +93,11 @@ class AxisTiling:
     """The cells of a tile that covers the axis alone."""
 
     @property
+    def last_origin(self) -> int:
+        """The first cell of the last tile."""
+        return self.origin + (self.count - 1) * self.useful
+
+    @property
     def inner_cells(self) -> range:
         """The cells of the axis but for the overlap that the first and the last tile store."""
         first = self.origin + self.overlap_low
@@ -109,24 +114,13 @@ class Geometry:
         self.bounds: StencilBoundsAttr = kernel.bounds
         self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
         needs = Needs.of(kernel) if known is None else known
-        self.extents = needs.around
-        self.overlap = self.held(needs.around, outside=False)
-        self.outside = self.held(needs.outside, outside=True)
+        self.extents, self.overlap, self.outside = needs.around, needs.overlap, needs.outside
         self.axes = tuple(
             self.tile_axis(axis, layout, pad)
             for axis, layout, pad in zip(
                 kernel.plane_axes, kernel.layout.axis_layouts, self.margins
             )
         )
-
-    def held(self, needed: dict[SSAValue, Extent], *, outside: bool) -> Extent:
-        """What a tile itself holds of what is needed around the cells that it stores."""
-        # What is read through asynchronous copies lies around the tile, too.
-        beside = {queue for e in self.copies for queue in (e.queue, e.result)}
-        held = [extent for queue, extent in needed.items() if queue not in beside]
-        around = (held_extent(e.queue, needed, outside=outside) for e in self.copies)
-        held += [extent for extent in around if extent is not None]
-        return reduce(Extent.union, held, Extent.zero(self.kernel.rank))
 
     @property
     def thread_rows(self) -> int:
@@ -141,8 +135,7 @@ class Geometry:
     @cached_property
     def copies(self) -> list[ExchangeOp]:
         """The exchanges that are served by a load's asynchronous copies."""
-        exchanges = [stage for stage in self.kernel.stages if isinstance(stage, ExchangeOp)]
-        return [exchange for exchange in exchanges if exchange.publishes_copies]
+        return served_by_copies(self.kernel)
 
     @cached_property
     def pads(self) -> tuple[int, ...]:
@@ -258,7 +251,7 @@ class Geometry:
         last = self.axes[-1]
         lanes, row = last.layout.lanes, last.layout.lanes * last.layout.cells
         begin = self.lower[last.axis] - last.origin
-        end = self.upper[last.axis] - last.origin - (last.count - 1) * last.useful
+        end = self.upper[last.axis] - last.last_origin
         cut: set[int] = set()
         for place, is_end in ((begin, False), (end, True)):
             lane, cell = divmod(place % row - start, stride)

@@ -531,12 +531,12 @@ def test_edges_a_step_late_in_a_volume(executor: Executor):
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(
     "schedule",
-    [s for s in PLANES if s.name in ("warps-along-y", "cluster-of-two")],
+    [s for s in PLANES if s.name in ("warps-along-y", "shared-fixed", "cluster-of-two")],
     ids=named,
 )
 def test_a_box_and_a_wave_in_a_volume(schedule: Schedule, executor: Executor):
-    check(entry("box-3d").make((3, 11, 29)), schedule, 2, executor)
-    check(entry("wave-3d").make((3, 11, 29)), schedule, 2, executor)
+    check(entry("box-3d").make((5, 11, 29)), schedule, 2, executor)
+    check(entry("wave-3d").make((5, 11, 29)), schedule, 2, executor)
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
