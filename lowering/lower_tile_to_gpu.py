@@ -195,9 +195,7 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     name = kernel.sym_name.data
     types = argument_types(kernel)
     geometry = Geometry(kernel)
-    heights = {v.is_interior: v.planes.data for v in kernel.variants}
-    edge, interior = heights[False], heights.get(True, heights[False])
-    tiles = geometry.tiles(edge, interior)
+    tiles = geometry.tiles
     own = message_types(kernel, tiles)
     types += own
     entry = Block(arg_types=types)
@@ -214,7 +212,7 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
         emit.add(scf.ForOp(*bounds, [emit.int(0)], loop))
         emit, turn = emit.into(loop), Turn(held, *loop.args)
     outer = emit.block
-    thread = place_thread(emit, geometry, edge, interior, turn)
+    thread = place_thread(emit, geometry, turn)
     placement = place(emit, geometry, thread, arguments, inboxes)
     functions = functions_of(kernel, module)
 
@@ -228,7 +226,8 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
 
     body = Block() if thread.valid is not None else outer
     inside = emit.into(body)
-    unguarded = is_interior(inside, geometry, thread) if True in heights else None
+    has_interior = any(variant.is_interior for variant in kernel.variants)
+    unguarded = is_interior(inside, geometry, thread) if has_interior else None
     if unguarded is None:
         for op in [*(guarded := variant(guarded=True)).ops][:-1]:
             op.detach()

@@ -106,8 +106,9 @@ def carry_halos(kernel: KernelOp) -> None:
     holders: dict[SSAValue, SSAValue] = {}
     for stage in kernel.stages:
         match stage:
-            case LoadOp(data=SSAValue(), halo=SSAValue() as field):
-                holders[field] = stage.result
+            case LoadOp(data=SSAValue() as data):
+                # Data that has its halo around it holds its own.
+                holders[stage.halo or data] = stage.result
             case ApplyOp() if stage.box is None and stage.otherwise:
                 fields = [halo_of(queue) for queue in stage.otherwise]
                 stage = carry(stage, holders)

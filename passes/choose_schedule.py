@@ -38,7 +38,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.register_streaming import delay_exchanges, publish
 from timetile.passes.schedule import Schedule
 from timetile.passes.split_sums import split_kernel
-from timetile.passes.temporal_fusion import complete_depths
+from timetile.passes.temporal_fusion import complete_depths, home_order
 
 DEEPEST = 16
 """The deepest kernel that is considered."""
@@ -344,4 +344,4 @@ class ChooseSchedulePass(ModulePass):
                 loop.schedule = chosen.schedule.to_attribute()
             if loop.depths is None:
                 assert given is not None
-                loop.depths = encode_integers(complete_depths([given]))
+                loop.depths = encode_integers(complete_depths([given], home_order(loop)))

@@ -75,6 +75,7 @@ class KernelBuilder:
         self.live = live_arguments(loop)
         self.moves = Rotation(loop.rotation, self.live, written_arguments(loop))
         self.single_steps = loop.depths is not None and loop.depth_list == (1,)
+        """All kernels of the loop advance one step."""
         self.block = Block()
         self.roles: list[RoleAttr] = []
         self.arguments: dict[RoleAttr, SSAValue] = {}
@@ -108,18 +109,24 @@ class KernelBuilder:
         self.block.add_op(load := LoadOp(data, halo, 0))
         return load.result
 
+    def home(self, role: int) -> SSAValue | None:
+        """The source of a role, where launches find its data with the halo around it."""
+        at_home = self.moves.has_home(role, single_steps=self.single_steps)
+        return self.arguments.get(RoleAttr("source", role)) if at_home else None
+
+    def halo(self, role: int) -> SSAValue:
+        """The field that has the cells outside the bounds of a role's versions."""
+        return self.home(role) or self.arguments[RoleAttr("halo", role)]
+
     def current(self, version: Version) -> SSAValue:
         """The queue of a version, loaded where no step of the kernel has made it."""
         if version.queue is None:
-            source = self.arguments.get(RoleAttr("source", version.origin))
-            # Data that is in the program's own buffer has its halo around it.
-            at_home = self.single_steps and self.moves.stays_home(version.origin)
-            halo = (
-                None
-                if at_home and source is not None
-                else self.arguments[RoleAttr("halo", version.origin)]
-            )
-            version.queue = self.load(source, halo)
+            home = self.home(version.origin)
+            if home is not None:
+                version.queue = self.load(home, None)
+            else:
+                source = self.arguments.get(RoleAttr("source", version.origin))
+                version.queue = self.load(source, self.halo(version.origin))
         return version.queue
 
     def apply(self, update: UpdateOp, versions: list[Version]) -> None:
@@ -137,8 +144,7 @@ class KernelBuilder:
         otherwise: list[SSAValue] = []
         for target in targets:
             if whole:
-                halo = self.arguments[RoleAttr("halo", target.origin)]
-                otherwise.append(self.load(None, halo))
+                otherwise.append(self.load(None, self.halo(target.origin)))
             else:
                 otherwise.append(self.current(target))
         apply = ApplyOp(

@@ -1,11 +1,11 @@
 """peel-boundaries: the lowered copies of a kernel, and how many planes a chunk of each advances.
 
-After: `variants [#tile.variant<axes [], planes 648>, #tile.variant<axes [1], planes 499>]`
+After: `variants [#tile.variant<axes [1], planes 499>, #tile.variant<axes [], planes 648>]`
 
 Tiles that lie inside the bounds along the in-plane axes run without a test for them; the others run a
 guarded copy. (Along the stream every copy has a guarded head and tail around its steady loop.) Chunks
-of the guarded copy get fewer planes by `edge-weight`, what one of its steps costs more, so that they
-are not the launch's tail. Where no halo is apart from its data the guarded copy costs no more, and is
+of the guarded copy start first: they take longest, and what starts first is not the launch's tail. They get
+fewer planes by `edge-weight`, what one of its steps costs more. Where no halo is apart from its data the guarded copy costs no more, and is
 the only one. Heights are the ones that finish first: whole waves of co-resident tiles,
 each paying the pipeline's fill once.
 """
@@ -130,5 +130,5 @@ class PeelBoundariesPass(ModulePass):
                 edge, interior = chosen.edge, chosen.interior
             variants = [VariantAttr(kernel.plane_axes, edge)]
             if geometry.reads_halos or kernel.stream_axis is None:
-                variants.insert(0, VariantAttr((), interior))
+                variants.append(VariantAttr((), interior))
             kernel.variants = ArrayAttr(variants)

@@ -10,7 +10,7 @@ from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdO
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.tile_attributes import LANES, LayoutAttr
+from timetile.dialects.tile_attributes import LANES, LayoutAttr, VariantAttr
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.geometry import FieldShape, Geometry
 
@@ -68,8 +68,6 @@ class Thread:
 def place_thread(
     emit: Emitter,
     geometry: Geometry,
-    edge_planes: int,
-    interior_planes: int,
     turn: Turn | None = None,
 ) -> Thread:
     """
@@ -86,7 +84,7 @@ def place_thread(
     warp = emit.add(simt.UniformOp(warp)).result
     tile, valid = block, None
     pack = kernel.layout.pack.data
-    tiles = geometry.tiles(edge_planes, interior_planes)
+    tiles = geometry.tiles
     rank: SSAValue | None = None
     if kernel.layout.blocks > 1:
         rank, tile = split(emit, block, kernel.layout.blocks)
@@ -96,7 +94,7 @@ def place_thread(
         tile = emit.add_int(emit.mul_int(block, pack), warp)
         if tiles % pack:
             valid = emit.compare("ult", tile, tiles)
-    column, first, last = place_chunk(emit, geometry, tile, edge_planes, interior_planes)
+    column, first, last = place_chunk(emit, geometry, tile)
     axes: list[ThreadAxis] = []
     inner_warp, inner_rank = warp if pack == 1 else None, rank
     for tiling in reversed(geometry.axes):
@@ -191,36 +189,34 @@ def split(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAVal
 
 
 def place_chunk(
-    emit: Emitter, geometry: Geometry, tile: SSAValue, edge_planes: int, interior_planes: int
+    emit: Emitter, geometry: Geometry, tile: SSAValue
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
     """
-    The column of tiles, and the planes, that a tile number stands for. The chunks of the columns on the
-    rim come first: they take longest, and what starts first is not the launch's tail.
+    The column of tiles, and the planes, that a tile number stands for: the chunks of the columns on the
+    rim and those inside it follow each other as the kernel's variants do.
     """
     kernel = geometry.kernel
     if kernel.stream_axis is None:
         return tile, emit.int(0), emit.int(1)
     low, high = geometry.lower[kernel.stream_axis], geometry.upper[kernel.stream_axis]
-    edge, columns = geometry.edge_columns, geometry.plane_tiles
-    outer = edge * geometry.chunks(edge_planes)
+    variants = geometry.used_variants
+    counts = [axis.count for axis in geometry.axes]
 
-    def chunk(number: SSAValue, columns: int, planes: int) -> tuple[SSAValue, SSAValue, SSAValue]:
-        column, chunk = split(emit, number, columns)
+    def chunk(number: SSAValue, variant: VariantAttr) -> tuple[SSAValue, SSAValue, SSAValue]:
+        planes = variant.planes.data
+        column, chunk = split(emit, number, geometry.columns(variant))
+        if len(variants) > 1:
+            numbered = inner_column if variant.is_interior else rim_column
+            column = numbered(emit, column, counts)
         start = emit.add_int(emit.mul_int(chunk, planes), low)
         return column, start, emit.add_int(start, planes)
 
-    if columns == edge:
-        column, start, end = chunk(tile, columns, edge_planes)
-    else:
-        is_edge = emit.compare("ult", tile, outer)
-        rim, *rim_planes = chunk(tile, edge, edge_planes)
-        inner, *planes = chunk(emit.add_int(tile, -outer), columns - edge, interior_planes)
-        counts = [axis.count for axis in geometry.axes]
-        places = zip(
-            (rim_column(emit, rim, counts), *rim_planes),
-            (inner_column(emit, inner, counts), *planes),
-        )
-        column, start, end = (emit.select(is_edge, e, i) for e, i in places)
+    column, start, end = chunk(tile, variants[0])
+    if len(variants) > 1:
+        before = geometry.variant_tiles(variants[0])
+        is_first = emit.compare("ult", tile, before)
+        places = zip((column, start, end), chunk(emit.add_int(tile, -before), variants[1]))
+        column, start, end = (emit.select(is_first, f, s) for f, s in places)
     end = emit.binary(arith.MinSIOp, end, emit.int(high))
     return column, start, end
 

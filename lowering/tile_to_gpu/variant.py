@@ -186,7 +186,7 @@ class Variant:
                         queue.guard = None if stage.halo is None else self.guard(stage.halo)
                     case ApplyOp() if stage.otherwise:
                         older = queues[stage.otherwise[number]]
-                        queue.guard = older.guard
+                        queue.guard = older.guard or self.guard_at_home(stage, older.value)
                         if stage.box is None and keeps_in_registers(stage, older.value):
                             queue.older, queue.behind = older, stage.lag - older.lag
                             function = self.functions[stage.cell.string_value()]
@@ -201,6 +201,16 @@ class Variant:
                     queue.depth = self.placement.depths[result]
                 queues[result] = queue
         return queues
+
+    def guard_at_home(self, stage: ApplyOp, older: SSAValue) -> Guard | None:
+        """
+        The guard of a stage whose cells outside the bounds come from data that has its halo around it, and
+        needs none itself. None for a stage with a box of its own: it takes all cells outside from there.
+        """
+        load = older.owner
+        if stage.box is not None or not isinstance(load, LoadOp) or load.data is None:
+            return None
+        return self.guard(load.data)
 
     def guard(self, field: SSAValue) -> Guard:
         return Guard(self.arguments[field], FieldShape.of(field))

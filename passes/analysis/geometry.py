@@ -24,7 +24,7 @@ from timetile.dialects.tile import (
     queue_lag,
     queue_type,
 )
-from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr
+from timetile.dialects.tile_attributes import AxisLayout, RegistersAttr, SharedAttr, VariantAttr
 from timetile.passes.analysis.extents import Needs, served_by_copies
 
 VECTOR_BYTES = 16
@@ -360,8 +360,8 @@ class Geometry:
     @property
     def edge_columns(self) -> int:
         """
-        Columns of tiles on the rim of the plane: they may touch the bounds, and start first. All are
-        where there is no copy for the others.
+        Columns of tiles on the rim of the plane: they may touch the bounds. All are where there is no
+        copy for the others.
         """
         variants = self.kernel.variants
         if variants is not None and not any(variant.is_interior for variant in variants):
@@ -371,8 +371,23 @@ class Geometry:
             inner *= max(0, axis.count - 2)
         return self.plane_tiles - inner
 
-    def tiles(self, edge_planes: int, interior_planes: int) -> int:
-        """Tiles of one launch."""
+    def columns(self, variant: VariantAttr) -> int:
+        """Columns of tiles that one of the kernel's variants is for."""
         edge = self.edge_columns
-        inner = self.plane_tiles - edge
-        return edge * self.chunks(edge_planes) + inner * self.chunks(interior_planes)
+        return self.plane_tiles - edge if variant.is_interior else edge
+
+    def variant_tiles(self, variant: VariantAttr) -> int:
+        """Tiles of one launch that one of the kernel's variants is for."""
+        return self.columns(variant) * self.chunks(variant.planes.data)
+
+    @property
+    def used_variants(self) -> list[VariantAttr]:
+        """The variants that have tiles, in the order in which these start."""
+        variants = self.kernel.variants
+        assert variants is not None
+        return [variant for variant in variants if self.columns(variant)]
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of one launch."""
+        return sum(map(self.variant_tiles, self.used_variants))

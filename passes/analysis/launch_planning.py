@@ -1,6 +1,8 @@
 """Which launches run a time loop, and which buffers each reads and writes.
 
-A launch never writes what it reads, so a live version moves from buffer to buffer. In the end every
+A launch never writes what it reads, so a live version moves from buffer to buffer. Kernels that read data
+with the halo around it (`Rotation.has_home`) find it in the program's own buffer, or in a scratch buffer
+that began as a copy of that one: launches write no halo. In the end every
 buffer holds what the unfused program leaves in it: the versions that only the last steps write are
 written by launches of a single step, straight into the program's buffers; the launches before may put
 live data anywhere. The plan is a path through the states "which buffer holds which live version";
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import combinations, combinations_with_replacement, permutations
 from math import gcd, lcm
 
 from timetile.passes.diagnostics import CompileError
@@ -63,6 +65,16 @@ class Rotation:
         cycle = next(c for c in self.cycles if role in c)
         return not any(self.written[k] and self.live[k] for k in cycle)
 
+    def has_home(self, role: int, *, single_steps: bool) -> bool:
+        """
+        The role's data can be kept in buffers that have the right halo around it: the program's own, and
+        scratch buffers with a copy of their halo. With several live versions in a cycle that would take a
+        buffer more for each, where a launch advances several steps.
+        """
+        cycle = next(c for c in self.cycles if role in c)
+        alone = single_steps or not self.is_moved(role) or sum(self.live[k] for k in cycle) == 1
+        return alone and self.stays_home(role)
+
     def own(self, role: int, step: int) -> int:
         """The program's buffer that a role names before a step of the unfused program."""
         for _ in range(step % self.order):
@@ -103,13 +115,16 @@ Segment = tuple[int, bool]
 
 
 class CycleSearch:
-    """Finds placements for one cycle of roles along a sequence of launches."""
+    """
+    Finds placements for one cycle of roles along a sequence of launches. `scratch` has the role that each
+    scratch buffer is like.
+    """
 
     def __init__(
         self,
         rotation: Rotation,
         cycle: Sequence[int],
-        scratch: Sequence[int],
+        scratch: dict[int, int],
         total: int,
         *,
         fused: bool,
@@ -117,6 +132,8 @@ class CycleSearch:
         self.rotation, self.cycle, self.total = rotation, tuple(cycle), total
         self.at_home = not fused and rotation.stays_home(cycle[0])
         self.roles = tuple(k for k in cycle if rotation.is_moved(k))
+        self.has_home = any(rotation.has_home(k, single_steps=not fused) for k in self.roles)
+        self.scratch = scratch
         self.pool = (*cycle, *scratch)
 
     def initial(self) -> Placement:
@@ -141,7 +158,9 @@ class CycleSearch:
         free = [b for b in self.pool if b not in state and b not in finished]
         if not final:
             for choice in permutations(free, len(self.roles)):
-                if self.keeps_last_versions(choice, time + steps):
+                if self.keeps_last_versions(choice, time + steps) and self.keeps_halos(
+                    choice, time + steps
+                ):
                     yield choice
             return
         fixed: dict[int, int] = {}
@@ -163,7 +182,9 @@ class CycleSearch:
         others = [b for b in free if b not in fixed.values()]
         for choice in permutations(others, len(moved)):
             placed = fixed | dict(zip(moved, choice))
-            yield tuple(placed[role] for role in self.roles)
+            after = tuple(placed[role] for role in self.roles)
+            if self.keeps_halos(after, time + steps):
+                yield after
 
     def keeps_last_versions(self, state: Placement, time: int) -> bool:
         """A version that no later step overwrites is in the buffer that it must end in."""
@@ -173,6 +194,11 @@ class CycleSearch:
             if held != own and (last is None or last < time):
                 return False
         return True
+
+    def keeps_halos(self, state: Placement, time: int) -> bool:
+        """Every version is in a buffer with the halo that the unfused program has around it."""
+        held = zip(self.roles, (self.scratch.get(buffer, buffer) for buffer in state))
+        return not self.has_home or all(self.rotation.own(role, time) == b for role, b in held)
 
     def targets(self, after: Placement, segment: Segment, time: int) -> dict[int, int]:
         """The buffers that a launch writes, by role, given the placement after it."""
@@ -301,7 +327,7 @@ def try_plan(
     scratch_like: list[int] = []
     copies: list[tuple[int, int]] = []
     count = len(rotation.rotate)
-    tail_start = sum(s for s, final in segments if not final)
+    course = Course(rotation, segments, total, deepest > 1, copied)
     repeated: list[Segment] = [(deepest, deepest == 1)] * period
     if repeats and (not segments or segments[0] != repeated[0]):
         return None
@@ -309,26 +335,19 @@ def try_plan(
         if not any(rotation.written[k] for k in cycle):
             continue
         live = sum(rotation.is_moved(k) for k in cycle)
-        own = list(range(count + len(scratch_like), count + len(scratch_like) + min(scratch, live)))
-        scratch_like += [cycle[0]] * len(own)
-        search = CycleSearch(rotation, cycle, own, total, fused=deepest > 1)
-        if search.unwritten_finals(tail_start):
+        found = start_cycle(course, cycle, count + len(scratch_like), min(scratch, live))
+        if found is None:
             return None
-        start = search.initial()
-        path = search.path(segments, start, 0, None)
-        if path is None and copied:
-            for start in copied_starts(search.initial(), own):
-                path = search.path(segments, start, 0, None)
-                if path is not None:
-                    pairs = zip(search.initial(), start)
-                    copies += [(before, after) for before, after in pairs if before != after]
-                    break
-        if path is None:
-            return None
+        search, start, path = found
+        scratch_like += search.scratch.values()
+        pairs = list(zip(search.initial(), start))
+        if search.has_home:
+            pairs += [(like, buffer) for buffer, like in search.scratch.items()]
+        copies += [(a, b) for a, b in dict.fromkeys(pairs) if a != b]
         if repeats:
             # The loop comes after the first launch, far from the end: no write there is the last.
             end = total + 2 * period * deepest + rotation.order
-            far = CycleSearch(rotation, cycle, own, end, fused=deepest > 1)
+            far = CycleSearch(rotation, cycle, search.scratch, end, fused=deepest > 1)
             loop = far.path(repeated, path[0], segments[0][0], path[0])
             if loop is None:
                 return None
@@ -346,6 +365,54 @@ def try_plan(
     )
     together = (launches[0], *inner, *launches[1:])
     return Plan(tuple(copies), together, tuple(scratch_like), 1, period, repeats)
+
+
+@dataclass(frozen=True)
+class Course:
+    """
+    Launches that advance `total` steps, for which placements are sought: where there are `fused` kernels
+    beside the final one, and live versions may be `copied` to scratch buffers first.
+    """
+
+    rotation: Rotation
+    segments: Sequence[Segment]
+    total: int
+    fused: bool
+    copied: bool
+
+    @property
+    def tail_start(self) -> int:
+        """The steps before the final ones."""
+        return sum(steps for steps, final in self.segments if not final)
+
+    def search(self, cycle: Sequence[int], scratch: dict[int, int]) -> CycleSearch:
+        """The search of one cycle of roles."""
+        return CycleSearch(self.rotation, cycle, scratch, self.total, fused=self.fused)
+
+
+def start_cycle(
+    course: Course, cycle: Sequence[int], number: int, scratch: int
+) -> tuple[CycleSearch, Placement, list[Placement]] | None:
+    """
+    The search of a cycle with so many scratch buffers, from `number` on, the placement it starts from and
+    those after each launch; None where there are none.
+    """
+    buffers = range(number, number + scratch)
+    for likes in combinations_with_replacement(cycle, scratch):
+        search = course.search(cycle, dict(zip(buffers, likes)))
+        if search.unwritten_finals(course.tail_start):
+            return None
+        starts = [search.initial()]
+        if course.copied:
+            starts += copied_starts(search.initial(), buffers)
+        for start in filter(lambda start: search.keeps_halos(start, 0), starts):
+            path = search.path(course.segments, start, 0, None)
+            if path is not None:
+                return search, start, path
+        if not search.has_home:
+            # What scratch buffers are like matters for halos only.
+            return None
+    return None
 
 
 def copied_starts(initial: Placement, scratch: Sequence[int]) -> Iterator[Placement]:

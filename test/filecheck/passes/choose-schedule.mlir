@@ -35,7 +35,7 @@ func.func private @sum_of_five(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f
 
 // A line is held whole, 64 bytes a lane; there is no stream to fetch planes of.
 // CHECK-LABEL: func.func @line(
-// CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [{{([0-9]+, )+}}2, 1]
+// CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [{{([0-9]+, )+}}1]
 // CHECK-SAME:      tile = "warp", cells = array<i64: 8>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = 4 : i64
 // CHECK-SAME:      storage = "registers"
 // CHECK-SAME:      ahead = 0 : i64
@@ -43,7 +43,7 @@ func.func private @sum_of_five(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f
 // CHECK-NOT:     kernels
 // CHECK-NEXT:    temporal.update
 // DEPTH-LABEL: func.func @line(
-// DEPTH:         depths [3, 2, 1]
+// DEPTH:         depths [3, 1]
 func.func @line(%n: index, %A: !stencil.field<[-1,4097]xf64>, %B: !stencil.field<[-1,4097]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[-1], %a[1]) in <[0], [4096]>
@@ -63,13 +63,13 @@ func.func @floats(%n: index, %A: !stencil.field<[-1,4097]xf32>, %B: !stencil.fie
 // A narrow stencil streams through strips of four cells a lane, its sum in one piece; one block has all
 // warps of a multiprocessor.
 // CHECK-LABEL: func.func @plane(
-// CHECK:         depths [{{([0-9]+, )+}}2, 1]
+// CHECK:         depths [{{([0-9]+, )+}}1]
 // CHECK-SAME:      tile = "warp", cells = array<i64: 4>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = {{8|12|16}} : i64
 // CHECK-SAME:      form = "none", storage = "registers"
 // CHECK-SAME:      ahead = {{[1-7]}} : i64
 // CHECK-SAME:      occupancy = 1 : i64
 // DEPTH-LABEL: func.func @plane(
-// DEPTH:         depths [3, 2, 1]
+// DEPTH:         depths [3, 1]
 func.func @plane(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[-1, 0], %a[1, 0]) in <[0, 0], [4096, 4096]>
@@ -103,7 +103,7 @@ func.func @small_plane(%n: index, %A: !stencil.field<[-1,257]x[-1,257]xf64>, %B:
 // CHECK-LABEL: func.func @wide(
 // CHECK:         tile = "warp", cells = array<i64: 8>
 // DEPTH-LABEL: func.func @wide(
-// DEPTH:         depths [3, 2, 1] schedule {tile = "warp", cells = array<i64: 8>
+// DEPTH:         depths [3, 1] schedule {tile = "warp", cells = array<i64: 8>
 func.func @wide(%n: index, %A: !stencil.field<[-8,4104]x[-8,4104]xf64>, %B: !stencil.field<[-8,4104]x[-8,4104]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[0, -8], %a[0, 8]) in <[0, 0], [4096, 4096]>
@@ -135,12 +135,12 @@ func.func @overwritten(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %
 
 // Warps lie along the rows of a block, which has its multiprocessor for itself.
 // CHECK-LABEL: func.func @space(
-// CHECK:         depths [{{([0-9]+, )+}}2, 1]
+// CHECK:         depths [{{([0-9]+, )+}}1]
 // CHECK-SAME:    tile = "block", cells = array<i64: {{[2-9]|10}}, {{[12]}}>, lanes = array<i64: 1, 32>, warps = array<i64: {{8|12}}, 1>, pack = 1 : i64
 // CHECK-SAME:    ahead = {{[12]}} : i64
 // CHECK-SAME:    occupancy = 1 : i64
 // DEPTH-LABEL: func.func @space(
-// DEPTH:         depths [3, 2, 1]
+// DEPTH:         depths [3, 1]
 func.func @space(%n: index, %A: !stencil.field<[-1,257]x[-1,257]x[-1,257]xf64>, %B: !stencil.field<[-1,257]x[-1,257]x[-1,257]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[-1, 0, 0], %a[0, 1, 0]) in <[0, 0, 0], [256, 256, 256]>
@@ -198,7 +198,7 @@ func.func private @same(%u: f64) -> f64 {
 
 // CHECK: temporal.loop in @farther: no schedule fits the shared memory of one step; give device-tiling a layout with fewer cells
 // DEPTH-LABEL: func.func @farther(
-// DEPTH:         depths [3, 2, 1] schedule {tile = "block", cells = array<i64: 2, 1>, lanes = array<i64: 1, 32>, warps = array<i64: 8, 1>
+// DEPTH:         depths [3, 1] schedule {tile = "block", cells = array<i64: 2, 1>, lanes = array<i64: 1, 32>, warps = array<i64: 8, 1>
 func.func @farther(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @same(%a[0, 200, 0]) in <[0, 0, 0], [8, 8, 8]>

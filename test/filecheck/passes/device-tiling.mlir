@@ -6,8 +6,8 @@
 // One kernel per depth beside the loop, and one more for the last steps: the steps are unrolled over
 // buffers, each update a stage. Outside its box a stage takes the previous version of its target.
 
-// A kernel of two steps reads the first version from %src and its halo from the program's buffer. The
-// halo of the second version is the other buffer's; nobody looks at the halo of the last one.
+// A kernel of two steps reads the first version from %src, where launches find it with its halo around
+// it. The halo of the second version is the other buffer's; nobody looks at the halo of the last one.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -15,7 +15,7 @@
 // CHECK-SAME:    roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>]
 // CHECK-SAME:    steps 2 stream 0 bounds <[0, 0], [64, 64]> layout #tile.layout<warp, [4 cells x 32 lanes], pack 4>
 // CHECK-NOT:     variants
-// CHECK-NEXT:    %[[u0:.*]] = tile.load %src halo %a : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    %[[u0:.*]] = tile.load %src : !tile.queue<f64, lag 0>
 // CHECK-NEXT:    %[[h1:.*]] = tile.load halo %b : !tile.queue<f64, lag 1>
 // CHECK-NEXT:    %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0], %[[u0]][1, 1]) else %[[h1]] : !tile.queue<f64, lag 1>
 // CHECK-NEXT:    %[[u2:.*]] = tile.apply @cell(%[[u1]][-1, 0], %[[u1]][1, 1]) : !tile.queue<f64, lag 2>
@@ -23,7 +23,7 @@
 // CHECK-NEXT:  }
 // CHECK-NEXT:  tile.kernel @heat_step
 // CHECK-SAME:    steps 1
-// CHECK-NEXT:    %[[v0:.*]] = tile.load %src halo %a
+// CHECK-NEXT:    %[[v0:.*]] = tile.load %src :
 // CHECK-NEXT:    %[[v1:.*]] = tile.apply @cell(%[[v0]][-1, 0], %[[v0]][1, 1]) : !tile.queue
 // CHECK-NEXT:    tile.store %[[v1]] to %dst
 // CHECK-NEXT:  }
@@ -145,7 +145,7 @@ func.func @line(%n: index, %A: !field, %B: !field) {
 
 // CHECK-LABEL: tile.kernel @space_step
 // CHECK-SAME:    layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]>
-// CHECK:         %[[u:.*]] = tile.load %src halo %a : !tile.queue<f64, lag 0>
+// CHECK:         %[[u:.*]] = tile.load %src : !tile.queue<f64, lag 0>
 // CHECK-NEXT:    %[[e:.*]] = tile.exchange %[[u]] what plane delay 0 : !tile.queue<f64, lag 1, edges [2, 0]>
 // CHECK-NEXT:    %[[v:.*]] = tile.apply @cell(%[[u]][-1, 0, 0], %[[e]][0, -2, 0], %[[u]][0, 0, 1], %[[e]][0, 1, 0], %[[u]][1, 0, 0]) : !tile.queue<f64, lag 1>
 // CHECK-NEXT:    tile.store %[[v]]

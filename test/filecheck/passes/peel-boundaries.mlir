@@ -16,19 +16,19 @@
 !field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 
 // CHECK-LABEL: tile.kernel @plane
-// CHECK-SAME:    variants [#tile.variant<axes [], planes {{[0-9]+}}>, #tile.variant<axes [1], planes {{[0-9]+}}>] occupancy 2
+// CHECK-SAME:    variants [#tile.variant<axes [1], planes {{[0-9]+}}>, #tile.variant<axes [], planes {{[0-9]+}}>] occupancy 2
 // CHECK-NEXT:    tile.load %src halo %a home #tile.registers<depth 2, period 2>
 // CHECK-NEXT:    tile.apply
 // CHECK-NEXT:    tile.store
 // CHECK-NEXT:  }
 // With one in-plane axis a guarded step is taken to cost 2.25 times an interior one.
 // ONE-LABEL:   tile.kernel @plane
-// ONE-SAME:      variants [#tile.variant<axes [], planes 142>, #tile.variant<axes [1], planes 62>]
+// ONE-SAME:      variants [#tile.variant<axes [1], planes 62>, #tile.variant<axes [], planes 142>]
 // A guarded step that costs no more gets chunks of the same height.
 // EVEN-LABEL:  tile.kernel @plane
-// EVEN-SAME:     variants [#tile.variant<axes [], planes [[height:[0-9]+]]>, #tile.variant<axes [1], planes [[height]]>]
+// EVEN-SAME:     variants [#tile.variant<axes [1], planes [[height:[0-9]+]]>, #tile.variant<axes [], planes [[height]]>]
 // GIVEN-LABEL: tile.kernel @plane
-// GIVEN-SAME:    variants [#tile.variant<axes [], planes 7>, #tile.variant<axes [1], planes 7>]
+// GIVEN-SAME:    variants [#tile.variant<axes [1], planes 7>, #tile.variant<axes [], planes 7>]
 tile.kernel @plane(%src: !field, %dst: !field, %a: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>] steps 1 stream 0 bounds <[0, 0], [4096, 4096]>
     layout #tile.layout<warp, [4 cells x 32 lanes], pack 4> occupancy 2 {
@@ -44,11 +44,11 @@ tile.kernel @plane(%src: !field, %dst: !field, %a: !field)
 !field = !stencil.field<[-1,513]x[-1,513]x[-1,513]xf64>
 
 // CHECK-LABEL: tile.kernel @space
-// CHECK-SAME:    variants [#tile.variant<axes [], planes {{[0-9]+}}>, #tile.variant<axes [0, 2], planes {{[0-9]+}}>]
+// CHECK-SAME:    variants [#tile.variant<axes [0, 2], planes {{[0-9]+}}>, #tile.variant<axes [], planes {{[0-9]+}}>]
 // TWO-LABEL:   tile.kernel @space
-// TWO-SAME:      variants [#tile.variant<axes [], planes 256>, #tile.variant<axes [0, 2], planes 171>]
+// TWO-SAME:      variants [#tile.variant<axes [0, 2], planes 171>, #tile.variant<axes [], planes 256>]
 // EVEN-LABEL:  tile.kernel @space
-// EVEN-SAME:     variants [#tile.variant<axes [], planes [[height:[0-9]+]]>, #tile.variant<axes [0, 2], planes [[height]]>]
+// EVEN-SAME:     variants [#tile.variant<axes [0, 2], planes [[height:[0-9]+]]>, #tile.variant<axes [], planes [[height]]>]
 tile.kernel @space(%src: !field, %dst: !field, %a: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>] steps 1 stream 1 bounds <[0, 0, 0], [512, 512, 512]>
     layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
@@ -86,7 +86,7 @@ tile.kernel @together(%src: !field, %dst: !field)
 !field = !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
 
 // CHECK-LABEL: tile.kernel @result
-// CHECK-SAME:    variants [#tile.variant<axes [], planes {{[0-9]+}}>, #tile.variant<axes [0, 2], planes {{[0-9]+}}>]
+// CHECK-SAME:    variants [#tile.variant<axes [0, 2], planes {{[0-9]+}}>, #tile.variant<axes [], planes {{[0-9]+}}>]
 tile.kernel @result(%src: !field, %dst: !field, %b: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 1>] steps 1 stream 1 bounds <[0, 0, 0], [64, 64, 64]>
     layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
@@ -101,7 +101,7 @@ tile.kernel @result(%src: !field, %dst: !field, %b: !field)
 
 // Without a stream axis a chunk is the one plane that there is, and both copies are kept.
 // CHECK-LABEL: tile.kernel @line
-// CHECK-SAME:    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [0], planes 1>]
+// CHECK-SAME:    variants [#tile.variant<axes [0], planes 1>, #tile.variant<axes [], planes 1>]
 tile.kernel @line(%src: !stencil.field<[-1,65]xf64>, %dst: !stencil.field<[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [64]>
     layout #tile.layout<warp, [2 cells x 32 lanes]> {

@@ -16,10 +16,14 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 }
 
 // Two buffers: sources, targets, and the halos of the buffers in the roles that they have before the
-// launch's first step. The results are the buffers that the arguments name in the end.
+// launch's first step. Kernels find what they read with its halo around it: after four steps that is the first
+// buffer's halo, so that data alternates between that buffer and a copy of it. The results are the buffers
+// that the arguments name in the end.
 // CHECK-LABEL: func.func @heat(
-// CHECK-NEXT:    tile.launch @heat_d4(%A, %B, %A, %B) :
-// CHECK-NEXT:    tile.launch @heat_d4(%B, %A, %A, %B) :
+// CHECK-NEXT:    %[[s:.*]] = tile.scratch like %A
+// CHECK-NEXT:    tile.copy %A to %[[s]] :
+// CHECK-NEXT:    tile.launch @heat_d4(%A, %[[s]], %A, %B) :
+// CHECK-NEXT:    tile.launch @heat_d4(%[[s]], %A, %A, %B) :
 // CHECK-NEXT:    tile.launch @heat_step(%A, %B, %A, %B) :
 // CHECK-NEXT:    tile.launch @heat_step(%B, %A, %B, %A) :
 // CHECK-NEXT:    func.return %A, %B :
@@ -31,12 +35,13 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 
 // A long run is a loop over the launches that repeat.
 // LONG-LABEL:  func.func @heat(
-// LONG-NEXT:     tile.launch @heat_d4(%A, %B, %A, %B) :
+// LONG:          tile.copy %A to %[[s:.*]] :
+// LONG-NEXT:     tile.launch @heat_d4(%A, %[[s]], %A, %B) :
 // LONG-DAG:      %[[zero:.*]] = arith.constant 0 : index
 // LONG-DAG:      %[[one:.*]] = arith.constant 1 : index
 // LONG:          scf.for %{{.*}} = %[[zero]] to %{{.*}} step %[[one]] {
-// LONG-NEXT:       tile.launch @heat_d4(%B, %A, %A, %B) :
-// LONG-NEXT:       tile.launch @heat_d4(%A, %B, %A, %B) :
+// LONG-NEXT:       tile.launch @heat_d4(%[[s]], %A, %A, %B) :
+// LONG-NEXT:       tile.launch @heat_d4(%A, %[[s]], %A, %B) :
 // LONG-NEXT:     }
 // LONG:          tile.launch @heat_step(%A, %B, %A, %B) :
 // LONG-NEXT:     tile.launch @heat_step(%B, %A, %B, %A) :
@@ -48,11 +53,35 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 
 // Lowered kernels are planned alike.
 // LOWERED-LABEL: func.func @heat(
-// LOWERED-NEXT:    tile.launch @heat_d4(%A, %B, %A, %B) :
+// LOWERED:         tile.launch @heat_d4(%A, %{{.*}}, %A, %B) :
 
 // MISSING:       temporal.loop in @heat: it has no kernels; run device-tiling first
 func.func @heat(%n: index, %A: !field, %B: !field) -> (!field, !field) {
   %last, %before = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [4, 2, 1] {
+    temporal.update %b = @sum(%a[-1], %a[1]) in <[0], [64]>
+  } : !field, !field
+  func.return %last, %before : !field, !field
+}
+
+// -----
+
+// After an odd number of steps the other buffer's halo is the right one: data stays in the program's own two.
+
+!field = !stencil.field<[-1,65]xf64>
+
+func.func private @sum(%l: f64, %r: f64) -> f64 {
+  %s = arith.addf %l, %r : f64
+  func.return %s : f64
+}
+
+// CHECK-LABEL: func.func @odd(
+// CHECK-NEXT:    tile.launch @odd_d3(%A, %B, %A, %B) :
+// CHECK-NEXT:    tile.launch @odd_d3(%B, %A, %B, %A) :
+// CHECK-NEXT:    tile.launch @odd_d3(%A, %B, %A, %B) :
+// CHECK-NEXT:    tile.launch @odd_step(%B, %A, %B, %A) :
+// CHECK-NEXT:    func.return %A, %B :
+func.func @odd(%n: index, %A: !field, %B: !field) -> (!field, !field) {
+  %last, %before = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [3, 1] {
     temporal.update %b = @sum(%a[-1], %a[1]) in <[0], [64]>
   } : !field, !field
   func.return %last, %before : !field, !field

@@ -1,5 +1,6 @@
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=6}' | filecheck %s
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=3,12}' | filecheck %s --check-prefix=SEVERAL
+// RUN: xdsl-opt %s -p 'temporal-fusion{depths=11}' | filecheck %s --check-prefix=ODD
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=1}' | filecheck %s --check-prefix=ONE
 // RUN: xdsl-opt %s -p temporal-fusion | filecheck %s --check-prefix=NONE
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=4,0}' --verify-diagnostics | filecheck %s --check-prefix=ZERO
@@ -16,5 +17,18 @@ func.func @loop(%n: index, %A: !stencil.field<[0,8]xf64>) {
   temporal.loop %n (%a = %A) rotate [0] {
     temporal.update %a = @cell(%a[0]) in <[0], [8]>
   } : !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// Of two buffers that take turns an odd number of steps leaves all data in the program's own: where the
+// deepest kernel advances an odd number, the others do, too.
+// CHECK-LABEL: func.func @turns(
+// CHECK:         depths [6, 4, 2, 1] {
+// ODD-LABEL:   func.func @turns(
+// ODD:           depths [11, 9, 5, 3, 1] {
+func.func @turns(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @cell(%a[0]) in <[0], [8]>
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
   func.return
 }

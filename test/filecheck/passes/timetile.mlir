@@ -21,15 +21,13 @@
 // CHECK:         scf.for
 // CHECK:           math.fma
 // CHECK:         llvm.return
-// CHECK:       "gpu.module"() <{sym_name = "heat_d2"}>
 // CHECK:       "gpu.module"() <{sym_name = "heat_step"}>
 // CHECK-LABEL: func.func @heat(
-// CHECK:         temporal.loop %n {{.*}} rotate [1, 0] depths [3, 2, 1] schedule {{.*}} kernels [@heat_d3, @heat_d2, @heat_step]
+// CHECK:         temporal.loop %n {{.*}} rotate [1, 0] depths [3, 1] schedule {{.*}} kernels [@heat_d3, @heat_step]
 
 // PTX:         .target sm_80
 // PTX:         .visible .entry heat_d3(
 // PTX:           fma.rn.f64
-// PTX:         .visible .entry heat_d2(
 // PTX:         .visible .entry heat_step(
 
 // Without a depth the schedule's is taken.
