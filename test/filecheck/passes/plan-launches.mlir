@@ -43,7 +43,7 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 // LONG-NEXT:       tile.launch @heat_d4(%[[s]], %A, %A, %B) :
 // LONG-NEXT:       tile.launch @heat_d4(%A, %[[s]], %A, %B) :
 // LONG-NEXT:     }
-// LONG:          tile.launch @heat_step(%A, %B, %A, %B) :
+// LONG:          tile.launch @heat_step(%[[s]], %B, %A, %B) :
 // LONG-NEXT:     tile.launch @heat_step(%B, %A, %B, %A) :
 // LONG-NEXT:     func.return %A, %B :
 
