@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement, permutations
+from itertools import combinations, combinations_with_replacement, permutations, product
 from math import gcd, lcm
 
 from timetile.passes.diagnostics import CompileError
@@ -280,8 +280,8 @@ def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Seg
 
 def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
     """
-    The launches that run `steps` steps with kernels of these depths (and the final one): the fewest
-    scratch buffers first, then the fewest launches.
+    The launches that run `steps` steps with kernels of these depths (and the final one): some of several
+    steps where that can be, then the fewest scratch buffers first, then the fewest launches.
     """
     if steps == 0:
         return Plan((), (), ())
@@ -296,9 +296,10 @@ def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
         repeats = max(0, (steps - rotation.order - 3 * period) // period)
     short = steps - repeats * period * deepest
     moved = [k for k in range(len(rotation.rotate)) if rotation.is_moved(k)]
-    for copied in (False, True):
+    tails = range(short + 1 if not fused else min(short, rotation.order + 3) + 1)
+    for copied, longest in product((False, True), (short - 1, short) if fused else (short,)):
         for scratch in range(len(moved) + 1):
-            for tail in range(short + 1 if not fused else min(short, rotation.order + 3) + 1):
+            for tail in (tail for tail in tails if tail <= longest):
                 for segments in sequences(short, tail, fused):
                     found = try_plan(
                         rotation, segments, short, scratch, repeats, period, deepest, copied
