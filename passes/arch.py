@@ -83,8 +83,8 @@ ARCHS: dict[str, Arch] = {
             clock_ghz=1.93,
             copy_tb_per_s=4.23,
             registers_per_word=1.0,
-            spare_registers={8: 46, 4: 37},
-            tight_registers=20,
+            spare_registers={8: 46, 4: 16},
+            tight_registers=18,
             latency_seconds=1e-6,
         ),
         # A100 80 GB, from NVIDIA's data sheet and programming guide.

@@ -77,8 +77,8 @@ SUM_ROWS = (2, 3, 4, 6, 8)
 SUMS_SPARE = 40
 """Registers kept free where planes enter sums as they arrive: their guarded copies spill little (measured)."""
 
-TIGHT_SPEED = 0.9
-"""A schedule whose guarded copies spill must gain more than a tenth: they are few tiles, but slow then."""
+TIGHT_SPEED = 0.96
+"""A schedule whose guarded copies spill must gain more than this: they are few tiles, but slow then."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class Trials:
             # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
             spare = min(spare, arch.tight_registers)
         elif model.sums_early:
-            spare = min(spare, SUMS_SPARE)
+            spare = SUMS_SPARE
         if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
             return None
         shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead

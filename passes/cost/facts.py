@@ -147,6 +147,7 @@ class KernelFacts:
         self.published = {e.exchange.queue for e in self.exchanges if e.copies}
         self.natural_period = natural_period(kernel)
         self.boxed = sum(isinstance(s, ApplyOp) and s.box is not None for s in kernel.stages)
+        self.dividing = sum(stage.helpers > 0 for stage in self.stages)
         self.sums_early = any(is_early_sum(q) for s in kernel.stages for q in s.results)
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
         self.words_per_cell = self.plane_words()

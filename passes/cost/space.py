@@ -16,6 +16,12 @@ from timetile.passes.multi_queue_buffering import copies_slots, power_of_two
 MANY_TAPS = 20
 """Taps of a stage from which its neighbours in a plane are counted as registers."""
 
+LEVEL_REGISTERS: dict[int, int] = {8: 0, 4: 8}
+"""
+What a level beyond the second takes beside its planes in tiles of several warps, by bytes of the element (fitted to
+stars in 3D).
+"""
+
 LOAD_REGISTERS = 4
 """Addresses of a load beside the first."""
 
@@ -28,6 +34,9 @@ DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
 DIVIDING_MORE = 6
 """What such kernels need besides."""
 
+DIVIDING_SPARE = 5
+"""What their guarded copies need beside that."""
+
 
 class KernelSpace(KernelFacts):
     """What a kernel with its present layout holds."""
@@ -39,6 +48,8 @@ class KernelSpace(KernelFacts):
         if self.kernel.stream_axis is not None:
             planes = ceil(planes * self.arch.registers_per_word)
         arriving = self.words * self.thread_cells + LOAD_REGISTERS
+        if len(self.layouts) == 2 and not self.sums_early:
+            levels += LEVEL_REGISTERS[4 * self.words] * max(0, self.kernel.steps.data - 2)
         if self.sums_early:
             # The newest plane is at hand beside the sums that it enters.
             planes += self.words * self.thread_cells
@@ -46,17 +57,16 @@ class KernelSpace(KernelFacts):
         # The places of slots that are shifted.
         rings = [self.slots(facts, 1) for facts in self.exchanges if facts.copies]
         levels += sum(slots for slots in rings if slots != power_of_two(slots))
-        dividing = sum(stage.helpers > 0 for stage in self.stages)
-        if dividing:
+        if self.dividing:
             each = DIVIDING_REGISTERS[4 * self.words]
-            planes += self.thread_cells * each * dividing + DIVIDING_MORE
+            planes += self.thread_cells * each * self.dividing + DIVIDING_MORE
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         return FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
 
     @property
     def spare_registers(self) -> int:
-        """Registers that the guarded copies need beside the planes."""
-        return self.arch.spare_registers[4 * self.words]
+        """Registers that the guarded copies need beside what is counted."""
+        return DIVIDING_SPARE if self.dividing else self.arch.spare_registers[4 * self.words]
 
     def neighbour_registers(self) -> int:
         """

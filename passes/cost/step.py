@@ -17,7 +17,27 @@ from timetile.passes.cost.terms import StepCycles
 from timetile.passes.multi_queue_buffering import fitting_period
 
 PIPE_EFFICIENCY = 0.85
-"""Share of the busiest pipe that streaming kernels reach where memory does not limit them (fitted)."""
+"""
+Share of the busiest pipe that streaming kernels of one warp a tile reach where memory does not limit them (fitted).
+"""
+
+DIVIDING_WARPS = 16
+"""
+Warps of a multiprocessor that hide the chains of quotients and roots; fewer do by the third root of their share
+(measured: 8, 12 and 16).
+"""
+
+ONE_CELL_SPEED = 0.92
+"""What is reached of that in planes of two axes with one cell of a row a lane (measured: boxes in FP64)."""
+
+MANY_WARPS_SPEED = 1.04
+"""What three warps a scheduler reach of that in tiles of several warps, by what two do (fitted to schedules in 3D)."""
+
+TILE_STEP_SECONDS = 0.1e-6
+"""
+What a step of a tile of several warps takes beside its pipe: chains at the warps' edges, slots, the loop (fitted to
+99 schedules in 3D).
+"""
 
 SEVERAL_BLOCKS_EFFICIENCY = 0.94
 """
@@ -25,13 +45,13 @@ Share of that with several blocks: schedulers favour the oldest, and the last is
 it cannot fill (measured).
 """
 
-SHORT_ROW_BYTES, SHORT_ROW_SPEED = 512, 0.75
+SHORT_ROW_BYTES, SHORT_ROW_SPEED = 512, 0.85
 """
 Rows of a tile that are shorter than this are moved at this share of the memory's speed, those shorter than half
-of it at this share of that, and so on (measured: rows of 256 and 128 bytes).
+of it at this share of that, and so on (fitted: rows of 256 and 128 bytes).
 """
 
-FOUND_IN_L2, FOUND_BESIDE = 0.5, 0.8
+FOUND_IN_L2, FOUND_BESIDE = 0.5, 0.6
 """
 The share of the cells that tiles load in common which is found in L2; where every kernel advances a single step,
 all tiles are one wave that advances together, and it is more (fitted to wide stars in 3D).
@@ -56,7 +76,10 @@ OVERHEAD_SHARE = 0.3
 """Share of the instructions without arithmetic that the busier pipe does not hide (measured on boxes)."""
 
 LONG_LOOP, LONG_LOOP_FACTOR = 1000, 1.25
-"""Instructions of an unrolled loop from which fetching them limits (measured: FP32, 8 cells a lane)."""
+"""
+Instructions of an unrolled loop from which fetching them limits, for tiles of one warp (measured: FP32, 8 cells a
+lane).
+"""
 
 FEW_WARPS = 2 * SCHEDULERS
 """Warps of a multiprocessor up to which that shows: three a scheduler hide it (measured: FP32)."""
@@ -132,14 +155,20 @@ class KernelTime(KernelSpace):
     def computing_seconds(self, cycles: StepCycles, tiles: int) -> float:
         """One stream step on the multiprocessor that has most of a launch's tiles."""
         blocks = self.residency.blocks(tiles)
-        busy = cycles.total * self.residency.busy_warps(tiles) / PIPE_EFFICIENCY
+        busy = cycles.total * self.residency.busy_warps(tiles)
         if blocks > 1:
             busy /= SEVERAL_BLOCKS_EFFICIENCY
         seconds = busy / (self.arch.clock_ghz * 1e9)
+        if self.dividing:
+            seconds *= max(1.0, DIVIDING_WARPS / self.residency.warps) ** (1 / 3)
         if not self.exchanges:
-            return seconds
+            return seconds / PIPE_EFFICIENCY
+        if self.row_cells == 1:
+            seconds /= ONE_CELL_SPEED
+        if self.residency.warps > FEW_WARPS:
+            seconds /= MANY_WARPS_SPEED
         # Blocks that share a multiprocessor hide each other's waits.
-        return seconds + self.waiting_seconds / blocks
+        return seconds + TILE_STEP_SECONDS + self.waiting_seconds / blocks
 
     @property
     def waiting_seconds(self) -> float:
@@ -195,9 +224,8 @@ class KernelTime(KernelSpace):
             # Planes that do not come round to their registers in a turn are moved.
             moved += (self.words_per_cell - self.words) * cells / period
         loop = (work + beside + moved) * period
-        fetching = (
-            LONG_LOOP_FACTOR if loop > LONG_LOOP and self.residency.warps <= FEW_WARPS else 1.0
-        )
+        long = loop > LONG_LOOP and self.residency.warps <= FEW_WARPS and not self.exchanges
+        fetching = LONG_LOOP_FACTOR if long else 1.0
         issue, unhidden = (
             fetching * (work + beside + moved) / SCHEDULERS,
             OVERHEAD_SHARE * moved / SCHEDULERS,
