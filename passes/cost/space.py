@@ -34,6 +34,9 @@ DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
 DIVIDING_MORE = 6
 """What such kernels need besides."""
 
+ONE_LEVEL_SPARE = 10
+"""What they need at most where at most one level is kept (measured: the radius-3 star in FP64)."""
+
 DIVIDING_SPARE = 5
 """What their guarded copies need beside that."""
 
@@ -65,8 +68,11 @@ class KernelSpace(KernelFacts):
 
     @property
     def spare_registers(self) -> int:
-        """Registers that the guarded copies need beside what is counted."""
-        return DIVIDING_SPARE if self.dividing else self.arch.spare_registers[4 * self.words]
+        """Registers that the guarded copies need beside what is counted: each level that is kept has its guards."""
+        if self.dividing:
+            return DIVIDING_SPARE
+        one_level = self.kernel.steps.data <= 2 and len(self.layouts) == 2 and self.words == 2
+        return ONE_LEVEL_SPARE if one_level else self.arch.spare_registers[4 * self.words]
 
     def neighbour_registers(self) -> int:
         """
