@@ -43,6 +43,12 @@ class Arch:
     """Registers that a 32-bit word of the planes kept in a stream loop takes (fitted to assembled kernels)."""
     spare_registers: dict[int, int]
     """Kept free of planes: the guarded copies need them, as its assembler uses registers; by bytes of the element."""
+    one_level_registers: int
+    """The same where at most one level of wide cells is kept, and has guards, in planes of two axes."""
+    dividing_registers: int
+    """The same where cells divide or take roots, beside what that is counted as."""
+    dividing_warps: int
+    """Warps of a multiprocessor that hide the chains of quotients and roots."""
     tight_registers: int
     """Kept free at least, where guarded copies may spill a little for the sake of the others."""
     latency_seconds: float
@@ -84,6 +90,9 @@ ARCHS: dict[str, Arch] = {
             copy_tb_per_s=4.23,
             registers_per_word=1.0,
             spare_registers={8: 46, 4: 16},
+            one_level_registers=10,
+            dividing_registers=5,
+            dividing_warps=16,
             tight_registers=18,
             latency_seconds=1e-6,
         ),
@@ -106,6 +115,9 @@ ARCHS: dict[str, Arch] = {
             copy_tb_per_s=1.75,
             registers_per_word=1.8,
             spare_registers={8: 48, 4: 48},
+            one_level_registers=48,
+            dividing_registers=48,
+            dividing_warps=8,
             tight_registers=48,
             latency_seconds=1e-6,
         ),

@@ -34,12 +34,6 @@ DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
 DIVIDING_MORE = 6
 """What such kernels need besides."""
 
-ONE_LEVEL_SPARE = 10
-"""What they need at most where at most one level is kept (measured: the radius-3 star in FP64)."""
-
-DIVIDING_SPARE = 5
-"""What their guarded copies need beside that."""
-
 
 class KernelSpace(KernelFacts):
     """What a kernel with its present layout holds."""
@@ -70,9 +64,10 @@ class KernelSpace(KernelFacts):
     def spare_registers(self) -> int:
         """Registers that the guarded copies need beside what is counted: each level that is kept has its guards."""
         if self.dividing:
-            return DIVIDING_SPARE
+            return self.arch.dividing_registers
         one_level = self.kernel.steps.data <= 2 and len(self.layouts) == 2 and self.words == 2
-        return ONE_LEVEL_SPARE if one_level else self.arch.spare_registers[4 * self.words]
+        spare = self.arch.spare_registers[4 * self.words]
+        return self.arch.one_level_registers if one_level else spare
 
     def neighbour_registers(self) -> int:
         """

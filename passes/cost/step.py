@@ -21,16 +21,10 @@ PIPE_EFFICIENCY = 0.85
 Share of the busiest pipe that streaming kernels of one warp a tile reach where memory does not limit them (fitted).
 """
 
-DIVIDING_WARPS = 16
-"""
-Warps of a multiprocessor that hide the chains of quotients and roots; fewer do by the third root of their share
-(measured: 8, 12 and 16).
-"""
-
 ONE_CELL_SPEED = 0.92
 """What is reached of that in planes of two axes with one cell of a row a lane (measured: boxes in FP64)."""
 
-MANY_WARPS_SPEED = 1.04
+MANY_WARPS_SPEED = 1.05
 """What three warps a scheduler reach of that in tiles of several warps, by what two do (fitted to schedules in 3D)."""
 
 TILE_STEP_SECONDS = 0.1e-6
@@ -160,7 +154,8 @@ class KernelTime(KernelSpace):
             busy /= SEVERAL_BLOCKS_EFFICIENCY
         seconds = busy / (self.arch.clock_ghz * 1e9)
         if self.dividing:
-            seconds *= max(1.0, DIVIDING_WARPS / self.residency.warps) ** (1 / 3)
+            # Fewer do by the third root of their share (measured: 8, 12 and 16 of 16).
+            seconds *= max(1.0, self.arch.dividing_warps / self.residency.warps) ** (1 / 3)
         if not self.exchanges:
             return seconds / PIPE_EFFICIENCY
         if self.row_cells == 1:
