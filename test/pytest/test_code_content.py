@@ -66,6 +66,7 @@ PLATES = (
     plate("box2d2r-f64", "f64", box((-2, -2), (2, 2))),
 )
 J3D7PT = Case("j3d7pt-f64", "f64", tuple(star(3, 1)), (512, 512, 512))
+J3D27PT = Case("j3d27pt-f32", "f32", tuple(box((-1, -1, -1), (1, 1, 1))), (512, 512, 512))
 
 
 @dataclass(frozen=True)
@@ -224,3 +225,14 @@ def test_halos_are_read_for_one_level(depth: int):
     assert "simt.load global" not in count
     # The guards stand beside the same arithmetic.
     assert shared_by_all(J2D5PT, code).items() <= count.items()
+
+
+def test_a_box_reads_halos_once_for_the_level_that_it_keeps():
+    """
+    A box looks at neighbours in three planes. At the rim the first level replaces its cells outside the bounds
+    once, when it makes them, and nothing is replaced of the loaded level: it has its halo around it.
+    """
+    code = code_of(J3D27PT, 2)
+    cells = prod(code.schedule.cells)
+    assert per_step(code.guarded)["simt.override global"] == cells
+    assert "simt.override global" not in per_step(code.interior)
