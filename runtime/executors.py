@@ -55,7 +55,9 @@ class PlannedRunner:
         )
         self.plans: dict[tuple[LoopOp, int], Any] = {}
         self.depths: dict[str, int] = {}
-        """The steps that a launch of each kernel advances."""
+        """The steps that each kernel advances."""
+        self.advanced: dict[LaunchOp, int] = {}
+        """The same of launches that were made."""
         self.done, self.total = 0, 0
 
     def __call__(
@@ -73,7 +75,9 @@ class PlannedRunner:
         self, op: LaunchOp, operands: Sequence[Any], values: Values
     ) -> Sequence[Any]:
         results = self.launch(op, operands, values)
-        self.done += self.depths[op.kernel.string_value()]
+        if op not in self.advanced:
+            self.advanced[op] = self.depths[op.kernel.string_value()]
+        self.done += self.advanced[op]
         if self.progress is not None:
             self.progress(self.done, self.total)
         return results

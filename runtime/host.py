@@ -22,6 +22,9 @@ Values = dict[SSAValue, Any]
 Handler = Callable[[Any, Sequence[Any], Values], Sequence[Any]]
 """Runs one operation on its operands, knowing all values so far, and returns its results."""
 
+Listed = tuple[Operation, tuple[SSAValue, ...], Handler | None]
+"""An operation, its operands, and who runs it."""
+
 ALIASES = (stencil.CastOp, stencil.ExternalLoadOp, UnrealizedConversionCastOp)
 
 
@@ -30,6 +33,8 @@ class Host:
 
     def __init__(self, handlers: dict[type[Operation], Handler]):
         self.handlers = handlers
+        self.listed: dict[Block, list[Listed]] = {}
+        """The operations of blocks that were run: loops run them again and again."""
 
     def run(self, function: FuncOp, arguments: Sequence[Any]) -> list[Any]:
         """Run a function and return what it returns."""
@@ -38,13 +43,18 @@ class Host:
 
     def run_block(self, block: Block, values: Values) -> list[Any]:
         """Run the operations of a block up to its terminator, whose operands are returned."""
-        for op in block.ops:
-            operands = [values[v] for v in op.operands]
-            if isinstance(op, ReturnOp | scf.YieldOp):
-                return operands
-            handler = self.handlers.get(type(op))
+        if block not in self.listed:
+            self.listed[block] = [
+                (op, tuple(op.operands), self.handlers.get(type(op))) for op in block.ops
+            ]
+        for op, used, handler in self.listed[block]:
+            operands = [values[v] for v in used]
             if handler is not None:
                 results = handler(op, operands, values)
+                if not results:
+                    continue
+            elif isinstance(op, ReturnOp | scf.YieldOp):
+                return operands
             elif isinstance(op, ALIASES):
                 results = operands
             elif isinstance(op, scf.ForOp):
