@@ -33,8 +33,8 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.dialects.tile_attributes import RoleAttr
 from timetile.passes.analysis.constants import integer_constant
-from timetile.passes.analysis.launch_planning import Launch, Plan, Rotation, plan
-from timetile.passes.analysis.liveness import live_arguments, written_arguments
+from timetile.passes.analysis.launch_planning import Launch, Plan, plan
+from timetile.passes.analysis.liveness import rotation_of
 from timetile.passes.diagnostics import refuse, remark
 
 
@@ -69,11 +69,6 @@ def kernel_facts(module: ModuleOp) -> dict[str, KernelFacts]:
             case _:
                 pass
     return facts
-
-
-def rotation_of(loop: LoopOp) -> Rotation:
-    """The loop's rotation, as the planner takes it."""
-    return Rotation(loop.rotation, live_arguments(loop), written_arguments(loop))
 
 
 class LoopPlanner:

@@ -49,8 +49,7 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreO
 from timetile.dialects.tile_attributes import QueueType, RoleAttr, TileLevel
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.analysis.launch_planning import Rotation
-from timetile.passes.analysis.liveness import live_arguments, written_arguments, written_bounds
+from timetile.passes.analysis.liveness import rotation_of, written_bounds
 from timetile.passes.analysis.rewriting import replace_apply
 from timetile.passes.diagnostics import refuse, remark
 from timetile.passes.schedule import Schedule
@@ -72,8 +71,8 @@ class KernelBuilder:
         self.loop, self.steps, self.store_all = loop, steps, store_all
         self.bounds = written_bounds(loop)
         self.rank = len(self.bounds.lb)
-        self.live = live_arguments(loop)
-        self.moves = Rotation(loop.rotation, self.live, written_arguments(loop))
+        self.moves = rotation_of(loop)
+        self.live = self.moves.live
         self.single_steps = loop.depths is not None and loop.depth_list == (1,)
         """All kernels of the loop advance one step."""
         self.block = Block()

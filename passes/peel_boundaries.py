@@ -5,9 +5,9 @@ After: `variants [#tile.variant<axes [1], planes 499>, #tile.variant<axes [], pl
 Tiles that lie inside the bounds along the in-plane axes run without a test for them; the others run a
 guarded copy. (Along the stream every copy has a guarded head and tail around its steady loop.) Chunks
 of the guarded copy start first: they take longest, and what starts first is not the launch's tail. They get
-fewer planes by `edge-weight`, what one of its steps costs more. Where no halo is apart from its data the guarded copy costs no more, and is
-the only one. Heights are the ones that finish first: whole waves of co-resident tiles,
-each paying the pipeline's fill once.
+fewer planes by `edge-weight`, what one of its steps costs more. Where no halo is apart from its data the
+guarded copy costs no more, and is the only one. Heights are the ones that finish first: whole waves of
+co-resident tiles, each paying the pipeline's fill once.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.launch_planning import Rotation
-from timetile.passes.analysis.liveness import live_arguments, written_arguments
+from timetile.passes.analysis.liveness import rotation_of
 from timetile.passes.diagnostics import CompileError
 
 
@@ -43,7 +42,7 @@ def home_order(loop: LoopOp) -> int:
     Launches that advance one step more than a multiple of this leave all live data in the buffers in which
     the program would have it; 1 where fused kernels do not count on that.
     """
-    moves = Rotation(loop.rotation, live_arguments(loop), written_arguments(loop))
+    moves = rotation_of(loop)
     live = [role for role, is_live in enumerate(moves.live) if is_live]
     at_home = all(moves.has_home(role, single_steps=False) for role in live)
     return moves.order if at_home else 1

@@ -17,9 +17,10 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.lowering.plan_launches import KernelFacts, rotation_of
+from timetile.lowering.plan_launches import KernelFacts
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.launch_planning import Launch, plan
+from timetile.passes.analysis.liveness import rotation_of
 from timetile.passes.analysis.utilisation import alu_utilisation
 from timetile.passes.arch import Arch
 from timetile.runtime.cpu import cell_function

@@ -7,6 +7,7 @@ from math import prod
 from xdsl.dialects.stencil import StencilBoundsAttr
 
 from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.launch_planning import Rotation
 
 
 def written_bounds(loop: LoopOp) -> StencilBoundsAttr:
@@ -58,3 +59,8 @@ def written_cells(loop: LoopOp) -> int:
     """The cells of the box around all that a step writes."""
     bounds = written_bounds(loop)
     return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
+
+
+def rotation_of(loop: LoopOp) -> Rotation:
+    """How a loop's roles rotate, which are live and which are written."""
+    return Rotation(loop.rotation, live_arguments(loop), written_arguments(loop))
