@@ -1,16 +1,18 @@
 """plan-launches: the time loop becomes launches of its kernels.
 
-Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@heat_d12, ..., @heat_step] {...}`
+Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@heat_d11, ..., @heat_step] {...}`
 After, with `steps=1000`:
 ```
-tile.launch @heat_d12(%A, %B, %A, %B)
-scf.for %e = %c0 to %c40 step %c1 {
-  tile.launch @heat_d12(%B, %A, %A, %B)
-  tile.launch @heat_d12(%A, %B, %A, %B)
+tile.launch @heat_d11(%A, %B, %A, %B)
+scf.for %e = %c0 to %c42 step %c1 {
+  tile.launch @heat_d11(%B, %A, %B, %A)
+  tile.launch @heat_d11(%A, %B, %A, %B)
 }
 ...
 tile.launch @heat_step(%B, %A, %B, %A)
 ```
+With an even depth data alternates between `%A` and a copy of it, as the halo that belongs around it is `%A`'s
+(`tile.scratch`, `tile.copy`).
 The plan itself is `passes/analysis/launch_planning.py`. The number of steps is the option's, or the
 constant that the loop states; a loop whose number is known only at run time stays as it is, and the
 runtime plans it per call.
