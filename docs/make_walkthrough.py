@@ -209,7 +209,8 @@ offset +1), one step ago (0) and two steps ago (-1).
 The first stage's `else` says what lies outside the bounds: the halo of the buffer that this step
 writes, read from memory. The second stage needs none, as nobody reads its neighbours. The roles tell
 the arguments apart: `%src` and `%dst` hold data and may be scratch memory in a longer plan, `%old` and
-`%new` are the program's own buffers, of which a kernel reads only the halos.""",
+`%new` are the program's own buffers, of which a kernel reads only the halos: here that of `%new`, as `%src`
+comes with the right one around it.""",
         kernel_and_host,
     ),
     Section(
@@ -290,10 +291,11 @@ LAUNCHES = Section(
     """\
 The host's side is IR as well. For 100 steps (`plan-launches{steps=100}`): kernels of two steps from
 buffer to buffer, and the last steps one by one, straight into the program's own buffers, so that in the
-end each buffer holds what the unfused program leaves in it, whatever the number of steps. (One or two
-more single steps than that asks for make the number of launches even or odd, as the swaps need it.)
-Halo arguments are always the program's own buffers, in the roles that they have at the launch's first
-step. A scratch buffer is added only where no order of launches does without. Where the number of steps
+end each buffer holds what the unfused program leaves in it, whatever the number of steps. Halo arguments
+are always the program's own buffers, in the roles that they have at the launch's first step. A source has
+its halo around it: after every second step that is the first buffer's, so data alternates between that buffer
+and a scratch one that began as a copy of it. (With an odd depth it is each buffer's own in turn, and no
+scratch is needed. A scratch buffer is added only where no order of launches does without.) Where the number of steps
 is known only at the call, the runtime makes this plan per call.""",
     host,
 )

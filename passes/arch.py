@@ -96,7 +96,8 @@ ARCHS: dict[str, Arch] = {
             tight_registers=18,
             latency_seconds=1e-6,
         ),
-        # A100 80 GB, from NVIDIA's data sheet and programming guide.
+        # A100 80 GB, from NVIDIA's data sheet and programming guide; what was measured on the H200 only is
+        # left neutral.
         Arch(
             name="sm_80",
             ptx_version="7.4",

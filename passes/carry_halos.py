@@ -1,8 +1,8 @@
 """carry-halos: cells outside the bounds come from an older level, not from memory again.
 
-Before: `%u0 = tile.load %src halo %A`, and for the second level
+Before: `%u0 = tile.load %src`, with its halo around it, and for the second level
 ```
-%h2 = tile.load halo %A                                                 : !tile.queue<f64, lag 2>
+%h2 = tile.load halo %src                                               : !tile.queue<f64, lag 2>
 %u2 = tile.apply @cell(%u1[-1, 0], %u1[0, 0], %u1[1, 0]) else %h2       : !tile.queue<f64, lag 2>
 ```
 After:

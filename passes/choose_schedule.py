@@ -38,7 +38,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.register_streaming import delay_exchanges, publish
 from timetile.passes.schedule import Schedule
 from timetile.passes.split_sums import split_kernel
-from timetile.passes.temporal_fusion import complete_depths, home_order
+from timetile.passes.temporal_fusion import complete_depths, home_cycles
 
 DEEPEST = 16
 """The deepest kernel that is considered."""
@@ -261,6 +261,7 @@ class Trials:
             # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
             spare = min(spare, arch.tight_registers)
         elif model.sums_early:
+            # More than others in FP32, and less in FP64.
             spare = SUMS_SPARE
         if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
             return None
@@ -344,4 +345,4 @@ class ChooseSchedulePass(ModulePass):
                 loop.schedule = chosen.schedule.to_attribute()
             if loop.depths is None:
                 assert given is not None
-                loop.depths = encode_integers(complete_depths([given], home_order(loop)))
+                loop.depths = encode_integers(complete_depths([given], home_cycles(loop)))

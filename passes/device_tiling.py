@@ -9,7 +9,7 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [2, 1] {
 After, beside the loop, which now names its kernels:
 ```
 tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ... layout ... {
-  %u0 = tile.load %src halo %A                                         : !tile.queue<f64, lag 0>
+  %u0 = tile.load %src                                                 : !tile.queue<f64, lag 0>
   %h1 = tile.load halo %B                                              : !tile.queue<f64, lag 1>
   %u1 = tile.apply @cell(%u0[-1, 0], %u0[0, 0], %u0[1, 0]) else %h1     : !tile.queue<f64, lag 1>
   %u2 = tile.apply @cell(%u1[-1, 0], %u1[0, 0], %u1[1, 0])              : !tile.queue<f64, lag 2>
@@ -18,8 +18,9 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 ```
 1. The steps are unrolled over buffers: an update makes a queue and renames its target.
 2. Outside its box a result is the previous version of the buffer that it writes. Where the box is all
-   that the kernel writes, that is the buffer's own halo, read from memory. Data may be in another
-   buffer than its halo, except where all kernels advance single steps in the program's own buffers.
+   that the kernel writes, that is the buffer's own halo, read from memory. Launches find a source with its
+   halo around it where its cycle of the rotation has one live version, or where all kernels advance single
+   steps (`Rotation.has_home`); else data may be in another buffer than its halo: `tile.load %src halo %A`.
 3. A kernel of depth 2 or more stores what later steps read. One more kernel, `_step`, advances a
    single step and stores all that it writes: the last steps run through it, so that every buffer
    ends with what the unfused program leaves in it.

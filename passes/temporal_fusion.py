@@ -25,27 +25,26 @@ from timetile.passes.analysis.liveness import rotation_of
 from timetile.passes.diagnostics import CompileError
 
 
-def complete_depths(depths: Sequence[int], order: int = 1) -> tuple[int, ...]:
+def complete_depths(depths: Sequence[int], home_cycles: Sequence[int] = ()) -> tuple[int, ...]:
     """
-    The given depths, the powers of two below the deepest, and 1; deepest first. Where data stays in the
-    program's buffers if launches advance one step more than a multiple of `order`, and the deepest does, the
-    next such depths take the powers' place.
+    The given depths, the powers of two below the deepest, and 1; deepest first. Where the deepest leaves data in
+    the program's own buffers, as it is no multiple of `Rotation.home_cycles`, the powers give way to the next
+    depths that do so, too.
     """
     deepest = max(depths)
-    apart = order if (deepest - 1) % order == 0 else 1
-    powers = [(1 << k) + (1 - (1 << k)) % apart for k in range(deepest.bit_length())]
-    return tuple(sorted({*depths, *(p for p in powers if p < deepest), 1}, reverse=True))
+
+    def moves_on(depth: int) -> bool:
+        return all(depth % length for length in home_cycles)
+
+    fitting = [d for d in range(1, deepest) if moves_on(d) or not moves_on(deepest)]
+    powers = (1 << k for k in range(deepest.bit_length()))
+    chosen = (next((d for d in fitting if d >= power), deepest) for power in powers)
+    return tuple(sorted({*depths, *chosen, 1}, reverse=True))
 
 
-def home_order(loop: LoopOp) -> int:
-    """
-    Launches that advance one step more than a multiple of this leave all live data in the buffers in which
-    the program would have it; 1 where fused kernels do not count on that.
-    """
-    moves = rotation_of(loop)
-    live = [role for role, is_live in enumerate(moves.live) if is_live]
-    at_home = all(moves.has_home(role, single_steps=False) for role in live)
-    return moves.order if at_home else 1
+def home_cycles(loop: LoopOp) -> tuple[int, ...]:
+    """The `Rotation.home_cycles` of a loop; none of one that updates nothing."""
+    return rotation_of(loop).home_cycles if loop.updates else ()
 
 
 @dataclass(frozen=True)
@@ -62,4 +61,4 @@ class TemporalFusionPass(ModulePass):
         if not self.depths or min(self.depths) < 1:
             raise CompileError(f"temporal-fusion: depths must be positive, got {list(self.depths)}")
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            loop.depths = encode_integers(complete_depths(self.depths, home_order(loop)))
+            loop.depths = encode_integers(complete_depths(self.depths, home_cycles(loop)))

@@ -2,11 +2,11 @@
 
 A launch never writes what it reads, so a live version moves from buffer to buffer. Kernels that read data
 with the halo around it (`Rotation.has_home`) find it in the program's own buffer, or in a scratch buffer
-that began as a copy of that one: launches write no halo. In the end every
-buffer holds what the unfused program leaves in it: the versions that only the last steps write are
-written by launches of a single step, straight into the program's buffers; the launches before may put
-live data anywhere. The plan is a path through the states "which buffer holds which live version";
-it soon repeats itself, and long runs are a loop over one period.
+that began as a copy of that one: launches write no halo. In the end every buffer holds what the unfused
+program leaves in it: the versions that only the last steps write are written by launches of a single step,
+straight into the program's buffers; the launches before may put other live data anywhere. The plan is a path
+through the states "which buffer holds which live version"; it soon repeats itself, and long runs are a loop
+over one period.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Rotation:
 
     def stays_home(self, role: int) -> bool:
         """
-        With kernels of single steps only, every launch reads and writes the buffers of the role's cycle
-        that the unfused program does: no step writes one that is read.
+        A launch of a single step can read and write the buffers of the role's cycle that the unfused program
+        does: no step writes one that is read.
         """
         cycle = next(c for c in self.cycles if role in c)
         return not any(self.written[k] and self.live[k] for k in cycle)
@@ -74,6 +74,18 @@ class Rotation:
         cycle = next(c for c in self.cycles if role in c)
         alone = single_steps or not self.is_moved(role) or sum(self.live[k] for k in cycle) == 1
         return alone and self.stays_home(role)
+
+    @property
+    def home_cycles(self) -> tuple[int, ...]:
+        """
+        The lengths of the cycles in which data moves, where kernels of several steps find all of it with its halo
+        around it; none where they do not. A launch that advances no multiple of them leaves all data in the
+        program's own buffers.
+        """
+        moved = [role for role in range(len(self.rotate)) if self.is_moved(role)]
+        if not all(self.has_home(role, single_steps=False) for role in moved):
+            return ()
+        return tuple(len(cycle) for cycle in self.cycles if not set(cycle).isdisjoint(moved))
 
     def own(self, role: int, step: int) -> int:
         """The program's buffer that a role names before a step of the unfused program."""
@@ -130,7 +142,6 @@ class CycleSearch:
         fused: bool,
     ):
         self.rotation, self.cycle, self.total = rotation, tuple(cycle), total
-        self.at_home = not fused and rotation.stays_home(cycle[0])
         self.roles = tuple(k for k in cycle if rotation.is_moved(k))
         self.has_home = any(rotation.has_home(k, single_steps=not fused) for k in self.roles)
         self.scratch = scratch
@@ -169,9 +180,8 @@ class CycleSearch:
             before = rotation.rotate[role]
             if rotation.written[before]:
                 own = rotation.own(before, time)
-                if self.at_home or self.last_write(own) == time or role not in self.roles:
-                    # Kernels that count on it, the last version of a buffer, or one that nobody reads:
-                    # into the buffer itself.
+                if self.last_write(own) == time or role not in self.roles:
+                    # The last version of a buffer, or one that nobody reads: into the buffer itself.
                     if own in state:
                         return
                     fixed[role] = own
@@ -280,8 +290,9 @@ def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Seg
 
 def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
     """
-    The launches that run `steps` steps with kernels of these depths (and the final one): some of several
-    steps where that can be, then the fewest scratch buffers first, then the fewest launches.
+    The launches that run `steps` steps with kernels of these depths (and the final one): without copies of
+    live data where that can be, then with launches of several steps, then with the fewest scratch buffers, then
+    with the fewest launches.
     """
     if steps == 0:
         return Plan((), (), ())
@@ -336,24 +347,28 @@ def try_plan(
         if not any(rotation.written[k] for k in cycle):
             continue
         live = sum(rotation.is_moved(k) for k in cycle)
-        found = start_cycle(course, cycle, count + len(scratch_like), min(scratch, live))
-        if found is None:
+        number = count + len(scratch_like)
+        # A cycle takes no more than it needs.
+        for few in range(min(scratch, live) + 1):
+            found = start_cycle(course, cycle, number, few)
+            if found is None:
+                continue
+            search, start, path = found
+            # The loop comes after the first launch, far from the end: no write there is the last.
+            end = total + 2 * period * deepest + rotation.order
+            far = CycleSearch(rotation, cycle, search.scratch, end, fused=deepest > 1)
+            loop = far.path(repeated, path[0], segments[0][0], path[0]) if repeats else []
+            if loop is not None:
+                break
+        else:
             return None
-        search, start, path = found
+        loops.append(loop)
+        paths.append((search, start, path))
         scratch_like += search.scratch.values()
         pairs = list(zip(search.initial(), start))
         if search.has_home:
             pairs += [(like, buffer) for buffer, like in search.scratch.items()]
         copies += [(a, b) for a, b in dict.fromkeys(pairs) if a != b]
-        if repeats:
-            # The loop comes after the first launch, far from the end: no write there is the last.
-            end = total + 2 * period * deepest + rotation.order
-            far = CycleSearch(rotation, cycle, search.scratch, end, fused=deepest > 1)
-            loop = far.path(repeated, path[0], segments[0][0], path[0])
-            if loop is None:
-                return None
-            loops.append(loop)
-        paths.append((search, start, path))
     launches = build_launches(rotation, segments, paths, 0)
     if not repeats:
         return Plan(tuple(copies), launches, tuple(scratch_like))

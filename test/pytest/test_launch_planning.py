@@ -126,7 +126,7 @@ def run_plan(
 def check(step: Step, deepest: tuple[int, ...], steps: int) -> Plan:
     """The plan for these depths, and what `temporal-fusion` adds to them, is right."""
     rotation = step.rotation
-    depths = complete_depths(deepest, rotation.order)
+    depths = complete_depths(deepest, rotation.home_cycles)
     found = plan(rotation, depths, steps)
     allowed = {(d, False) for d in depths} | {(1, True)}
     assert {(launch.steps, launch.final) for launch in found.launches} <= allowed
@@ -190,8 +190,7 @@ def test_a_plan_uses_its_deepest_kernel(depth: int):
     A long run is a loop of the deepest launches, in the program's own two buffers, or in the first one and
     a copy, where an odd number of launches takes an even number of steps.
     """
-    heat = Step((1, 0), frozenset({0}), frozenset({1}))
-    found = check(heat, (depth,), 1000)
+    found = check(HEAT, (depth,), 1000)
     assert found.scratch_like == (() if depth % 2 else (0,))
     assert found.copies == (() if depth % 2 else ((0, 2),))
     assert len(found.launches) < 30
@@ -200,14 +199,12 @@ def test_a_plan_uses_its_deepest_kernel(depth: int):
 
 
 def test_no_steps_need_no_launch():
-    wave = Step((1, 2, 0), frozenset({0, 2}), frozenset({1}))
-    assert plan(wave.rotation, (4, 2), 0) == Plan((), (), ())
+    assert plan(WAVE.rotation, (4, 2), 0) == Plan((), (), ())
 
 
 def test_a_wave_of_three_buffers_needs_one_more():
     """A launch reads two versions and writes two: with three buffers one of them is scratch."""
-    wave = Step((1, 2, 0), frozenset({0, 2}), frozenset({1}))
-    found = check(wave, (4,), 20)
+    found = check(WAVE, (4,), 20)
     assert len(found.scratch_like) == 1 and not found.copies
 
 
@@ -217,3 +214,65 @@ def test_an_update_in_place_needs_a_second_buffer():
     for steps in range(1, 9):
         found = check(sums, (2,), steps)
         assert len(found.scratch_like) == 1
+
+
+HEAT = Step((1, 0), frozenset({0}), frozenset({1}))
+WAVE = Step((1, 2, 0), frozenset({0, 2}), frozenset({1}))
+
+
+def beside(first: Step, second: Step) -> Step:
+    """Both steps in one program."""
+    moved = len(first.rotate)
+    return Step(
+        (*first.rotate, *(moved + k for k in second.rotate)),
+        first.read | {moved + k for k in second.read},
+        first.written | {moved + k for k in second.written},
+    )
+
+
+def test_a_cycle_takes_no_scratch_that_another_needs():
+    """A wave needs one buffer more; a pair beside it whose data stays at home is not copied for it."""
+    step, depths = beside(HEAT, WAVE), (5, 3)
+    found = plan(step.rotation, depths, 1000)
+    versions = Versions()
+    left = run_plan(step, found, depths, 1000, versions)
+    assert left == unfused(step, 1000, versions)
+    assert found.scratch_like == (2,) and not found.copies
+
+
+COEFFICIENTS = Step((1, 2, 0), frozenset({0}), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("step", "cycles"),
+    [
+        (HEAT, (2,)),
+        (beside(HEAT, HEAT), (2, 2)),
+        # What only rotates is where the program has it.
+        (beside(HEAT, COEFFICIENTS), (2,)),
+        # Two live versions, and one that is updated in place.
+        (WAVE, ()),
+        (beside(HEAT, WAVE), ()),
+        (Step((0,), frozenset({0}), frozenset({0})), ()),
+    ],
+    ids=["pair", "pairs", "pair-and-coefficients", "wave", "pair-and-wave", "in-place"],
+)
+def test_cycles_whose_data_is_at_home(step: Step, cycles: tuple[int, ...]):
+    assert step.rotation.home_cycles == cycles
+
+
+@pytest.mark.parametrize(
+    ("deepest", "cycles", "depths"),
+    [
+        (11, (), (11, 8, 4, 2, 1)),
+        (11, (2,), (11, 9, 5, 3, 1)),
+        (12, (2,), (12, 8, 4, 2, 1)),
+        (7, (3,), (7, 4, 2, 1)),
+        (7, (2, 3), (7, 5, 1)),
+        (1, (2,), (1,)),
+    ],
+)
+def test_depths_that_leave_data_at_home(
+    deepest: int, cycles: tuple[int, ...], depths: tuple[int, ...]
+):
+    assert complete_depths([deepest], cycles) == depths

@@ -32,3 +32,12 @@ func.func @turns(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0
   } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
   func.return
 }
+
+// A loop that updates nothing keeps the powers of two.
+// ODD-LABEL:   func.func @nothing(
+// ODD:           depths [11, 8, 4, 2, 1] {
+func.func @nothing(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  func.return
+}
