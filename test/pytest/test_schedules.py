@@ -5,6 +5,7 @@ planes live, however threads share them, and however a sum is cut into stages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -93,15 +94,26 @@ LATE = [
 
 def check(program: Program, schedule: Schedule, depth: int, executor: Executor) -> None:
     """A few launches of every kernel leave what the unfused program leaves."""
+    check_steps(program, schedule, (depth,), (2 * depth + 1, 3 * depth + 2), executor)
+
+
+def check_steps(
+    program: Program,
+    schedule: Schedule,
+    depths: Sequence[int],
+    runs: Sequence[int],
+    executor: Executor,
+) -> None:
+    """Runs of so many steps with kernels of these depths leave what the unfused program leaves."""
     compiled = timetile.compile(
         program_text(program),
         executor=executor,
-        passes=schedule.passes(depth),
+        passes=schedule.passes(*depths),
         fp_contract="off",
         cache=False,
     )
     assert schedule.shown in str(compiled.kernels.tiled), "the schedule was not taken"
-    for steps in (2 * depth + 1, 3 * depth + 2):
+    for steps in runs:
         expected = random_inputs(program, seed=steps)
         found = expected.copy()
         reference.run(program, expected, steps)
@@ -111,6 +123,15 @@ def check(program: Program, schedule: Schedule, depth: int, executor: Executor) 
 
 def named(schedule: Schedule) -> str:
     return schedule.name
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("depths", [(4, 3), (3, 2), (5, 4)], ids=str)
+def test_even_and_odd_depths_in_one_run(depths: tuple[int, ...], executor: Executor):
+    """After either, data has the halo around it that the unfused program has then."""
+    deepest = depths[0]
+    runs = (sum(depths) + 1, 2 * deepest + 3, 2 * deepest + 4)
+    check_steps(entry("heat-2d").make((29, 131)), WARP_ROWS[0], depths, runs, executor)
 
 
 @pytest.mark.parametrize("executor", kernel_executors())

@@ -50,10 +50,10 @@ class Schedule:
     shown: str = "home #tile.registers"
     mail: Addressing | None = None
 
-    def passes(self, depth: int) -> tuple[ModulePass, ...]:
+    def passes(self, *depths: int) -> tuple[ModulePass, ...]:
         """From a time loop to placed kernels."""
         return (
-            TemporalFusionPass((depth,)),
+            TemporalFusionPass(depths),
             *(() if self.mail is None else (AddressMailPass(self.mail),)),
             self.tiling,
             SplitSumsPass(form=self.form),
