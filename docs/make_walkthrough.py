@@ -295,8 +295,8 @@ end each buffer holds what the unfused program leaves in it, whatever the number
 are always the program's own buffers, in the roles that they have at the launch's first step. A source has
 its halo around it: after every second step that is the first buffer's, so data alternates between that buffer
 and a scratch one that began as a copy of it. (With an odd depth it is each buffer's own in turn, and no
-scratch is needed. A scratch buffer is added only where no order of launches does without.) Where the number of steps
-is known only at the call, the runtime makes this plan per call.""",
+scratch is needed. A scratch buffer is added only where no order of launches does without.) Where the
+number of steps is known only at the call, the runtime makes this plan per call.""",
     host,
 )
 

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.simt import CELL_BYTES
-from timetile.dialects.syntax import element_type, encode_integers
+from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
@@ -38,7 +38,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.register_streaming import delay_exchanges, publish
 from timetile.passes.schedule import Schedule
 from timetile.passes.split_sums import split_kernel
-from timetile.passes.temporal_fusion import complete_depths, home_cycles
+from timetile.passes.temporal_fusion import write_depths
 
 DEEPEST = 16
 """The deepest kernel that is considered."""
@@ -345,4 +345,4 @@ class ChooseSchedulePass(ModulePass):
                 loop.schedule = chosen.schedule.to_attribute()
             if loop.depths is None:
                 assert given is not None
-                loop.depths = encode_integers(complete_depths([given], home_cycles(loop)))
+                write_depths(loop, [given])

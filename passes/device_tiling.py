@@ -73,14 +73,13 @@ class KernelBuilder:
         self.bounds = written_bounds(loop)
         self.rank = len(self.bounds.lb)
         self.moves = rotation_of(loop)
-        self.live = self.moves.live
         self.single_steps = loop.depths is not None and loop.depth_list == (1,)
         """All kernels of the loop advance one step."""
         self.block = Block()
         self.roles: list[RoleAttr] = []
         self.arguments: dict[RoleAttr, SSAValue] = {}
         buffers = loop.body.block.args
-        sources = [k for k in range(len(buffers)) if self.live[k]]
+        sources = [k for k in range(len(buffers)) if self.moves.live[k]]
         for k in sources:
             self.add_argument(RoleAttr("source", k), buffers[k])
         for k in self.stored():
@@ -96,7 +95,7 @@ class KernelBuilder:
         """The arguments of the loop, after the kernel's steps, whose buffers it stores."""
         written = self.moves.written
         if not self.store_all:
-            return [k for k in range(len(self.live)) if self.moves.is_moved(k)]
+            return [k for k in range(len(self.moves.live)) if self.moves.is_moved(k)]
         return [k for k, source in enumerate(self.loop.rotation) if written[source]]
 
     def add_argument(self, role: RoleAttr, like: SSAValue) -> None:
@@ -121,12 +120,10 @@ class KernelBuilder:
     def current(self, version: Version) -> SSAValue:
         """The queue of a version, loaded where no step of the kernel has made it."""
         if version.queue is None:
-            home = self.home(version.origin)
-            if home is not None:
-                version.queue = self.load(home, None)
-            else:
-                source = self.arguments.get(RoleAttr("source", version.origin))
-                version.queue = self.load(source, self.halo(version.origin))
+            source = self.arguments.get(RoleAttr("source", version.origin))
+            halo = self.halo(version.origin)
+            # A source at home has its halo around it.
+            version.queue = self.load(source, None if halo is source else halo)
         return version.queue
 
     def apply(self, update: UpdateOp, versions: list[Version]) -> None:

@@ -42,9 +42,10 @@ def complete_depths(depths: Sequence[int], home_cycles: Sequence[int] = ()) -> t
     return tuple(sorted({*depths, *chosen, 1}, reverse=True))
 
 
-def home_cycles(loop: LoopOp) -> tuple[int, ...]:
-    """The `Rotation.home_cycles` of a loop; none of one that updates nothing."""
-    return rotation_of(loop).home_cycles if loop.updates else ()
+def write_depths(loop: LoopOp, depths: Sequence[int]) -> None:
+    """Write the depths on a loop, and those that complete them."""
+    home_cycles = rotation_of(loop).home_cycles if loop.updates else ()
+    loop.depths = encode_integers(complete_depths(depths, home_cycles))
 
 
 @dataclass(frozen=True)
@@ -61,4 +62,4 @@ class TemporalFusionPass(ModulePass):
         if not self.depths or min(self.depths) < 1:
             raise CompileError(f"temporal-fusion: depths must be positive, got {list(self.depths)}")
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            loop.depths = encode_integers(complete_depths(self.depths, home_cycles(loop)))
+            write_depths(loop, self.depths)

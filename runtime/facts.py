@@ -129,10 +129,9 @@ def redundancy(kernel: KernelOp) -> Redundancy:
     geometry = Geometry(kernel)
     useful = prod(geometry.upper[axis.axis] - geometry.lower[axis.axis] for axis in geometry.axes)
     computed = geometry.plane_tiles * prod(axis.layout.extent for axis in geometry.axes)
-    columns = (geometry.edge_columns, geometry.plane_tiles - geometry.edge_columns)
     steps = sum(
-        count * geometry.chunks(planes) * geometry.steps(planes)
-        for count, planes in zip(columns, chunk_heights(kernel))
+        geometry.variant_tiles(variant) * geometry.steps(variant.planes.data)
+        for variant in geometry.used_variants
     )
     return Redundancy(computed / useful, steps / geometry.plane_tiles / geometry.planes)
 

@@ -7,7 +7,7 @@ from math import prod
 from xdsl.dialects.stencil import StencilBoundsAttr
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.launch_planning import Rotation
+from timetile.passes.analysis.rotation import Rotation
 
 
 def written_bounds(loop: LoopOp) -> StencilBoundsAttr:

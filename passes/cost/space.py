@@ -45,11 +45,11 @@ class KernelSpace(KernelFacts):
         if self.kernel.stream_axis is not None:
             planes = ceil(planes * self.arch.registers_per_word)
         arriving = self.words * self.thread_cells + LOAD_REGISTERS
-        if len(self.layouts) == 2 and not self.sums_early:
-            levels += LEVEL_REGISTERS[4 * self.words] * max(0, self.kernel.steps.data - 2)
         if self.sums_early:
             # The newest plane is at hand beside the sums that it enters.
             planes += self.words * self.thread_cells
+        elif len(self.layouts) == 2:
+            levels += LEVEL_REGISTERS[4 * self.words] * max(0, self.kernel.steps.data - 2)
         levels += self.words * self.boxed
         # The places of slots that are shifted.
         rings = [self.slots(facts, 1) for facts in self.exchanges if facts.copies]

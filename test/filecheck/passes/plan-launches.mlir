@@ -35,7 +35,8 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 
 // A long run is a loop over the launches that repeat.
 // LONG-LABEL:  func.func @heat(
-// LONG:          tile.copy %A to %[[s:.*]] :
+// LONG-NEXT:     %[[s:.*]] = tile.scratch like %A
+// LONG-NEXT:     tile.copy %A to %[[s]] :
 // LONG-NEXT:     tile.launch @heat_d4(%A, %[[s]], %A, %B) :
 // LONG-DAG:      %[[zero:.*]] = arith.constant 0 : index
 // LONG-DAG:      %[[one:.*]] = arith.constant 1 : index
@@ -53,7 +54,9 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 
 // Lowered kernels are planned alike.
 // LOWERED-LABEL: func.func @heat(
-// LOWERED:         tile.launch @heat_d4(%A, %{{.*}}, %A, %B) :
+// LOWERED-NEXT:    %[[s:.*]] = tile.scratch like %A
+// LOWERED-NEXT:    tile.copy %A to %[[s]] :
+// LOWERED-NEXT:    tile.launch @heat_d4(%A, %[[s]], %A, %B) :
 
 // MISSING:       temporal.loop in @heat: it has no kernels; run device-tiling first
 func.func @heat(%n: index, %A: !field, %B: !field) -> (!field, !field) {

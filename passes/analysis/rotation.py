@@ -1,0 +1,80 @@
+"""How the buffers of a time loop rotate, and whose data launches find in the buffers of the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """The time loop's buffers: how roles rotate, which hold live data, which a step writes."""
+
+    rotate: tuple[int, ...]
+    live: tuple[bool, ...]
+    written: tuple[bool, ...]
+
+    @cached_property
+    def cycles(self) -> tuple[tuple[int, ...], ...]:
+        """The roles, grouped by the cycles of the rotation."""
+        seen: set[int] = set()
+        cycles: list[tuple[int, ...]] = []
+        for start in range(len(self.rotate)):
+            cycle: list[int] = []
+            role = start
+            while role not in seen:
+                seen.add(role)
+                cycle.append(role)
+                role = self.rotate[role]
+            if cycle:
+                cycles.append(tuple(sorted(cycle)))
+        return tuple(cycles)
+
+    @cached_property
+    def order(self) -> int:
+        """Steps after which every role names its first buffer again."""
+        return lcm(*(len(cycle) for cycle in self.cycles)) if self.cycles else 1
+
+    def cycle_of(self, role: int) -> tuple[int, ...]:
+        """The cycle of a role."""
+        return next(cycle for cycle in self.cycles if role in cycle)
+
+    def is_moved(self, role: int) -> bool:
+        """The role's live data moves between buffers: a step writes some buffer of its cycle."""
+        return self.live[role] and any(self.written[k] for k in self.cycle_of(role))
+
+    def stays_home(self, role: int) -> bool:
+        """
+        A launch of a single step can read and write the buffers of the role's cycle that the unfused program
+        does: no step writes one that is read.
+        """
+        return not any(self.written[k] and self.live[k] for k in self.cycle_of(role))
+
+    def has_home(self, role: int, *, single_steps: bool) -> bool:
+        """
+        The role's data can be kept in buffers that have the right halo around it: the program's own, and
+        scratch buffers with a copy of their halo. With several live versions in a cycle that would take a
+        buffer more for each, where a launch advances several steps.
+        """
+        versions = sum(self.live[k] for k in self.cycle_of(role))
+        alone = single_steps or not self.is_moved(role) or versions == 1
+        return alone and self.stays_home(role)
+
+    @property
+    def home_cycles(self) -> tuple[int, ...]:
+        """
+        The lengths of the cycles in which data moves, where kernels of several steps find all of it with its halo
+        around it; none where they do not. A launch that advances no multiple of them leaves all data in the
+        program's own buffers.
+        """
+        moved = [role for role in range(len(self.rotate)) if self.is_moved(role)]
+        if not all(self.has_home(role, single_steps=False) for role in moved):
+            return ()
+        return tuple(len(cycle) for cycle in self.cycles if not set(cycle).isdisjoint(moved))
+
+    def own(self, role: int, step: int) -> int:
+        """The program's buffer that a role names before a step of the unfused program."""
+        for _ in range(step % self.order):
+            role = self.rotate[role]
+        return role
