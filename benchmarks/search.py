@@ -83,7 +83,7 @@ def search(gpu: Device, bench: Bench, case: Case, trials: Sequence[tuple[Trial, 
     for trial, predicted in trials:
         program = case.compiled(trial, "gpu")
         deepest = program.kernels.facts[0][0]
-        times = events(gpu, lambda p=program, d=deepest: launch_once(p, d, fields), 7)
+        times = events(gpu, lambda p=program, d=deepest: launch_once(p, d, fields), 7, queued=True)
         cells = int(np.prod(case.domain)) * deepest.steps
         kernel = program.kernels.kernel(deepest.name)
         rows.append(

@@ -132,7 +132,7 @@ def take_prefetched(v: Variant, number: int, ring: PrefetchRing) -> Plane:
         v.mark(number, row)
         for k, value in enumerate(v.body.add(op).cells):
             plane[row, start + k] = value
-    v.mark_shared(number)
+    v.mark(number, -1, private=True)
     later = ring.ring.slot(v.body, v.step, v.turn, -ring.ahead, 0)
     turn = v.turn + ring.ahead
 

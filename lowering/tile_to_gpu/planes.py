@@ -208,16 +208,16 @@ class PlaneReader:
             for k, position, (low, high) in places
         )
 
-    def legal_plane(self, queue: Queue, reach: Sequence[tuple[int, int]]) -> Plane:
+    def legal_row(self, queue: Queue, reach: Sequence[tuple[int, int]], row: int) -> Plane:
         """
-        The newest plane with its cells outside the bounds replaced. Where no neighbour reads it in this
-        step it takes the plane's place at the end: what the next level computes from such cells until
+        A row of the newest plane with its cells outside the bounds replaced. Where no neighbour reads it in
+        this step it takes the plane's place at the end: what the next level computes from such cells until
         then is outside, too, and nothing waits for them.
         """
-        plane = queue.planes[0]
         return {
             at: self.override(queue, 0, at, self.sides(at, reach), value)
-            for at, value in plane.items()
+            for at, value in queue.planes[0].items()
+            if at[0] == row
         }
 
     def crosses(self, number: int, position: int, moved: int) -> bool:

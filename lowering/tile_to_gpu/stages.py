@@ -304,7 +304,7 @@ class VariantEmitter(Variant):
             case LoadOp():
                 if not isinstance(stage.home, MemoryAttr):
                     self.mark_shared(number)
-                    self.finish(self.queues[stage.result], self.load(number, stage))
+                    self.finish(number, self.queues[stage.result], self.load(number, stage))
             case ApplyOp():
                 planes: list[Plane] = [{} for _ in stage.res]
                 for row in range(self.rows):
@@ -313,7 +313,7 @@ class VariantEmitter(Variant):
                         for plane, value in zip(planes, self.apply(stage, (row, cell))):
                             plane[row, cell] = value
                 for result, plane in zip(stage.res, planes):
-                    self.finish(self.queues[result], plane)
+                    self.finish(number, self.queues[result], plane)
             case ExchangeOp():
                 publish(self, number, stage)
                 if self.step is None and self.placement.inboxes is not None:
@@ -322,23 +322,31 @@ class VariantEmitter(Variant):
             case StoreOp():
                 store(self, number, stage)
 
-    def finish(self, queue: Queue, plane: Plane) -> None:
+    def finish(self, number: int, queue: Queue, plane: Plane) -> None:
         """A new plane is there: halos along the stream, its place in shared memory, its age 0."""
         if self.stream_guarded and queue.guard is not None and not self.holds_halo(queue):
-            plane = self.override_rows(queue, queue.guard, plane)
+            plane = self.override_rows(number, queue, queue.guard, plane)
         if queue.shared is not None:
             write_plane(self, queue.shared, plane, queue.shared.base)
             queue.planes = [plane]
             return
         queue.planes.insert(0, plane)
         if self.guarded and queue.born_legal:
-            queue.planes[0] = self.legal_plane(queue)
+            queue.planes[0] = self.legal_plane(queue, number)
         elif self.guarded and queue.older is not None and queue.depth:
-            queue.legal = self.legal_plane(queue)
+            queue.legal = self.legal_plane(queue, number)
 
-    def legal_plane(self, queue: Queue) -> Plane:
-        """The newest plane, its cells outside the bounds replaced as far as any reader looks."""
-        return self.reader.legal_plane(queue, self.reaches[queue.value])
+    def legal_plane(self, queue: Queue, number: int | None = None) -> Plane:
+        """
+        The newest plane, its cells outside the bounds replaced as far as any reader looks; as a part of the
+        stage of this number that made it, if it is given.
+        """
+        plane: Plane = {}
+        for row in range(self.rows):
+            if number is not None:
+                self.mark(number, row)
+            plane.update(self.reader.legal_row(queue, self.reaches[queue.value], row))
+        return plane
 
     def holds_halo(self, queue: Queue) -> bool:
         """Planes outside the bounds along the stream were copied from the halo already."""
@@ -408,7 +416,7 @@ class VariantEmitter(Variant):
         queue.waiting[at] = self.body.select(self.inside(at, sides), partial, old)
         return queue.waiting[at]
 
-    def override_rows(self, queue: Queue, guard: Guard, plane: Plane) -> Plane:
+    def override_rows(self, number: int, queue: Queue, guard: Guard, plane: Plane) -> Plane:
         """Where the whole plane is outside the bounds along the stream, take it from the halo."""
         assert self.stream is not None
         low, high = self.geometry.lower[self.stream], self.geometry.upper[self.stream]
@@ -425,6 +433,7 @@ class VariantEmitter(Variant):
         index = self.index_of(shape)
         replaced: Plane = {}
         for row in range(self.rows):
+            self.mark(number, row)
             for start in range(0, self.cells, width):
                 group = [(row, start + k) for k in range(width)]
                 offset = self.reader.stream_offset(shape, queue.lag)
