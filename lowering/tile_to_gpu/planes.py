@@ -146,7 +146,7 @@ class PlaneReader:
         geometry: Geometry,
         thread: Thread,
         *,
-        index_of: Callable[[FieldShape], SSAValue],
+        plane_at: Callable[[FieldShape, int], tuple[SSAValue, int]],
         outside: Callable[[FieldShape, Position, Sides], SSAValue],
         inside: Callable[[Position, Sides], SSAValue],
         plane_in_field: Callable[[FieldShape, int], SSAValue | None],
@@ -156,7 +156,7 @@ class PlaneReader:
         crossings: dict[tuple[int, int, int], bool],
     ):
         self.emit, self.geometry, self.thread = emit, geometry, thread
-        self.index_of, self.outside, self.guarded = index_of, outside, guarded
+        self.plane_at, self.outside, self.guarded = plane_at, outside, guarded
         self.inside, self.plane_in_field = inside, plane_in_field
         self.step, self.turn = step, turn
         self.crossings = crossings
@@ -335,9 +335,8 @@ class PlaneReader:
             sides = self.sides(at, reach)
             if any(map(any, sides)):
                 mask = self.halo_mask(guard.shape, at, sides, lag)
-                offset = self.stream_offset(guard.shape, lag)
+                index, offset = self.plane_at(guard.shape, lag)
                 offset += cells_between(self.geometry, guard.shape, at)
-                index = self.index_of(guard.shape)
                 self.emit.add(simt.PrefetchOp(guard.field, index, offset, element, mask))
 
     def halo_mask(self, shape: FieldShape, at: Position, sides: Sides, lag: int) -> SSAValue:
@@ -364,17 +363,11 @@ class PlaneReader:
         if key in self.overridden:
             return self.overridden[key]
         mask = self.halo_mask(guard.shape, at, sides, queue.lag + age)
-        offset = self.stream_offset(guard.shape, queue.lag + age) + cells_between(
-            self.geometry, guard.shape, at
-        )
-        op = simt.OverrideOp([value], guard.field, self.index_of(guard.shape), offset, mask)
+        index, offset = self.plane_at(guard.shape, queue.lag + age)
+        offset += cells_between(self.geometry, guard.shape, at)
+        op = simt.OverrideOp([value], guard.field, index, offset, mask)
         self.overridden[key] = self.emit.add(op).res[0]
         return self.overridden[key]
-
-    def stream_offset(self, shape: FieldShape, lag: int) -> int:
-        """Cells between the plane of this step and the one `lag` steps before, in a field."""
-        stream = self.geometry.kernel.stream_axis
-        return 0 if stream is None else (self.turn - lag) * shape.strides[stream]
 
 
 def cells_between(geometry: Geometry, shape: FieldShape, at: Position) -> int:

@@ -147,7 +147,7 @@ class VariantEmitter(Variant):
         block = Block(arg_types=[i32, *(value.type for value in state)])
         self.body = self.setup.into(block)
         self.step = block.args[0]
-        self.index_cache = {}
+        self.index_cache, self.far_planes = {}, {}
         arguments = iter(block.args[1:])
         for queue in self.loop_queues():
             queue.planes = [
@@ -175,7 +175,7 @@ class VariantEmitter(Variant):
             self.body,
             self.geometry,
             self.thread,
-            index_of=self.index_of,
+            plane_at=self.plane_at,
             outside=self.outside,
             inside=self.inside,
             plane_in_field=self.plane_in_field,
@@ -430,14 +430,13 @@ class VariantEmitter(Variant):
             return plane
         outside = self.body.any_of([self.plane_between(queue.lag, a, b) for a, b in spans])
         width = self.geometry.access_width(queue_field(self.kernel, self.arguments, guard.field))
-        index = self.index_of(shape)
+        index, distance = self.plane_at(shape, queue.lag)
         replaced: Plane = {}
         for row in range(self.rows):
             self.mark(number, row)
             for start in range(0, self.cells, width):
                 group = [(row, start + k) for k in range(width)]
-                offset = self.reader.stream_offset(shape, queue.lag)
-                offset += self.in_plane(shape, (row, start))
+                offset = distance + self.in_plane(shape, (row, start))
                 mask = self.body.all_of([outside, self.in_field(shape, (row, start), self.thread)])
                 assert mask is not None
                 own = [plane[at] for at in group]
@@ -454,15 +453,15 @@ class VariantEmitter(Variant):
         shape, field = FieldShape.of(stage.data), self.arguments[stage.data]
         width = self.geometry.access_width(stage.data)
         element = element_type(stage.data)
+        index, distance = self.plane_at(shape, stage.lag)
         plane: Plane = {}
         for row in range(self.rows):
             for start in range(0, self.cells, width):
                 shift = self.turn - stage.lag
                 at = (row, start)
                 mask = load_mask(self, self.body, stage, shape, self.step, shift, at, self.thread)
-                offset = self.reader.stream_offset(shape, stage.lag)
-                offset += self.in_plane(shape, (row, start))
-                op = simt.LoadOp(field, self.index_of(shape), offset, [element] * width, mask)
+                offset = distance + self.in_plane(shape, (row, start))
+                op = simt.LoadOp(field, index, offset, [element] * width, mask)
                 for k, value in enumerate(self.body.add(op).cells):
                     plane[row, start + k] = value
         return plane

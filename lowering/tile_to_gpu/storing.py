@@ -70,8 +70,8 @@ def write(
     masks = [mask]
     if v.stream is not None:
         masks.append(v.chunk_mask(queue.lag))
-    offset = v.reader.stream_offset(shape, queue.lag) + v.in_plane(shape, at)
-    index, mask = v.index_of(shape, view), v.body.all_of(masks)
+    index, distance = v.plane_at(shape, queue.lag, view)
+    offset, mask = distance + v.in_plane(shape, at), v.body.all_of(masks)
     v.body.add(simt.StoreOp(cells, v.arguments[stage.field], index, offset, mask))
 
 

@@ -39,6 +39,9 @@ from timetile.passes.analysis.synchronisation import crossing_rows, place_barrie
 
 FULL_WARP = -1
 
+FAR_CELLS = 1 << 20
+"""Cells from which on an offset does not fit the 24 signed bits that an access has for it, in 8-byte cells."""
+
 Reach = Sequence[tuple[int, int]]
 """Cells that readers look below and above their own, by rows and cells."""
 
@@ -94,6 +97,7 @@ class Variant:
         self.bases: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
         self.crossings: dict[tuple[int, int, int], bool] = {}
         self.index_cache: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
+        self.far_planes: dict[tuple[FieldShape, SSAValue, int], SSAValue] = {}
         self.row_masks: dict[tuple[int, int, int], SSAValue] = {}
         self.phases: dict[int, SSAValue] = {}
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
@@ -335,6 +339,24 @@ class Variant:
                 base = self.moved_to(self.body, base, shape, self.step)
             self.index_cache[key] = base
         return self.index_cache[key]
+
+    def plane_at(
+        self, shape: FieldShape, lag: int, view: Thread | None = None
+    ) -> tuple[SSAValue, int]:
+        """
+        The thread's first own cell in the plane `lag` steps back, in a field: an index, and cells from there
+        on. Far planes have an index of their own, as the offsets of accesses have few bits.
+        """
+        index = self.index_of(shape, view)
+        if self.stream is None:
+            return index, 0
+        shift = (self.turn - lag) * shape.strides[self.stream]
+        if abs(shift) < FAR_CELLS:
+            return index, shift
+        key = (shape, (self.thread if view is None else view).axes[-1].coordinate, shift)
+        if key not in self.far_planes:
+            self.far_planes[key] = self.body.add_int(index, shift)
+        return self.far_planes[key], 0
 
     def moved_to(
         self, emit: Emitter, base: SSAValue, shape: FieldShape, step: SSAValue
