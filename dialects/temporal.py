@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
+    UnitAttr,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
@@ -99,6 +100,9 @@ class LoopOp(IRDLOperation):
     Run the region `steps` times. After each step, argument k names the buffer that argument
     `rotate[k]` named. Result k is the buffer that argument k names after the last step.
 
+    With `common_halos` the buffers of a cycle of the rotation are promised to have the same cells outside what
+    the updates write.
+
     `depths` lists the temporal depths for which kernels are made, `schedule` is what
     `choose-schedule` decided for them, `kernels` names them: the last one advances a single step and
     stores all that the step writes, the others store only what later steps read.
@@ -117,6 +121,7 @@ class LoopOp(IRDLOperation):
     buffers = var_operand_def(FieldType)
     res = var_result_def(FieldType)
     rotate = prop_def(INTEGERS)
+    common_halos = opt_prop_def(UnitAttr)
     depths = opt_prop_def(INTEGERS)
     schedule = opt_prop_def(DictionaryAttr)
     kernels = opt_prop_def(ArrayAttr[FlatSymbolRefAttr])
@@ -211,6 +216,8 @@ class LoopOp(IRDLOperation):
                 ),
             )
         printer.print_string(f" rotate {list(self.rotation)}")
+        if self.common_halos is not None:
+            printer.print_string(" common_halos")
         if self.depths is not None:
             printer.print_string(f" depths {list(self.depth_list)}")
         if self.schedule is not None:
@@ -240,6 +247,7 @@ class LoopOp(IRDLOperation):
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_buffer)
         parser.parse_keyword("rotate")
         rotate = parse_integers(parser)
+        common_halos = parser.parse_optional_keyword("common_halos")
         depths = parse_integers(parser) if parser.parse_optional_keyword("depths") else None
         schedule = parser.parse_attribute() if parser.parse_optional_keyword("schedule") else None
         kernels = parser.parse_attribute() if parser.parse_optional_keyword("kernels") else None
@@ -249,6 +257,8 @@ class LoopOp(IRDLOperation):
             parser.parse_punctuation(":")
             parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
         loop = cls(steps, buffers, rotate, region, depths)
+        if common_halos:
+            loop.common_halos = UnitAttr()
         if schedule is not None:
             loop.properties["schedule"] = schedule
         if kernels is not None:

@@ -15,6 +15,7 @@ from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
+from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.expand_powers import ExpandPowersPass
@@ -31,9 +32,15 @@ FpContract = Literal["fast", "on", "off"]
 
 
 def temporal_passes(
-    fp_contract: FpContract = "fast", fp_division: FpDivision = "exact"
+    fp_contract: FpContract = "fast",
+    fp_division: FpDivision = "exact",
+    *,
+    common_halos: bool = False,
 ) -> tuple[ModulePass, ...]:
-    """From the stencil dialect to time loops with contracted cells: what every executor starts from."""
+    """
+    From the stencil dialect to time loops with contracted cells: what every executor starts from. With
+    `common_halos` the caller promises what the pass of this name says.
+    """
     return (
         RaiseTimeLoopPass(),
         # Powers become products, which contraction may then fuse.
@@ -42,6 +49,7 @@ def temporal_passes(
         # Contraction before any schedule: all compute the same bits then.
         ContractCellsPass(fp_contract),
         ShareSubexpressionsPass(),
+        *((CommonHalosPass(),) if common_halos else ()),
     )
 
 
@@ -82,13 +90,15 @@ def pipeline(
     arch: str = "sm_90",
     fp_contract: FpContract = "fast",
     fp_division: FpDivision = "exact",
+    *,
+    common_halos: bool = False,
 ) -> tuple[ModulePass, ...]:
     """
     All passes from the stencil dialect to kernels that `-t ptx` prints. None needs a GPU or the
     command line; each is a plain ModulePass.
     """
     return (
-        *temporal_passes(fp_contract, fp_division),
+        *temporal_passes(fp_contract, fp_division, common_halos=common_halos),
         *tile_passes(depth, arch),
         *thread_passes(),
         ConvertGpuToNvvmPass(),
@@ -105,7 +115,14 @@ class TimetilePass(ModulePass):
     arch: str = "sm_90"
     fp_contract: FpContract = "fast"
     fp_division: FpDivision = "exact"
+    common_halos: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        passes = pipeline(self.depth, self.arch, self.fp_contract, self.fp_division)
+        passes = pipeline(
+            self.depth,
+            self.arch,
+            self.fp_contract,
+            self.fp_division,
+            common_halos=self.common_halos,
+        )
         PassPipeline(passes).apply(ctx, op)

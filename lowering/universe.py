@@ -27,6 +27,7 @@ PASSES = {
     "simplify-cells": lazy("passes.simplify_cells", "SimplifyCellsPass"),
     "contract-cells": lazy("passes.contract_cells", "ContractCellsPass"),
     "share-subexpressions": lazy("passes.share_subexpressions", "ShareSubexpressionsPass"),
+    "common-halos": lazy("passes.common_halos", "CommonHalosPass"),
     "choose-schedule": lazy("passes.choose_schedule", "ChooseSchedulePass"),
     "temporal-fusion": lazy("passes.temporal_fusion", "TemporalFusionPass"),
     "device-tiling": lazy("passes.device_tiling", "DeviceTilingPass"),

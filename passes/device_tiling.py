@@ -115,7 +115,10 @@ class KernelBuilder:
 
     def halo(self, role: int) -> SSAValue:
         """The field that has the cells outside the bounds of a role's versions."""
-        return self.home(role) or self.arguments[RoleAttr("halo", role)]
+        alike = self.moves.cycle_of(role) if self.moves.common_halos else (role,)
+        homes = (self.home(k) for k in (role, *alike))
+        at_home = next((field for field in homes if field is not None), None)
+        return at_home or self.arguments[RoleAttr("halo", role)]
 
     def current(self, version: Version) -> SSAValue:
         """The queue of a version, loaded where no step of the kernel has made it."""

@@ -57,6 +57,13 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fp-contract", choices=("fast", "on", "off"), default="fast")
     parser.add_argument("--fp-division", choices=("exact", "fast"), default="exact")
     parser.add_argument(
+        "--halos",
+        choices=("compared", "common", "apart"),
+        default="compared",
+        help="cells outside the bounds of buffers that take turns: compared before a run, the same "
+        "in all of them by promise, or each buffer's own",
+    )
+    parser.add_argument(
         "--bound-waits",
         action="store_true",
         help="where the device holds tiles, report waits in vain instead of hanging",

@@ -32,7 +32,7 @@ from timetile.runtime.explain import Explanation
 from timetile.runtime.gpu import device, gpu_is_available
 from timetile.runtime.host import Host
 from timetile.runtime.inputs import Arguments, label, read_arrays, write_arrays
-from timetile.runtime.kernels import Kernel, loops_of
+from timetile.runtime.kernels import Halos, Kernel, loops_of
 from timetile.runtime.planning import planned_function
 from timetile.runtime.plotting import plot
 from timetile.runtime.program import CompiledProgram, Executor, RunResult
@@ -53,6 +53,7 @@ class Options(argparse.Namespace):
     fp_contract: FpContract
     fp_division: FpDivision
     bound_waits: bool
+    halos: Halos
     pipeline: str | None
     steps: int | None
     args: Path | None
@@ -94,6 +95,7 @@ def compiled(options: Options, executor: Executor | None) -> CompiledProgram:
             passes=None if options.pipeline is None else parse_passes(options.pipeline),
             function=options.function,
             bound_waits=options.bound_waits,
+            halos=options.halos,
             gpu=options.device,
         )
     except UnicodeDecodeError as error:

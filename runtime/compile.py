@@ -13,7 +13,7 @@ from timetile.passes.arch import ARCHS
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cache import Cache
 from timetile.runtime.gpu import device, gpu_is_available
-from timetile.runtime.kernels import Options, ProgramKernels
+from timetile.runtime.kernels import Halos, Options, ProgramKernels
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.raising import raised
 
@@ -26,6 +26,7 @@ def compile(
     arch: str | None = None,
     fp_contract: FpContract = "fast",
     fp_division: FpDivision = "exact",
+    halos: Halos = "compared",
     passes: tuple[ModulePass, ...] | None = None,
     function: str | None = None,
     bound_waits: bool = False,
@@ -38,7 +39,11 @@ def compile(
     `executor` is `gpu` where a driver answers and `cpu` elsewhere, unless given. `depth` is how many
     time steps a kernel advances at once, chosen if not given. `arch` is the GPU's own unless given.
     `fp_contract` and `fp_division` say how freely products and sums are contracted, and quotients by
-    constants become products. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
+    constants become products. `halos` says what is known of the cells outside the bounds of buffers that take turns
+    (`u` and `v` of `u, v = v, u`): kernels of several steps are faster where they are the same in all of them. They are
+    `compared` before every run that has such kernels, bit for bit, which on a GPU waits for what the stream has been given
+    before; `common` is the caller's promise that they are, whatever else is there would be ignored, and `apart` compares
+    nothing. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
     by default; False compiles anew. With `bound_waits`, kernels whose tiles the device holds report a wait
     for other blocks that is in vain (RuntimeError) instead of hanging; they are slower, and every launch is
     waited for.
@@ -57,7 +62,15 @@ def compile(
         there = device(gpu).attribute("MULTIPROCESSOR_COUNT")
         fewer = there if there != ARCHS[arch].multiprocessors else None
     options = Options(
-        depth, arch, fp_contract, passes, function, fp_division, bound_waits, multiprocessors=fewer
+        depth,
+        arch,
+        fp_contract,
+        passes,
+        function,
+        fp_division,
+        bound_waits,
+        halos,
+        multiprocessors=fewer,
     )
     chosen = None if cache is False else cache or Cache.default()
     module = raised(program, options, chosen)

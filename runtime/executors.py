@@ -13,6 +13,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.runtime.cpu import Progress, run_loop
+from timetile.runtime.halos import HaloFrame, halos_differ, pairs_in_turn
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values
 from timetile.runtime.kernels import ProgramKernels, launch_fact
@@ -58,17 +59,42 @@ class PlannedRunner:
         """The steps that each kernel advances."""
         self.advanced: dict[LaunchOp, int] = {}
         """The same of launches that were made."""
+        self.common: PlannedRunner | None = None
+        """For runs whose buffers that take turns have the same halo."""
         self.done, self.total = 0, 0
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
+        around = [outside[value] for value in (*loop.captures, *loop.scalars)]
+        if self.has_common_halos(loop, steps, buffers):
+            if self.common is None:
+                self.common = self.with_kernels(self.kernels.common)
+            return self.common.run(self.kernels.common_loop(loop), steps, buffers, around)
+        return self.run(loop, steps, buffers, around)
+
+    def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
+        """The run has launches of several steps, and buffers that take turns have the same halo."""
+        if self.kernels.options.halos != "compared" or loop.common_halos is not None:
+            return False
+        fused = (fact.steps for fact in self.kernels.facts_of(loop)[:-1])
+        if all(depth > steps for depth in fused):
+            return False
+        pairs = pairs_in_turn(loop)
+        return bool(pairs) and all(
+            self.same_halos(HaloFrame.of(loop, first), buffers[first], buffers[other])
+            for first, other in pairs
+        )
+
+    def run(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Run a time loop of the kernels' program as launches."""
         facts = self.kernels.facts_of(loop)
         self.depths |= {fact.name: fact.steps for fact in facts}
         self.done, self.total = 0, steps
         if (loop, steps) not in self.plans:
             self.plans[loop, steps] = planned_function(loop, facts, steps)
-        around = [outside[value] for value in (*loop.captures, *loop.scalars)]
         return self.host.run(self.plans[loop, steps], [steps, *buffers, *around])
 
     def counted_launch(
@@ -81,6 +107,14 @@ class PlannedRunner:
         if self.progress is not None:
             self.progress(self.done, self.total)
         return results
+
+    def with_kernels(self, kernels: ProgramKernels) -> PlannedRunner:
+        """A runner of this kind for other kernels."""
+        return type(self)(kernels, self.progress)
+
+    def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
+        """Two buffers have the same cells around the frame's box."""
+        return not halos_differ(frame, first.data, other.data)
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         raise NotImplementedError

@@ -9,14 +9,13 @@ from functools import cache
 from operator import is_
 from typing import Any
 
-from xdsl.ir import SSAValue
-
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.cuda import cuda_module
 from timetile.runtime.executors import PlannedRunner
+from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, WORD_BYTES, HaloFrame
 from timetile.runtime.host import Values
 from timetile.runtime.kernels import Kernel, ProgramKernels
 
@@ -81,6 +80,8 @@ class Device:
         """Tiles that the device holds at once, of kernels whose blocks wait for each other."""
         self.inboxes: dict[tuple[Kernel, int], int] = {}
         """Device memory by which the blocks of a kernel exchange edges, one for each stream."""
+        self.comparing: tuple[Any, int] | None = None
+        """The function that compares halos, loaded once, and the word of its answer."""
 
     def attribute(self, name: str) -> int:
         """A device attribute, by the end of its name in the driver's enumeration."""
@@ -219,6 +220,35 @@ class Device:
                 "of the compiler; please report it with the program"
             )
 
+    def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
+        """
+        Some cell around the frame's box has other bits in one buffer than in the other; waits for what the stream has
+        been given so far.
+        """
+        import ctypes
+
+        import numpy as np
+
+        if self.comparing is None:
+            module = checked(self.cuda.cuModuleLoadData(COMPARE_HALOS.encode() + b"\0"))
+            function = checked(self.cuda.cuModuleGetFunction(module, b"halos_differ"))
+            self.comparing = function, self.allocate(WORD_BYTES)
+        function, answer = self.comparing
+        axes = frame.words()
+        values = (first, other, answer, *(number for axis in axes for number in axis))
+        types = (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 9
+        blocks = -(-axes[0][0] * axes[1][0] // WARPS_OF_A_BLOCK)
+        checked(self.cuda.cuMemsetD32Async(answer, 0, 1, stream))
+        checked(
+            self.cuda.cuLaunchKernel(
+                function, blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, (values, types), 0
+            )
+        )
+        self.synchronize(stream)
+        found = np.empty(1, dtype=np.uint32)
+        self.download(found, answer)
+        return bool(found[0])
+
     def forget(self, kernels: Collection[Kernel], stream: int) -> None:
         """Free the device memory by which blocks of kernels on a stream exchanged edges, once they have."""
         keys = [(kernel, stream) for kernel in kernels if (kernel, stream) in self.inboxes]
@@ -323,11 +353,18 @@ class GpuRunner(PlannedRunner):
                     )
         return Prepared(tuple(operands), kernel, tuple(arguments), tuple(types))
 
-    def __call__(
-        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    def with_kernels(self, kernels: ProgramKernels) -> GpuRunner:
+        return GpuRunner(kernels, self.device, self.stream)
+
+    def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
+        """Compared on the device; the answer waits for what the stream has been given so far."""
+        return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
+
+    def run(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
         self.scratch_count = 0
-        return super().__call__(loop, steps, buffers, outside)
+        return super().run(loop, steps, buffers, around)
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         """Scratch buffers are kept from call to call."""
@@ -346,6 +383,8 @@ class GpuRunner(PlannedRunner):
 
     def close(self) -> None:
         """Free the scratch buffers, and what kernels on this stream needed."""
+        if isinstance(self.common, GpuRunner):
+            self.common.close()
         for buffer in self.scratches.values():
             self.device.free(buffer.pointer)
         self.scratches.clear()

@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
@@ -26,12 +26,19 @@ from timetile.lowering.pipelines import FpContract, temporal_passes, thread_pass
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.arch import Arch, arch_named
+from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache import Cache, key_of
 
 LOGGER = logging.getLogger("timetile")
+
+Halos = Literal["compared", "common", "apart"]
+"""
+What is known of the cells outside the bounds of buffers that take turns: a run compares them, the caller promises that
+they are the same, or nothing is.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class Options:
     fp_division: FpDivision = "exact"
     bound_waits: bool = False
     """Waits for other blocks end, and are reported, where what they wait for does not come."""
+    halos: Halos = "compared"
     multiprocessors: int | None = None
     """Of the GPU that it is for, where it has not as many as the largest part of its architecture."""
 
@@ -179,6 +187,17 @@ class ProgramKernels:
             self.cache.write(key, {"facts.json": encode_facts(facts)})
         return facts
 
+    @cached_property
+    def common(self) -> ProgramKernels:
+        """The kernels for runs whose buffers that take turns have their halos in common."""
+        source = self.source.clone()
+        run_passes((CommonHalosPass(),), source)
+        return ProgramKernels(source, self.options, self.cache)
+
+    def common_loop(self, loop: LoopOp) -> LoopOp:
+        """What a time loop of the source module is among those kernels."""
+        return loops_of(self.common.source)[loops_of(self.source).index(loop)]
+
     def facts_of(self, loop: LoopOp) -> list[KernelFacts]:
         """The kernels of a time loop of the source module, the final one last."""
         return self.facts[loops_of(self.source).index(loop)]
@@ -256,7 +275,9 @@ class ProgramKernels:
 
 def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     """The program at temporal level; CompileError where it has no time loop."""
-    run_passes(temporal_passes(options.fp_contract, options.fp_division), module)
+    common = options.halos == "common"
+    passes = temporal_passes(options.fp_contract, options.fp_division, common_halos=common)
+    run_passes(passes, module)
     if not any(isinstance(op, LoopOp) for op in module.walk()):
         raise CompileError(
             "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; "

@@ -29,8 +29,8 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     name = str(program) if isinstance(program, Path) else "<program>"
     text = program.read_text() if isinstance(program, Path) else program
     versions = (timetile.__version__, version("xdsl"))
-    arithmetic = (options.fp_contract, options.fp_division)
-    key = key_of("raised", name, text, *arithmetic, *versions)
+    said = (options.fp_contract, options.fp_division, options.halos)
+    key = key_of("raised", name, text, *said, *versions)
     files = cache.read(key)
     if files is not None:
         return restored(files["temporal.mlir"].decode(), json.loads(files["places.json"]), name)

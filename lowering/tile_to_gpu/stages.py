@@ -43,8 +43,8 @@ from timetile.passes.multi_queue_buffering import taps_of_step
 LONGEST_TRIPLE = 1000
 """Taps of a step beyond which one guarded loop serves head, steady part and tail: its guards weigh
 little beside so much arithmetic, and three copies would be slow to compile. So does one where cells divide
-or take roots, whose exact side is long, and where no halo is apart from its data: guards only keep loads
-inside their fields there."""
+or take roots, whose exact side is long, and where no cell outside the bounds is replaced: guards only keep
+loads inside their fields there."""
 
 
 def begin_tile(v: Variant) -> None:
@@ -97,7 +97,8 @@ class VariantEmitter(Variant):
         """Head and tail have loops of their own, so that the steady one is without guards."""
         divides = any(function.divides for function in self.functions.values())
         long = taps_of_step(self.kernel) > LONGEST_TRIPLE or divides
-        return self.geometry.reads_halos and not long
+        guards = any(queue.guard is not None for queue in self.queues.values())
+        return guards and not long
 
     def end(self) -> SSAValue:
         """
@@ -405,12 +406,13 @@ class VariantEmitter(Variant):
 
     def carry(self, queue: Queue, at: Position, partial: SSAValue) -> SSAValue:
         """
-        An older level's cell in place of a partial sum outside the bounds: it waits there for the
-        level to be made, and its own register is free for the next.
+        An older level's cell in place of a partial sum outside the bounds, unless later steps keep it anyway: it
+        waits there for the level to be made, and its own register is free for the next.
         """
         assert queue.older is not None
         sides = self.reader.sides(at, self.reaches[queue.value])
-        if not any(map(any, sides)):
+        kept = queue.behind < queue.older.depth
+        if kept or not any(map(any, sides)):
             return partial
         old = queue.older.planes[queue.behind][at]
         queue.waiting[at] = self.body.select(self.inside(at, sides), partial, old)

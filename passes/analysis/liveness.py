@@ -63,4 +63,5 @@ def written_cells(loop: LoopOp) -> int:
 
 def rotation_of(loop: LoopOp) -> Rotation:
     """How a loop's roles rotate, which are live and which are written."""
-    return Rotation(loop.rotation, live_arguments(loop), written_arguments(loop))
+    common = loop.common_halos is not None
+    return Rotation(loop.rotation, live_arguments(loop), written_arguments(loop), common)

@@ -94,6 +94,8 @@ class CycleSearch:
 
     def keeps_halos(self, state: Placement, time: int) -> bool:
         """Every version is in a buffer with the halo that the unfused program has around it."""
+        if self.rotation.common_halos:
+            return True
         held = zip(self.roles, (self.scratch.get(buffer, buffer) for buffer in state))
         return not self.has_home or all(self.rotation.own(role, time) == b for role, b in held)
 

@@ -9,11 +9,15 @@ from math import lcm
 
 @dataclass(frozen=True)
 class Rotation:
-    """The time loop's buffers: how roles rotate, which hold live data, which a step writes."""
+    """
+    The time loop's buffers: how roles rotate, which hold live data, which a step writes, and whether those of a cycle
+    have the same cells outside the bounds.
+    """
 
     rotate: tuple[int, ...]
     live: tuple[bool, ...]
     written: tuple[bool, ...]
+    common_halos: bool = False
 
     @cached_property
     def cycles(self) -> tuple[tuple[int, ...], ...]:
@@ -55,10 +59,10 @@ class Rotation:
         """
         The role's data can be kept in buffers that have the right halo around it: the program's own, and
         scratch buffers with a copy of their halo. With several live versions in a cycle that would take a
-        buffer more for each, where a launch advances several steps.
+        buffer more for each, where a launch advances several steps and their halos differ.
         """
         versions = sum(self.live[k] for k in self.cycle_of(role))
-        alone = single_steps or not self.is_moved(role) or versions == 1
+        alone = single_steps or not self.is_moved(role) or versions == 1 or self.common_halos
         return alone and self.stays_home(role)
 
     @property
@@ -66,12 +70,23 @@ class Rotation:
         """
         The lengths of the cycles in which data moves, where kernels of several steps find all of it with its halo
         around it; none where they do not. A launch that advances no multiple of them leaves all data in the
-        program's own buffers.
+        program's own buffers. None either where all have the halo in common, and any number does.
         """
         moved = [role for role in range(len(self.rotate)) if self.is_moved(role)]
-        if not all(self.has_home(role, single_steps=False) for role in moved):
+        if self.common_halos or not all(self.has_home(role, single_steps=False) for role in moved):
             return ()
         return tuple(len(cycle) for cycle in self.cycles if not set(cycle).isdisjoint(moved))
+
+    @property
+    def turns(self) -> tuple[tuple[int, ...], ...]:
+        """The cycles whose buffers take turns, so that kernels of several steps gain by halos in common."""
+        common = Rotation(self.rotate, self.live, self.written, True)
+        return tuple(
+            cycle
+            for cycle in self.cycles
+            if len(cycle) > 1
+            and any(self.is_moved(k) and common.has_home(k, single_steps=False) for k in cycle)
+        )
 
     def own(self, role: int, step: int) -> int:
         """The program's buffer that a role names before a step of the unfused program."""

@@ -1,0 +1,137 @@
+"""Whether buffers that take turns have the same cells outside the bounds: kernels of several steps gain by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.liveness import rotation_of, written_bounds
+
+WARPS_OF_A_BLOCK = 8
+"""Of the kernel that compares."""
+
+WORD_BYTES = 4
+
+
+@dataclass(frozen=True)
+class HaloFrame:
+    """The cells of a buffer around a box: sizes of the buffer, and the box's ends in it, by axis."""
+
+    sizes: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    cell_bytes: int
+
+    @staticmethod
+    def of(loop: LoopOp, role: int) -> HaloFrame:
+        """Those of the buffer of a role around what the loop writes."""
+        buffer, box = loop.buffers[role], written_bounds(loop)
+        field = field_bounds(buffer)
+        return HaloFrame(
+            tuple(b - a for a, b in zip(field.lb, field.ub)),
+            tuple(b - a for a, b in zip(field.lb, box.lb)),
+            tuple(b - a for a, b in zip(field.lb, box.ub)),
+            CELL_BYTES[element_type(buffer)],
+        )
+
+    def words(self) -> tuple[tuple[int, int, int], ...]:
+        """(size, low, high) of three axes, the last one in words; leading axes of a single row where there are fewer."""
+        axes = list(zip(self.sizes, self.low, self.high))
+        each = self.cell_bytes // WORD_BYTES
+        size, low, high = axes.pop()
+        axes.append((size * each, low * each, high * each))
+        return ((1, 0, 1),) * (3 - len(axes)) + tuple(axes)
+
+
+def pairs_in_turn(loop: LoopOp) -> list[tuple[int, int]]:
+    """The roles whose buffers are to be compared: of each cycle the first with the others."""
+    return [(first, other) for first, *others in rotation_of(loop).turns for other in others]
+
+
+def halos_differ(frame: HaloFrame, first: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Some cell around the box has other bits in one buffer than in the other."""
+    bits = np.dtype(f"u{frame.cell_bytes}")
+    a, b = (array.view(bits).reshape(frame.sizes) for array in (first, other))
+    inside: list[slice] = []
+    for low, high in zip(frame.low, frame.high):
+        for beyond in (slice(0, low), slice(high, None)):
+            if not np.array_equal(a[*inside, beyond], b[*inside, beyond]):
+                return True
+        inside.append(slice(low, high))
+    return False
+
+
+COMPARE_HALOS = f"""\
+// A warp compares a row of two buffers: all of it outside the box, its two ends beside the box.
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry halos_differ(
+    .param .u64 first, .param .u64 other, .param .u64 answer,
+    .param .u32 planes, .param .u32 low_plane, .param .u32 high_plane,
+    .param .u32 rows, .param .u32 low_row, .param .u32 high_row,
+    .param .u32 words, .param .u32 low_word, .param .u32 high_word)
+{{
+    .reg .pred %p<8>;
+    .reg .b32 %r<24>;
+    .reg .b64 %rd<10>;
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, %ctaid.x;
+    shr.u32 %r2, %r0, 5;
+    and.b32 %r3, %r0, 31;
+    mad.lo.u32 %r4, %r1, {WARPS_OF_A_BLOCK}, %r2;      // row of the buffer
+    ld.param.u32 %r5, [planes];
+    ld.param.u32 %r6, [rows];
+    mul.lo.u32 %r7, %r5, %r6;
+    setp.ge.u32 %p0, %r4, %r7;
+    @%p0 bra done;
+    div.u32 %r8, %r4, %r6;                             // plane
+    rem.u32 %r9, %r4, %r6;                             // row of the plane
+    ld.param.u32 %r10, [low_plane];
+    ld.param.u32 %r11, [high_plane];
+    ld.param.u32 %r12, [low_row];
+    ld.param.u32 %r13, [high_row];
+    ld.param.u32 %r14, [words];
+    ld.param.u32 %r15, [low_word];
+    ld.param.u32 %r16, [high_word];
+    setp.ge.u32 %p1, %r8, %r10;
+    setp.lt.and.u32 %p1, %r8, %r11, %p1;
+    setp.ge.and.u32 %p1, %r9, %r12, %p1;
+    setp.lt.and.u32 %p1, %r9, %r13, %p1;               // the row crosses the box
+    sub.u32 %r17, %r16, %r15;
+    selp.u32 %r17, %r17, 0, %p1;                       // words that it skips
+    sub.u32 %r18, %r14, %r17;                          // words to compare
+    ld.param.u64 %rd0, [first];
+    ld.param.u64 %rd1, [other];
+    mul.wide.u32 %rd2, %r4, %r14;
+next:
+    setp.ge.u32 %p2, %r3, %r18;
+    @%p2 bra done;
+    setp.ge.u32 %p3, %r3, %r15;
+    selp.u32 %r19, %r17, 0, %p3;
+    add.u32 %r20, %r3, %r19;
+    cvt.u64.u32 %rd3, %r20;
+    add.u64 %rd4, %rd2, %rd3;
+    shl.b64 %rd4, %rd4, 2;
+    add.u64 %rd5, %rd0, %rd4;
+    add.u64 %rd6, %rd1, %rd4;
+    ld.global.u32 %r21, [%rd5];
+    ld.global.u32 %r22, [%rd6];
+    setp.ne.u32 %p4, %r21, %r22;
+    @%p4 bra differ;
+    add.u32 %r3, %r3, 32;
+    bra next;
+differ:
+    ld.param.u64 %rd7, [answer];
+    st.global.u32 [%rd7], 1;
+done:
+    ret;
+}}
+"""
+"""`answer` becomes 1 where some word around the box differs."""
