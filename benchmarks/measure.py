@@ -111,10 +111,10 @@ class Cells:
         if not halo:
             return drawn
         inside = tuple(slice(halo, -halo) for _ in shape)
-        fields = [drawn[0].copy() for _ in drawn]
-        for field, numbers in zip(fields, drawn):
-            field[inside] = numbers[inside]
-        return fields
+        alike = [drawn[0].copy() for _ in drawn]
+        for cells, numbers in zip(alike, drawn):
+            cells[inside] = numbers[inside]
+        return alike
 
 
 class Fields:

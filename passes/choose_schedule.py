@@ -35,8 +35,9 @@ from timetile.passes.device_tiling import (
     default_stream,
 )
 from timetile.passes.diagnostics import refuse
+from timetile.passes.peel_boundaries import has_copies
 from timetile.passes.register_streaming import delay_exchanges, publish
-from timetile.passes.schedule import Schedule
+from timetile.passes.schedule import Guards, Schedule
 from timetile.passes.split_sums import split_kernel
 from timetile.passes.temporal_fusion import write_depths
 
@@ -55,6 +56,9 @@ WIDE_AHEAD = 3
 The same where a level keeps more than two planes: registers are scarcer, and the addresses of more slots
 cost more than fetching earlier gains (measured: 4% of the radius-3 star in FP64).
 """
+
+LEAST_AHEAD = 2
+"""Planes that kernels of several steps fetch ahead in three dimensions (measured: j3d7pt FP64 617 with one, 697)."""
 
 LEVEL_SPEED = 0.998
 """
@@ -199,6 +203,7 @@ class Trials:
         kernel = model.kernel
         kernel.layout = schedule.layout()
         kernel.occupancy = IntAttr(schedule.occupancy)
+        model.guards = schedule.guards
         if len(schedule.cells) == 2 and depth > 1:
             if schedule.cells[0] < self.far[-2]:
                 # Neighbours further than the next warp would need whole planes.
@@ -224,9 +229,27 @@ class Trials:
         ahead = self.fitting_ahead(model, geometry, schedule)
         if ahead is None:
             return None
-        cost = model.predict(geometry, ahead)
+        guards, cost = self.predict(model, geometry, ahead)
+        schedule = replace(schedule, guards=guards)
         tight = cost.registers > self.free_registers(schedule, model.spare_registers)
         return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
+
+    @staticmethod
+    def predict(model: KernelCost, geometry: Geometry, ahead: int) -> tuple[Guards, Cost]:
+        """
+        Which tiles run the copy with guards, those on the rim or all (of tiles that a block holds), and what the model
+        says of it.
+        """
+        assert geometry.kernel.layout is not None
+        found: dict[Guards, Cost] = {}
+        for guards in ("rim", "all"):
+            model.guards = guards
+            found[guards] = model.predict(geometry, ahead)
+            alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
+            if alike or geometry.kernel.layout.blocks > 1:
+                break
+        best = min(found, key=lambda guards: found[guards].seconds)
+        return best, found[best]
 
     def spanning_blocks(self, model: KernelCost, schedule: Schedule) -> int | None:
         """
@@ -266,7 +289,10 @@ class Trials:
         if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
             return None
         shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead
-        wanted = min(schedule.ahead, model.saturating_ahead(geometry))
+        wanted = model.saturating_ahead(geometry)
+        if self.rank == 3 and model.kernel.steps.data > 1:
+            wanted = max(wanted, LEAST_AHEAD)
+        wanted = min(schedule.ahead, wanted)
         if self.rank == 2 and model.period > 2:
             wanted = min(wanted, WIDE_AHEAD)
         for ahead in range(wanted, min(wanted, 1) - 1, -1):
@@ -299,8 +325,10 @@ def candidates(
 
 def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:
     """What the model says of a kernel whose queues have homes."""
-    geometry = Geometry(kernel)
-    return KernelCost(kernel, module, arch).predict(geometry, geometry.ahead)
+    geometry, model = Geometry(kernel), KernelCost(kernel, module, arch)
+    variants = () if kernel.variants is None else kernel.variants
+    model.guards = "rim" if any(variant.is_interior for variant in variants) else "all"
+    return model.predict(geometry, geometry.ahead)
 
 
 def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:

@@ -5,9 +5,10 @@ After: `variants [#tile.variant<axes [1], planes 499>, #tile.variant<axes [], pl
 Tiles that lie inside the bounds along the in-plane axes run without a test for them; the others run a
 guarded copy. (Along the stream every copy has a guarded head and tail around its steady loop.) Chunks
 of the guarded copy start first: they take longest, and what starts first is not the launch's tail. They get
-fewer planes by `edge-weight`, what one of its steps costs more. Where no halo is apart from its data the
-guarded copy costs no more, and is the only one. Heights are the ones that finish first: whole waves of
-co-resident tiles, each paying the pipeline's fill once.
+fewer planes by `edge-weight`, what one of its steps costs more. Where no cell is replaced the guarded copy
+costs no more, and is the only one; so it is where the schedule's `guards` are those of `all` tiles, which then
+advance together, and find in the second-level cache what their neighbours have loaded. Heights are the ones that
+finish first: whole waves of co-resident tiles, each paying the pipeline's fill once.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
+from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.geometry import Geometry, ceil_div
@@ -26,17 +28,31 @@ from timetile.passes.analysis.makespan import makespan
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.diagnostics import refuse
+from timetile.passes.schedule import Guards, Schedule
+
+HALO_WEIGHTS = {1: 2.25, 2: 1.5}
+"""
+What a step of the guarded copy costs more where it reads other buffers' halos, by the axes of a plane (measured for
+stars of radius 1): it works little more than the others, but waits for them.
+"""
+
+GUARD_WEIGHTS = {1: 1.75, 2: 1.2}
+"""The same where cells outside the bounds come from registers."""
 
 
-def edge_weight(geometry: Geometry) -> float:
-    """
-    What a step of the guarded copy costs more, measured for stars of radius 1: it works little more than
-    the others, but waits for the halos of the first two levels. Where no halo is apart from its data,
-    guards are few.
-    """
-    if geometry.kernel.stream_axis is None or not geometry.reads_halos:
+def has_copies(geometry: Geometry, guards: Guards) -> bool:
+    """Tiles inside the bounds have a copy of their own."""
+    if geometry.kernel.stream_axis is None or geometry.reads_halos:
+        return True
+    return geometry.replaces_cells and guards == "rim"
+
+
+def edge_weight(geometry: Geometry, guards: Guards = "rim") -> float:
+    """What a step of the guarded copy costs more than one of the tiles inside the bounds."""
+    if geometry.kernel.stream_axis is None or not has_copies(geometry, guards):
         return 1.0
-    return 2.25 if len(geometry.axes) == 1 else 1.5
+    weights = HALO_WEIGHTS if geometry.reads_halos else GUARD_WEIGHTS
+    return weights[len(geometry.axes)]
 
 
 def edge_height(geometry: Geometry, interior: int, weight: float) -> int:
@@ -119,16 +135,23 @@ class PeelBoundariesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         arch = arch_named(self.arch, self.multiprocessors)
+        schedules = {
+            name: Schedule.from_attribute(loop.schedule)
+            for loop in op.walk()
+            if isinstance(loop, LoopOp)
+            for name in loop.kernel_names
+        }
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             check_residency(kernel, arch)
             geometry = Geometry(kernel)
+            guards = schedules.get(kernel.sym_name.data, Schedule()).guards
             if self.planes is not None:
                 edge = interior = self.planes
             else:
-                weight = self.edge_weight or edge_weight(geometry)
+                weight = self.edge_weight or edge_weight(geometry, guards)
                 chosen = choose_chunks(geometry, Residency.of(kernel, arch), weight)
                 edge, interior = chosen.edge, chosen.interior
             variants = [VariantAttr(kernel.plane_axes, edge)]
-            if geometry.reads_halos or kernel.stream_axis is None:
+            if has_copies(geometry, guards):
                 variants.append(VariantAttr((), interior))
             kernel.variants = ArrayAttr(variants)

@@ -28,6 +28,9 @@ Sync = Literal["barrier", "mbarrier", "flags", "grid"]
 Form = Literal["none", "rows", "halves"]
 """How a sum is cut into stages: not at all, by planes, or before the cell's own plane."""
 
+Guards = Literal["rim", "all"]
+"""Which tiles run the copy with guards for cells outside the bounds: those that touch them, or all."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -39,7 +42,8 @@ class Schedule:
     early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
     between publishing and reading across warps. `sync`: how warps wait for
     each other, at a `barrier` or, in two halves, at an `mbarrier`; where the device holds a tile, how its
-    blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `stream`: none
+    blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `guards`: which tiles
+    run the copy with guards; where no cell is replaced, all do. `stream`: none
     where a tile stays in its threads' registers for all steps instead of being streamed. `occupancy`: blocks per multiprocessor.
     """
 
@@ -57,6 +61,7 @@ class Schedule:
     delay: int = 1
     sync: Sync = "barrier"
     occupancy: int = 2
+    guards: Guards = "rim"
     stream: Literal["none"] | None = None
 
     def layout(self) -> LayoutAttr:

@@ -130,7 +130,17 @@ class Geometry:
     @cached_property
     def reads_halos(self) -> bool:
         """Cells outside the bounds are read from other buffers than the data inside."""
-        return any(isinstance(s, LoadOp) and s.halo is not None for s in self.kernel.stages)
+        loads = [stage for stage in self.kernel.stages if isinstance(stage, LoadOp)]
+        data = {load.data for load in loads}
+        return any(load.halo is not None and load.halo not in data for load in loads)
+
+    @cached_property
+    def replaces_cells(self) -> bool:
+        """Cells outside the bounds are not what is computed there: levels take them from others, or from memory."""
+        return self.reads_halos or any(
+            isinstance(stage, ApplyOp) and stage.box is None and bool(stage.otherwise)
+            for stage in self.kernel.stages
+        )
 
     @cached_property
     def copies(self) -> list[ExchangeOp]:

@@ -22,7 +22,7 @@ class KernelCost(KernelTime):
     def predict(self, geometry: Geometry, ahead: int) -> Cost:
         """The cost of one launch with the kernel's present layout and occupancy."""
         residency = self.residency
-        chunks = choose_chunks(geometry, residency, edge_weight(geometry))
+        chunks = choose_chunks(geometry, residency, edge_weight(geometry, self.guards))
         updates = self.kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):
             updates *= high - low

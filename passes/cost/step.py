@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import ceil
+
+from xdsl.ir import SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import queue_type
+from timetile.dialects.tile import ApplyOp, ExchangeOp, queue_type, taps_of
 from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
@@ -15,6 +18,8 @@ from timetile.passes.cost.facts import CellFacts, cell_bytes, neighbours, wavefr
 from timetile.passes.cost.space import KernelSpace
 from timetile.passes.cost.terms import StepCycles
 from timetile.passes.multi_queue_buffering import fitting_period
+from timetile.passes.peel_boundaries import has_copies
+from timetile.passes.schedule import Guards
 
 PIPE_EFFICIENCY = 0.85
 """
@@ -24,7 +29,7 @@ Share of the busiest pipe that streaming kernels of one warp a tile reach where 
 ONE_CELL_SPEED = 0.92
 """What is reached of that in planes of two axes with one cell of a row a lane (measured: boxes in FP64)."""
 
-MANY_WARPS_SPEED = 1.05
+MANY_WARPS_SPEED = 1.07
 """What three warps a scheduler reach of that in tiles of several warps, by what two do (fitted to schedules in 3D)."""
 
 TILE_STEP_SECONDS = 0.1e-6
@@ -47,8 +52,17 @@ of it at this share of that, and so on (fitted: rows of 256 and 128 bytes).
 
 FOUND_IN_L2, FOUND_BESIDE = 0.5, 0.6
 """
-The share of the cells that tiles load in common which is found in L2; where every kernel advances a single step,
-all tiles are one wave that advances together, and it is more (fitted to wide stars in 3D).
+The share of the cells that tiles load in common which is found in L2; where all tiles run the same copy they
+advance together, and it is more (fitted to wide stars in 3D).
+"""
+
+FOUND_TOGETHER = 0.85
+"""The same in kernels of several steps whose tiles all have guards (fitted to stars in 3D)."""
+
+GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 6.2
+"""
+Instructions of a guard beside a select for each word of the cell, where all tiles have them; where planes enter sums
+as they arrive. Nothing hides them (fitted in 3D).
 """
 
 ONE_AHEAD_SPEED = 0.85
@@ -88,8 +102,17 @@ arrive and have something left to do before they wait, it adds nothing.
 """
 
 
+def is_read_beside(queue: SSAValue) -> bool:
+    """Some stage reads the queue at another cell than its own, if through an exchange."""
+    exchanged = any(isinstance(use.operation, ExchangeOp) for use in queue.uses)
+    return exchanged or any(any(tap.offset) for _, tap in taps_of(queue))
+
+
 class KernelTime(KernelSpace):
     """What a step of a kernel with its present layout takes."""
+
+    guards: Guards = "rim"
+    """Which tiles run the copy with guards, where there are two."""
 
     def moved_bytes(self, geometry: Geometry) -> tuple[float, float]:
         """
@@ -108,7 +131,8 @@ class KernelTime(KernelSpace):
         loaded = 0.0
         for load in self.loads:
             cells = around if load.result in self.published else held
-            found = FOUND_IN_L2 if geometry.reads_halos else FOUND_BESIDE
+            found = FOUND_TOGETHER if self.replaced_levels else FOUND_BESIDE
+            found = FOUND_IN_L2 if has_copies(geometry, self.guards) else found
             loaded += (cells - found * (cells - useful)) * cell_bytes(load.result)
         return loaded * tiles, float(stored * tiles)
 
@@ -164,6 +188,25 @@ class KernelTime(KernelSpace):
             seconds /= MANY_WARPS_SPEED
         # Blocks that share a multiprocessor hide each other's waits.
         return seconds + TILE_STEP_SECONDS + self.waiting_seconds / blocks
+
+    @cached_property
+    def replaced_levels(self) -> int:
+        """Levels whose cells outside the bounds are replaced, as neighbours read them."""
+        return sum(
+            isinstance(stage, ApplyOp)
+            and stage.box is None
+            and bool(stage.otherwise)
+            and any(map(is_read_beside, stage.res))
+            for stage in self.kernel.stages
+        )
+
+    @property
+    def guard_instructions(self) -> float:
+        """Instructions of a thread's guards in a step, where all tiles have them; a few tiles' are in the makespan."""
+        if self.guards == "rim":
+            return 0.0
+        each = SUM_GUARD_INSTRUCTIONS if self.sums_early else GUARD_INSTRUCTIONS
+        return self.replaced_levels * self.thread_cells * (self.words + each)
 
     @property
     def waiting_seconds(self) -> float:
@@ -223,7 +266,7 @@ class KernelTime(KernelSpace):
         fetching = LONG_LOOP_FACTOR if long else 1.0
         issue, unhidden = (
             fetching * (work + beside + moved) / SCHEDULERS,
-            OVERHEAD_SHARE * moved / SCHEDULERS,
+            (OVERHEAD_SHARE * moved + self.guard_instructions) / SCHEDULERS,
         )
         return StepCycles(pipe, issue, shared, unhidden)
 
