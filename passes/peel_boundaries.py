@@ -129,6 +129,7 @@ class PeelBoundariesPass(ModulePass):
     name = "peel-boundaries"
 
     arch: str = "sm_90"
+    guards: Guards | None = None
     edge_weight: float | None = None
     planes: int | None = None
     multiprocessors: int | None = None
@@ -144,7 +145,7 @@ class PeelBoundariesPass(ModulePass):
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             check_residency(kernel, arch)
             geometry = Geometry(kernel)
-            guards = schedules.get(kernel.sym_name.data, Schedule()).guards
+            guards = self.guards or schedules.get(kernel.sym_name.data, Schedule()).guards
             if self.planes is not None:
                 edge = interior = self.planes
             else:

@@ -158,7 +158,9 @@ def try_plan(
         scratch_like += search.scratch.values()
         pairs = list(zip(search.initial(), start))
         if search.has_home:
-            pairs += [(like, buffer) for buffer, like in search.scratch.items()]
+            # A scratch buffer that begins with live data has the halo of that.
+            blank = (entry for entry in search.scratch.items() if entry[0] not in start)
+            pairs += [(like, buffer) for buffer, like in blank]
         copies += [(a, b) for a, b in dict.fromkeys(pairs) if a != b]
     launches = build_launches(rotation, segments, paths, 0)
     if not repeats:

@@ -8,7 +8,7 @@ program holds what the unfused program leaves in it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, filterfalse, permutations
 
 import pytest
@@ -92,10 +92,19 @@ def launches_of(found: Plan) -> Iterator[Launch]:
 
 
 def run_plan(
-    step: Step, found: Plan, depths: tuple[int, ...], steps: int, versions: Versions
+    step: Step,
+    found: Plan,
+    depths: tuple[int, ...],
+    steps: int,
+    versions: Versions,
+    *,
+    common: bool = False,
 ) -> list[Version]:
-    """What each buffer of the program holds after the plan; AssertionError where a launch is wrong."""
-    rotation = step.rotation
+    """
+    What each buffer of the program holds after the plan; AssertionError where a launch is wrong. Where halos are
+    `common`, any buffer of a cycle has the right one.
+    """
+    rotation = replace(step.rotation, common_halos=common)
     memory = [versions.number(f"buffer {k}") for k in step.roles]
     memory += [versions.number("unset") for _ in found.scratch_like]
     halos: list[int | None] = [*step.roles, *(None for _ in found.scratch_like)]
@@ -109,7 +118,8 @@ def run_plan(
             assert rotation.own(role, time) == rotation.own(role, launch.time)
         for role in at_home:
             if rotation.live[role]:
-                assert halos[launch.sources[role]] == rotation.own(role, time), "another halo"
+                right = rotation.cycle_of(role) if common else (rotation.own(role, time),)
+                assert halos[launch.sources[role]] in right, "another halo"
         reading = {launch.sources[k] for k in step.roles if rotation.live[k]}
         writing = list(launch.targets.values())
         assert len(writing) == len(set(writing)), "a launch writes a buffer twice"
@@ -124,15 +134,16 @@ def run_plan(
     return memory[: len(step.rotate)]
 
 
-def check(step: Step, deepest: tuple[int, ...], steps: int) -> Plan:
+def check(step: Step, deepest: tuple[int, ...], steps: int, *, common: bool = False) -> Plan:
     """The plan for these depths, and what `temporal-fusion` adds to them, is right."""
-    rotation = step.rotation
+    rotation = replace(step.rotation, common_halos=common)
     depths = complete_depths(deepest, rotation.home_cycles)
     found = plan(rotation, depths, steps)
     allowed = {(d, False) for d in depths} | {(1, True)}
     assert {(launch.steps, launch.final) for launch in found.launches} <= allowed
     versions = Versions()
-    assert run_plan(step, found, depths, steps, versions) == unfused(step, steps, versions)
+    left = run_plan(step, found, depths, steps, versions, common=common)
+    assert left == unfused(step, steps, versions)
     return found
 
 
@@ -165,6 +176,14 @@ def test_every_step_of_up_to_three_buffers(count: int, depths: tuple[int, ...]):
             check(step, depths, steps)
 
 
+@pytest.mark.parametrize("depths", [(2,), (3,)], ids=str)
+@pytest.mark.parametrize("count", [2, 3])
+def test_every_step_where_halos_are_common(count: int, depths: tuple[int, ...]):
+    for step in filterfalse(rotates_what_it_updates, all_steps(count)):
+        for steps in (3, 4, 8, 11):
+            check(step, depths, steps, common=True)
+
+
 @st.composite
 def any_step(draw: st.DrawFn) -> Step:
     """A step of up to five buffers; what it updates in place does not rotate."""
@@ -180,9 +199,10 @@ def any_step(draw: st.DrawFn) -> Step:
     step=any_step(),
     depths=st.sets(st.integers(1, 13), min_size=1, max_size=2),
     steps=st.integers(0, 150),
+    common=st.booleans(),
 )
-def test_steps_of_many_buffers(step: Step, depths: set[int], steps: int):
-    check(step, tuple(depths), steps)
+def test_steps_of_many_buffers(step: Step, depths: set[int], steps: int, common: bool):
+    check(step, tuple(depths), steps, common=common)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 7, 12])
@@ -197,6 +217,27 @@ def test_a_plan_uses_its_deepest_kernel(depth: int):
     assert len(found.launches) < 30
     advanced = sum(launch.steps for launch in launches_of(found) if launch.steps == depth)
     assert advanced >= 1000 - 3 * depth
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_with_halos_in_common_two_buffers_are_enough(depth: int):
+    found = check(HEAT, (depth,), 1000, common=True)
+    assert not found.scratch_like and not found.copies
+
+
+@pytest.mark.parametrize(
+    ("step", "turns"),
+    [
+        (Step((1, 0), frozenset({0}), frozenset({1})), ((0, 1),)),
+        (Step((1, 2, 0), frozenset({0, 2}), frozenset({1})), ((0, 1, 2),)),
+        # A buffer that is updated in place, and coefficients that only rotate.
+        (Step((0,), frozenset({0}), frozenset({0})), ()),
+        (Step((1, 2, 0), frozenset({0}), frozenset()), ()),
+    ],
+    ids=["pair", "wave", "in-place", "coefficients"],
+)
+def test_buffers_that_take_turns(step: Step, turns: tuple[tuple[int, ...], ...]):
+    assert step.rotation.turns == turns
 
 
 def test_no_steps_need_no_launch():

@@ -8,16 +8,19 @@ import timetile
 from support.catalogue import entry
 from support.programs import program_text
 from timetile.runtime.gpu import Device, DeviceBuffer, GpuRunner
-from timetile.runtime.kernels import Kernel, loops_of
+from timetile.runtime.halos import HaloFrame
+from timetile.runtime.kernels import Halos, Kernel, loops_of
 
 SCRATCH = 77
 """Where the recording device finds memory for a scratch buffer."""
 
 
 class Recorder(Device):
-    """A device that only notes what it is asked for."""
+    """A device that only notes what it is asked for, and finds halos as it is told."""
 
-    def __init__(self):
+    def __init__(self, *, same_halos: bool = False):
+        self.same_halos = same_halos
+        self.compared: list[tuple[int, int]] = []
         self.launched: list[tuple[str, tuple[Any, ...]]] = []
         self.copied: list[tuple[int, int]] = []
         self.cuda = self
@@ -31,18 +34,28 @@ class Recorder(Device):
     def allocate(self, size: int) -> int:
         return SCRATCH
 
+    def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
+        self.compared.append((first, other))
+        return not self.same_halos
+
     def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> tuple[int]:
         self.copied.append((source, target))
         return (0,)
 
 
-def launches(depth: int, steps: int, *calls: tuple[int, int]) -> Recorder:
+def launches(
+    depth: int,
+    steps: int,
+    *calls: tuple[int, int],
+    same_halos: bool = False,
+    halos: Halos = "compared",
+) -> Recorder:
     """What calls on pairs of buffers, by their addresses, ask of the device."""
     text = program_text(entry("heat-2d").make((29, 131)))
-    compiled = timetile.compile(text, executor="simt", depth=depth, cache=False)
+    compiled = timetile.compile(text, executor="simt", depth=depth, halos=halos, cache=False)
     loop = loops_of(compiled.kernels.source)[0]
     outside = dict.fromkeys((*loop.captures, *loop.scalars), 0.1)
-    on = Recorder()
+    on = Recorder(same_halos=same_halos)
     runner = GpuRunner(compiled.kernels, on)
     for call in calls:
         runner(loop, steps, [DeviceBuffer(pointer, 8) for pointer in call], outside)
@@ -65,6 +78,26 @@ def test_an_even_depth_takes_turns_in_the_first_buffer_and_a_copy_of_it():
     assert on.copied == [(1, SCRATCH)]
     expected = [("run_d2", 1, SCRATCH), ("run_d2", SCRATCH, 1), ("run_step", 1, 2)]
     assert buffers_of(on) == expected
+
+
+def test_with_halos_in_common_any_depth_takes_turns_in_the_programs_buffers():
+    on = launches(2, 5, (1, 2), same_halos=True)
+    assert on.compared == [(1, 2)]
+    assert not on.copied
+    assert buffers_of(on) == [("run_d2", 1, 2), ("run_d2", 2, 1), ("run_step", 1, 2)]
+
+
+def test_halos_are_compared_where_kernels_of_several_steps_run():
+    assert not launches(3, 2, (1, 2)).compared, "no launch of three steps"
+    assert launches(3, 3, (1, 2)).compared == [(1, 2)]
+    assert launches(3, 3, (1, 2), (5, 6)).compared == [(1, 2), (5, 6)]
+
+
+def test_what_is_known_of_halos_is_not_compared():
+    apart = launches(2, 5, (1, 2), same_halos=True, halos="apart")
+    assert not apart.compared and apart.copied == [(1, SCRATCH)]
+    common = launches(2, 5, (1, 2), halos="common")
+    assert not common.compared and not common.copied
 
 
 def test_every_call_has_its_own_buffers():

@@ -27,8 +27,9 @@ def check(
     executor: Executor,
     depth: int,
     passes: tuple[ModulePass, ...] | None,
+    common_halos: bool,
 ) -> None:
-    expected = random_inputs(program, seed=steps)
+    expected = random_inputs(program, seed=steps, common_halos=common_halos)
     found = expected.copy()
     reference.run(program, expected, steps)
     compiled = timetile.compile(
@@ -43,21 +44,21 @@ def check(
     assert_same_bits(program, expected, found, f"{executor}, {steps} steps")
 
 
-@given(program=programs(), depth=st.integers(1, 4), steps=st.integers(0, 9))
-def test_programs_with_the_default_schedule(program: Program, depth: int, steps: int):
+@given(program=programs(), depth=st.integers(1, 4), steps=st.integers(0, 9), common=st.booleans())
+def test_programs_with_the_default_schedule(program: Program, depth: int, steps: int, common: bool):
     note(program_text(program))
     for executor in executors():
-        check(program, steps, executor, depth, None)
+        check(program, steps, executor, depth, None, common)
 
 
-@given(data=st.data(), depth=st.integers(1, 4), steps=st.integers(0, 9))
-def test_programs_with_any_schedule(data: st.DataObject, depth: int, steps: int):
+@given(data=st.data(), depth=st.integers(1, 4), steps=st.integers(0, 9), common=st.booleans())
+def test_programs_with_any_schedule(data: st.DataObject, depth: int, steps: int, common: bool):
     program = data.draw(programs())
     schedule: Schedule = data.draw(schedules(program.rank))
     note(program_text(program))
     for executor in kernel_executors():
         try:
-            check(program, steps, executor, depth, schedule.passes(depth))
+            check(program, steps, executor, depth, schedule.passes(depth), common)
         except CompileError as error:
             # Small tiles may leave no room for the taps; nothing else may be refused.
             assert "its taps reach further than the tile is wide" in str(error)

@@ -117,11 +117,45 @@ class Inputs:
         return [*(self.arrays[b.name] for b in program.buffers), *scalars, steps]
 
 
-def random_inputs(program: Program, seed: int) -> Inputs:
-    """Positive numbers of one magnitude, so that no zero hides a mistake and no step overflows."""
+def cycles_of(rotation: tuple[int, ...]) -> list[list[int]]:
+    """The positions that take turns, grouped."""
+    groups: list[list[int]] = []
+    for start in range(len(rotation)):
+        if any(start in group for group in groups):
+            continue
+        group, position = [start], rotation[start]
+        while position != start:
+            group.append(position)
+            position = rotation[position]
+        groups.append(group)
+    return groups
+
+
+def share_halos(program: Program, arrays: dict[str, Array]) -> None:
+    """Give buffers that take turns the same cells outside of all that a step writes."""
+    boxes = [store.box for update in program.updates for store in update.stores]
+    lower = [min(box.lower[k] for box in boxes) for k in range(program.rank)]
+    upper = [max(box.upper[k] for box in boxes) for k in range(program.rank)]
+    for first, *others in cycles_of(program.rotation):
+        start = program.buffer(program.carried[first]).bounds.lower
+        inside = tuple(slice(a - s, b - s) for a, b, s in zip(lower, upper, start, strict=True))
+        for other in others:
+            array = arrays[program.carried[other]]
+            own = array[inside].copy()
+            array[...] = arrays[program.carried[first]]
+            array[inside] = own
+
+
+def random_inputs(program: Program, seed: int, *, common_halos: bool = False) -> Inputs:
+    """
+    Positive numbers of one magnitude, so that no zero hides a mistake and no step overflows. With `common_halos`
+    buffers that take turns have the same ones outside the bounds.
+    """
     rng = np.random.default_rng(seed)
     arrays = {
         b.name: rng.uniform(0.5, 1.5, b.bounds.shape).astype(DTYPES[b.element])
         for b in program.buffers
     }
+    if common_halos:
+        share_halos(program, arrays)
     return Inputs(arrays, {name: float(rng.uniform(0.01, 0.1)) for name in program.scalars})

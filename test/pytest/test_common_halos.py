@@ -1,0 +1,213 @@
+"""
+Buffers that take turns and have the same cells outside the bounds: kernels of several steps that read no other
+buffer's halo leave what the unfused program leaves, and run only where the halos are the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support import reference
+from support.catalogue import entry
+from support.compare import assert_same_bits
+from support.description import Array, Inputs, Program, random_inputs
+from support.executors import kernel_executors
+from support.programs import program_text
+from support.schedules import (
+    Schedule,
+    block_plane,
+    block_row,
+    cluster_plane,
+    device_plane,
+    warp_row,
+)
+from timetile import CompiledProgram
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.schedule import Guards
+from timetile.runtime.gpu import Device, device, gpu_is_available
+from timetile.runtime.halos import HaloFrame, halos_differ
+from timetile.runtime.program import Executor
+
+ARRIVING = RegisterStreamingPass(sync="mbarrier", delay=1)
+
+SCHEDULES = [
+    ("heat-2d", (29, 131), 4, Schedule("warp", warp_row())),
+    (
+        "heat-2d",
+        (29, 131),
+        3,
+        Schedule("late", block_row(), streaming=RegisterStreamingPass(delay=1)),
+    ),
+    (
+        "heat-2d",
+        (29, 67),
+        2,
+        Schedule("shared", warp_row(), MultiQueueBufferingPass("shared"), None),
+    ),
+    ("box-2d", (23, 67), 3, Schedule("rows", warp_row(), form="rows")),
+    ("wave-2d", (19, 71), 3, Schedule("three-buffers", warp_row())),
+    (
+        "multistep-1d",
+        (97,),
+        2,
+        Schedule("four-buffers", warp_row(), MultiQueueBufferingPass(ahead=0), planes=1),
+    ),
+    ("coupled-2d", (19, 71), 2, Schedule("two-fields", warp_row())),
+    ("nested-boxes-2d", (19, 71), 2, Schedule("boxes", warp_row())),
+    (
+        "heat-3d",
+        (7, 13, 66),
+        4,
+        Schedule("plane", block_plane((4, 2), (3, 1)), streaming=ARRIVING, planes=5),
+    ),
+    ("heat-3d", (7, 13, 37), 3, Schedule("barrier", block_plane((3, 2), (3, 1)), planes=5)),
+    ("box-3d", (7, 9, 37), 2, Schedule("sums", block_plane((3, 2), (3, 1)), form="rows", planes=5)),
+    ("heat-3d", (7, 23, 37), 2, Schedule("cluster", cluster_plane((4, 2), 2, 2), planes=5)),
+    ("heat-3d", (7, 13, 37), 2, Schedule("device", device_plane((3, 2), 2, 2), planes=5)),
+]
+
+
+def compiled_for(program: Program, executor: Executor, **how: Any) -> CompiledProgram:
+    text = program_text(program)
+    return timetile.compile(text, executor=executor, fp_contract="off", cache=False, **how)
+
+
+def used_common(compiled: CompiledProgram) -> bool:
+    """Kernels for halos in common were made."""
+    return "common" in vars(compiled.kernels)
+
+
+def check(compiled: CompiledProgram, program: Program, inputs: Inputs, steps: int) -> None:
+    """A run leaves what the unfused program leaves."""
+    expected, found = inputs.copy(), inputs.copy()
+    reference.run(program, expected, steps)
+    compiled(*found.arguments(program, steps))
+    assert_same_bits(program, expected, found, f"{steps} steps")
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("guards", ["rim", "all"])
+@pytest.mark.parametrize(
+    ("name", "domain", "depth", "schedule"), SCHEDULES, ids=lambda v: getattr(v, "name", None)
+)
+def test_schedules_of_every_kind(
+    name: str,
+    domain: tuple[int, ...],
+    depth: int,
+    schedule: Schedule,
+    guards: Guards,
+    executor: Executor,
+):
+    program = entry(name).make(domain)
+    *passes, peel = schedule.passes(depth)
+    peel = replace(peel, guards=guards)
+    compiled = compiled_for(program, executor, passes=(*passes, peel))
+    for steps in (depth, 2 * depth + 1):
+        check(compiled, program, random_inputs(program, steps, common_halos=True), steps)
+    assert used_common(compiled)
+    variants = str(compiled.kernels.common.tiled).count("axes []")
+    assert bool(variants) == (guards == "rim" or program.rank == 1)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_each_run_has_the_kernels_for_its_halos(executor: Executor):
+    """Runs with halos in common and apart may follow each other."""
+    program = entry("heat-2d").make((17, 71))
+    compiled = compiled_for(program, executor, depth=3)
+    for seed, common in enumerate((False, True, False, True)):
+        check(compiled, program, random_inputs(program, seed, common_halos=common), 7)
+        assert used_common(compiled) == (seed > 0)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize(
+    ("first", "second", "same"), [(np.nan, np.nan, True), (0.0, -0.0, False), (0.0, 0.0, True)]
+)
+def test_halos_are_the_same_bit_for_bit(
+    first: float, second: float, same: bool, executor: Executor
+):
+    program = entry("heat-2d").make((9, 67))
+    inputs = random_inputs(program, 1, common_halos=True)
+    for name, value in zip(program.carried, (first, second), strict=True):
+        inputs.arrays[name][0, 3] = value
+    compiled = compiled_for(program, executor, depth=2)
+    check(compiled, program, inputs, 5)
+    assert used_common(compiled) == same
+
+
+def test_the_caller_may_promise_it():
+    program = entry("heat-2d").make((9, 67))
+    inputs = random_inputs(program, 1, common_halos=True)
+    promised = compiled_for(program, "planes", depth=2, halos="common")
+    check(promised, program, inputs, 5)
+    assert "common_halos" in str(promised.module) and not used_common(promised)
+    apart = compiled_for(program, "planes", depth=2, halos="apart")
+    check(apart, program, inputs, 5)
+    assert "common_halos" not in str(apart.module) and not used_common(apart)
+
+
+FRAMES = [
+    HaloFrame((37,), (2,), (30,), 8),
+    HaloFrame((7, 41), (1, 3), (6, 40), 4),
+    HaloFrame((5, 9, 70), (1, 2, 1), (4, 9, 66), 8),
+    HaloFrame((4, 6, 67), (0, 0, 0), (4, 6, 67), 4),
+]
+
+
+def positions(frame: HaloFrame) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Cells around the frame's box, and cells in it."""
+    inside = np.zeros(frame.sizes, bool)
+    inside[tuple(slice(a, b) for a, b in zip(frame.low, frame.high, strict=True))] = True
+    around = [tuple(map(int, at)) for at in np.argwhere(~inside)]
+    return around, [tuple(map(int, at)) for at in np.argwhere(inside)]
+
+
+def pair(frame: HaloFrame) -> tuple[Array, Array]:
+    """Two buffers that differ in the box, and nowhere else."""
+    kind = {4: np.float32, 8: np.float64}[frame.cell_bytes]
+    a = np.random.default_rng(5).uniform(0.5, 1.5, frame.sizes).astype(kind)
+    b = a.copy()
+    for at in positions(frame)[1]:
+        b[at] += 1
+    return a, b
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda f: "x".join(map(str, f.sizes)))
+def test_every_cell_around_the_box_counts(frame: HaloFrame):
+    a, b = pair(frame)
+    assert not halos_differ(frame, a, b.reshape(-1))
+    for at in positions(frame)[0]:
+        before = b[at]
+        b[at] = -before
+        assert halos_differ(frame, a, b), at
+        b[at] = before
+
+
+@pytest.mark.skipif(not gpu_is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda f: "x".join(map(str, f.sizes)))
+def test_so_it_does_on_the_gpu(frame: HaloFrame):
+    a, b = pair(frame)
+    on: Device = device()
+    with on.current():
+        first, other = on.allocate(a.nbytes), on.allocate(b.nbytes)
+
+        def differs() -> bool:
+            on.upload(other, b)
+            return on.halos_differ(frame, first, other, 0)
+
+        on.upload(first, a)
+        assert not differs()
+        for at in positions(frame)[0][::7]:
+            before = b[at]
+            b[at] = -before
+            assert differs(), at
+            b[at] = before
+        assert not differs()
+        on.free(first)
+        on.free(other)
