@@ -5,7 +5,8 @@
 
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
 roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the device, sums
-by rows and by halves, and domains with every remainder.
+by rows and by halves, and domains with every remainder; each with halos that buffers have in common, and with
+others.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from measure import scheduled, source
+from measure import scheduled, source, with_common_halos
 
 import timetile
+from timetile.runtime.kernels import Halos
+
+HALOS: tuple[Halos, ...] = ("apart", "common")
 
 
 @dataclass(frozen=True)
@@ -70,18 +74,20 @@ CASES = (
 )
 
 
-def check(case: Case) -> bool:
+def check(case: Case, halos: Halos) -> bool:
     """The GPU leaves in every buffer, halos included, the bits that the CPU leaves."""
     text, halo, count = source(case.name, case.domain, case.element)
     shape = tuple(n + 2 * halo for n in case.domain)
     generator = np.random.default_rng(3)
     kind = {"f64": np.float64, "f32": np.float32}[case.element]
     on_cpu = [generator.random(shape, dtype=kind) for _ in range(count)]
+    if halos == "common":
+        on_cpu = with_common_halos(on_cpu, halo)
     on_gpu = [array.copy() for array in on_cpu]
     timetile.compile(text, executor="cpu")(*on_cpu, case.steps)
-    given = scheduled(text, case.depth, case.changes) if case.changes else text
+    given = scheduled(text, case.depth, case.changes, halos) if case.changes else text
     compiled = timetile.compile(
-        given, executor="gpu", depth=case.depth, bound_waits=case.bound_waits, cache=False
+        given, executor="gpu", depth=case.depth, bound_waits=case.bound_waits
     )
     compiled(*on_gpu, case.steps)
     return all(np.array_equal(a, b) for a, b in zip(on_cpu, on_gpu))
@@ -94,10 +100,11 @@ def main() -> None:
     cases = CASES[:22] if options.small else CASES
     failed = 0
     for case in cases:
-        same = check(case)
-        failed += not same
-        print(f"{'same bits' if same else 'DIFFERENT'}  {case}", flush=True)
-    print(f"{len(cases) - failed} passed, {failed} failed")
+        for halos in HALOS:
+            same = check(case, halos)
+            failed += not same
+            print(f"{'same bits' if same else 'DIFFERENT'}  {halos:6}  {case}", flush=True)
+    print(f"{len(HALOS) * len(cases) - failed} passed, {failed} failed")
     raise SystemExit(failed > 0)
 
 

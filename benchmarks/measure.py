@@ -88,6 +88,17 @@ def copy_bandwidth(gpu: Device, size: int = 2 << 30) -> float:
     return 2 * size / (float(np.median(times)) * 1e-3) / 1e12
 
 
+def with_common_halos(
+    fields: Sequence[np.ndarray[Any, Any]], halo: int
+) -> list[np.ndarray[Any, Any]]:
+    """Copies of fields, with the first one's cells outside the bounds around all of them."""
+    inside = tuple(slice(halo, -halo) for _ in fields[0].shape)
+    alike = [fields[0].copy() for _ in fields]
+    for copied, field_of in zip(alike, fields):
+        copied[inside] = field_of[inside]
+    return alike
+
+
 class Cells:
     """Random numbers, drawn once for the fields of all rows of an element type."""
 
@@ -108,13 +119,7 @@ class Cells:
             self.drawn[element] = generator.random(needed, dtype=ELEMENTS[element])
         starts = [apart * k for k in range(count)]
         drawn = [self.drawn[element][n : n + size].reshape(shape) for n in starts]
-        if not halo:
-            return drawn
-        inside = tuple(slice(halo, -halo) for _ in shape)
-        alike = [drawn[0].copy() for _ in drawn]
-        for cells, numbers in zip(alike, drawn):
-            cells[inside] = numbers[inside]
-        return alike
+        return with_common_halos(drawn, halo) if halo else drawn
 
 
 class Fields:
@@ -226,6 +231,8 @@ def assemble_row(row: str, halos: Halos = "common") -> str | None:
         name, element, domain, depth, changes = parse_row(row)
         text, _, _ = source(name, domain, element)
         assemble(fused_program(text, depth, changes, halos))
+        # What the public interface plans with before it knows the halos.
+        _ = timetile.compile(text, executor="gpu", depth=depth).kernels.facts
         assemble(unfused_program(text))
     except Exception as error:
         return described(error)

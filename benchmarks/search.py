@@ -52,7 +52,7 @@ class Case:
         return source(self.name, self.domain, self.element)[0]
 
     def raised(self) -> ModuleOp:
-        return raise_program(load(self.text), Options())
+        return raise_program(load(self.text), Options(halos="common"))
 
     def trials(self, most: int) -> list[tuple[Trial, float]]:
         """What the compiler compares, with its predictions (GCells/s), its choice first; so many at most."""
@@ -67,7 +67,9 @@ class Case:
         depth, schedule = trial
         module = self.raised()
         loops_of(module)[0].schedule = schedule.to_attribute()
-        return timetile.compile(module, executor=executor, depth=depth, arch="sm_90")
+        return timetile.compile(
+            module, executor=executor, depth=depth, arch="sm_90", halos="common"
+        )
 
 
 def assemble(case: Case, trial: Trial) -> None:
