@@ -78,7 +78,7 @@ DEVICE_ROWS = (3, 4, 5)
 SUM_ROWS = (2, 3, 4, 6, 8)
 """Rows of a thread with which the planes of boxes enter sums as they arrive."""
 
-SUMS_SPARE = 40
+SUMS_SPARE = 25
 """Registers kept free where planes enter sums as they arrive: their guarded copies spill little (measured)."""
 
 TIGHT_SPEED = 0.96
@@ -229,13 +229,14 @@ class Trials:
         ahead = self.fitting_ahead(model, geometry, schedule)
         if ahead is None:
             return None
-        guards, cost = self.predict(model, geometry, ahead)
+        guards, cost = self.predict(schedule, model, geometry, ahead)
         schedule = replace(schedule, guards=guards)
         tight = cost.registers > self.free_registers(schedule, model.spare_registers)
         return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
 
-    @staticmethod
-    def predict(model: KernelCost, geometry: Geometry, ahead: int) -> tuple[Guards, Cost]:
+    def predict(
+        self, schedule: Schedule, model: KernelCost, geometry: Geometry, ahead: int
+    ) -> tuple[Guards, Cost]:
         """
         Which tiles run the copy with guards, those on the rim or all (of tiles that a block holds), and what the model
         says of it.
@@ -246,7 +247,11 @@ class Trials:
             model.guards = guards
             found[guards] = model.predict(geometry, ahead)
             alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
-            if alike or geometry.kernel.layout.blocks > 1:
+            # Where registers are scarce the guarded copy spills: few tiles are to run it then.
+            scarce = found[guards].registers > self.free_registers(
+                schedule, self.arch.tight_registers
+            )
+            if alike or scarce or geometry.kernel.layout.blocks > 1:
                 break
         best = min(found, key=lambda guards: found[guards].seconds)
         return best, found[best]

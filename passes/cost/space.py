@@ -22,6 +22,15 @@ What a level beyond the second takes beside its planes in tiles of several warps
 stars in 3D).
 """
 
+SUM_LEVEL_REGISTERS = 8
+"""The same for each word of a level where planes enter sums as they arrive (fitted to boxes in 3D)."""
+
+LATE_COPIES_PLANES = 1.5
+"""
+Planes that copies for stars of more than one neighbour cost beside a slot where warps arrive and wait: inner rows read
+them a step longer (fitted to assembled kernels).
+"""
+
 LOAD_REGISTERS = 4
 """Addresses of a load beside the first."""
 
@@ -48,12 +57,17 @@ class KernelSpace(KernelFacts):
         if self.sums_early:
             # The newest plane is at hand beside the sums that it enters.
             planes += self.words * self.thread_cells
+            if len(self.layouts) == 2:
+                levels += SUM_LEVEL_REGISTERS * self.words * max(0, self.kernel.steps.data - 2)
         elif len(self.layouts) == 2:
             levels += LEVEL_REGISTERS[4 * self.words] * max(0, self.kernel.steps.data - 2)
         levels += self.words * self.boxed
         # The places of slots that are shifted.
         rings = [self.slots(facts, 1) for facts in self.exchanges if facts.copies]
         levels += sum(slots for slots in rings if slots != power_of_two(slots))
+        wide = any(facts.copies and facts.edges[0] > 1 for facts in self.exchanges)
+        if self.split and wide and self.kernel.steps.data > 1:
+            planes += ceil(LATE_COPIES_PLANES * self.words * self.thread_cells)
         if self.dividing:
             each = DIVIDING_REGISTERS[4 * self.words]
             planes += self.thread_cells * each * self.dividing + DIVIDING_MORE

@@ -59,7 +59,7 @@ advance together, and it is more (fitted to wide stars in 3D).
 FOUND_TOGETHER = 0.85
 """The same in kernels of several steps whose tiles all have guards (fitted to stars in 3D)."""
 
-GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 6.2
+GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 7.5
 """
 Instructions of a guard beside a select for each word of the cell, where all tiles have them; where planes enter sums
 as they arrive. Nothing hides them (fitted in 3D).
