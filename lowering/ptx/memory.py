@@ -91,11 +91,9 @@ def print_shared(w: Writer, op: simt.SharedOp) -> None:
 def print_copy(w: Writer, op: nvvm.CpAsyncOp) -> None:
     size = op.size.value.data
     taken = "" if op.cp_size is None else f", {w.use(op.cp_size)}"
-    # Whole vectors are parts of rows: the rest of the line will be read by the lanes beside.
-    hint = ".L2::128B" if op.modifier.value.data == "cg" else ""
-    copy = f"cp.async.{op.modifier.value.data}.shared.global{hint}"
+    modifier = op.modifier.value.data
     target, source = address(w, op.dst), address(w, op.src)
-    w.line(f"{copy} {target}, {source}, {size}{taken}")
+    w.line(f"cp.async.{modifier}.shared.global {target}, {source}, {size}{taken}")
 
 
 def print_wait(w: Writer, op: nvvm.CpAsyncWaitGroupOp) -> None:
