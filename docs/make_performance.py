@@ -202,6 +202,8 @@ def main() -> None:
     text = replace(text, "table 2d", table(COLUMNS, map(cells_of, flat)))
     text = replace(text, "table 3d", table(COLUMNS, map(cells_of, solid)))
     # What has not been measured has no section yet.
+    if apart := rows_of("h200-apart.json"):
+        text = replace(text, "table apart", table(COLUMNS, map(cells_of, apart)))
     if compared := rows_of("h200-ablation.json"):
         text = replace(text, "table ablation", table(COMPARED, map(compared_cells, compared)))
     if tiles := rows_of("h200-tiles.json"):

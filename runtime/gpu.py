@@ -130,6 +130,13 @@ class Device:
         """Wait until the stream has done its work."""
         checked(self.cuda.cuStreamSynchronize(stream))
 
+    def is_capturing(self, stream: int) -> bool:
+        """What the stream is given goes into a graph; the default stream's never does."""
+        if not stream:
+            return False
+        status = checked(self.cuda.cuStreamIsCapturing(stream))
+        return bool(status != self.cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
+
     def wait_for_stream(self, waiting: int, other: int) -> None:
         """Let a stream wait for what another one has been given so far."""
         if waiting == other:
@@ -357,7 +364,12 @@ class GpuRunner(PlannedRunner):
         return GpuRunner(kernels, self.device, self.stream)
 
     def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
-        """Compared on the device; the answer waits for what the stream has been given so far."""
+        """
+        Compared on the device; the answer waits for what the stream has been given so far. A stream that is captured
+        into a graph cannot wait: nothing is known then.
+        """
+        if self.device.is_capturing(self.stream):
+            return False
         return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
 
     def run(

@@ -18,8 +18,8 @@ SCRATCH = 77
 class Recorder(Device):
     """A device that only notes what it is asked for, and finds halos as it is told."""
 
-    def __init__(self, *, same_halos: bool = False):
-        self.same_halos = same_halos
+    def __init__(self, *, same_halos: bool = False, captures: bool = False):
+        self.same_halos, self.captures = same_halos, captures
         self.compared: list[tuple[int, int]] = []
         self.launched: list[tuple[str, tuple[Any, ...]]] = []
         self.copied: list[tuple[int, int]] = []
@@ -33,6 +33,9 @@ class Recorder(Device):
 
     def allocate(self, size: int) -> int:
         return SCRATCH
+
+    def is_capturing(self, stream: int) -> bool:
+        return self.captures
 
     def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
         self.compared.append((first, other))
@@ -48,6 +51,7 @@ def launches(
     steps: int,
     *calls: tuple[int, int],
     same_halos: bool = False,
+    captures: bool = False,
     halos: Halos = "compared",
 ) -> Recorder:
     """What calls on pairs of buffers, by their addresses, ask of the device."""
@@ -55,7 +59,7 @@ def launches(
     compiled = timetile.compile(text, executor="simt", depth=depth, halos=halos, cache=False)
     loop = loops_of(compiled.kernels.source)[0]
     outside = dict.fromkeys((*loop.captures, *loop.scalars), 0.1)
-    on = Recorder(same_halos=same_halos)
+    on = Recorder(same_halos=same_halos, captures=captures)
     runner = GpuRunner(compiled.kernels, on)
     for call in calls:
         runner(loop, steps, [DeviceBuffer(pointer, 8) for pointer in call], outside)
@@ -98,6 +102,11 @@ def test_what_is_known_of_halos_is_not_compared():
     assert not apart.compared and apart.copied == [(1, SCRATCH)]
     common = launches(2, 5, (1, 2), halos="common")
     assert not common.compared and not common.copied
+
+
+def test_a_stream_that_is_captured_is_not_waited_for():
+    on = launches(2, 5, (1, 2), same_halos=True, captures=True)
+    assert not on.compared and on.copied == [(1, SCRATCH)]
 
 
 def test_every_call_has_its_own_buffers():
