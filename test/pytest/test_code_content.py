@@ -13,7 +13,7 @@ from math import ceil, gcd, prod
 
 import pytest
 from xdsl.dialects import arith, llvm, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import Block, Operation
 
 import timetile
@@ -25,7 +25,7 @@ from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.schedule import Schedule
-from timetile.runtime.kernels import loops_of
+from timetile.runtime.kernels import Halos, loops_of
 
 INDEXING = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.CmpiOp, llvm.GEPOp)
 """Addresses, slots of rings, and whether a plane is one to store."""
@@ -89,10 +89,12 @@ class Code:
 
 
 @cache
-def code_of(case: Case, depth: int | None = None) -> Code:
+def code_of(case: Case, depth: int | None = None, halos: Halos = "apart") -> Code:
     """What the default pipeline makes, at the depth that it chooses or that is given."""
     program = sum_program(case.element, list(case.offsets))(case.domain)
-    compiled = timetile.compile(program_text(program), executor="simt", cache=False, depth=depth)
+    compiled = timetile.compile(
+        program_text(program), executor="simt", cache=False, depth=depth, halos=halos
+    )
     deepest = compiled.kernels.facts[0][0]
     schedule = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule)
     interior, guarded = steady_loops(compiled.kernels.nvvm(deepest.name))
@@ -225,6 +227,43 @@ def test_halos_are_read_for_one_level(depth: int):
     assert "simt.load global" not in count
     # The guards stand beside the same arithmetic.
     assert shared_by_all(J2D5PT, code).items() <= count.items()
+
+
+def selected_cells(loop: scf.ForOp) -> float:
+    """Cells of a stream step that are one value or another."""
+    selects = [op for op in loop.walk() if isinstance(op, arith.SelectOp)]
+    turns = integer_constant(loop.step)
+    assert turns
+    return sum(isinstance(op.result.type, AnyFloat) for op in selects) / turns
+
+
+@pytest.mark.parametrize("depth", [8, 10])
+def test_halos_in_common_are_read_for_none(depth: int):
+    """
+    Every level that is kept takes its cells outside the bounds from the level below: a select for each position that
+    the bounds can fall on, whatever the depth.
+    """
+    code = code_of(J2D5PT, depth, "common")
+    count = per_step(code.guarded)
+    assert not {"simt.override global", "simt.load global", "simt.prefetch"} & set(count)
+    assert selected_cells(code.guarded) == 2 * J2D5PT.radius * (depth - 1)
+    assert not selected_cells(code.interior)
+    assert shared_by_all(J2D5PT, code).items() <= count.items()
+
+
+def sums_before_arrival(loop: scf.ForOp) -> int:
+    """The fused operations of a turn that stand before the warp arrives."""
+    operations = list(loop.body.block.ops)
+    kinds = [kind_of(op) for op in operations]
+    return kinds[: kinds.index("nvvm.mbarrier.arrive.shared")].count("math.fma")
+
+
+def test_warps_arrive_when_their_edge_rows_are_done():
+    """In the guarded copy, too: what stands in place of inner rows' cells stands behind the arrival."""
+    code = code_of(J3D7PT)
+    edges = 2 * J3D7PT.radius * code.schedule.cells[-1] * code.depth
+    for loop in (code.interior, code.guarded):
+        assert sums_before_arrival(loop) == edges * (len(J3D7PT.offsets) - 1)
 
 
 def test_a_box_reads_halos_once_for_the_level_that_it_keeps():
