@@ -101,7 +101,7 @@ class LoopOp(IRDLOperation):
     `rotate[k]` named. Result k is the buffer that argument k names after the last step.
 
     With `common_halos` the buffers of a cycle of the rotation are promised to have the same cells outside what
-    the updates write.
+    the updates write. (Only where they take turns to hold one live version is use made of it.)
 
     `depths` lists the temporal depths for which kernels are made, `schedule` is what
     `choose-schedule` decided for them, `kernels` names them: the last one advances a single step and

@@ -18,8 +18,8 @@ first and the last turns of a chunk meet, are still read from memory: there sele
    this comes when lags are final, after `register-streaming`.
 2. Where sums are split, the older plane is gone when the last part is made, but there when the first
    is: outside the bounds the partial sums carry its cells through.
-3. Others stay: asymmetric stencils that look ahead further than back, and rotations of three buffers,
-   read their halo from memory.
+3. Others stay: asymmetric stencils that look ahead further than back, and rotations of three buffers whose halos
+   are not known to be in common, read their halo from memory.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {...}`
 After:  `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {...}`
 
-Every level of a kernel then has the halo that the level below has in registers, and none reads memory for
-the sake of another buffer's. Without the promise the halo of an odd level of a kernel over two buffers is the
+Where buffers take turns to hold one live version (`Rotation.turns`), every level of a kernel then has the halo that the
+level below has in registers, and none reads memory for the sake of another buffer's; other loops stay as they are.
+Without the promise the halo of an odd level of a kernel over two buffers is the
 other buffer's, cell by cell. The runtime compares the buffers before a run, and makes this promise itself where it
 holds; in a pipeline it is the caller's.
 """

@@ -20,7 +20,7 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 2. Outside its box a result is the previous version of the buffer that it writes. Where the box is all
    that the kernel writes, that is the buffer's own halo, read from memory. Launches find a source with its
    halo around it where its cycle of the rotation has one live version, or where all kernels advance single
-   steps (`Rotation.has_home`); else data may be in another buffer than its halo: `tile.load %src halo %A`.
+   steps (`Rotation.has_home`), and any buffer of a cycle has its halo where they are in common; else data may be in another buffer than its halo: `tile.load %src halo %A`.
 3. A kernel of depth 2 or more stores what later steps read. One more kernel, `_step`, advances a
    single step and stores all that it writes: the last steps run through it, so that every buffer
    ends with what the unfused program leaves in it.

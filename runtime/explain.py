@@ -21,7 +21,7 @@ from timetile.lowering.plan_launches import constant_steps
 from timetile.passes.analysis.attainable import depth_that_shifts, shared_reads
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.analysis.liveness import live_arguments, written_bounds
+from timetile.passes.analysis.liveness import live_arguments, rotation_of, written_bounds
 from timetile.passes.analysis.utilisation import (
     classify,
     fits,
@@ -352,6 +352,8 @@ class Explanation:
         text = ", ".join(f"{n} x @{name}" for name, n in counts.launches.items()) or "none"
         self.say(f"{steps} steps", f"{counts.launches.total()} launches: {text}")
         self.say("scratch buffers", f"{counts.scratch}, after {counts.copies} copies")
+        if rotation_of(loop).turns and loop.common_halos is None:
+            self.say("halos", "each buffer's own; where they are in common, see --halos common")
 
 
 def entry_text(entry: Attribute) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import is_
+from threading import Lock
 from typing import Any
 
 from timetile.dialects.temporal import LoopOp
@@ -82,6 +83,7 @@ class Device:
         """Device memory by which the blocks of a kernel exchange edges, one for each stream."""
         self.comparing: tuple[Any, int] | None = None
         """The function that compares halos, loaded once, and the word of its answer."""
+        self.one_comparison = Lock()
 
     def attribute(self, name: str) -> int:
         """A device attribute, by the end of its name in the driver's enumeration."""
@@ -236,25 +238,37 @@ class Device:
 
         import numpy as np
 
-        if self.comparing is None:
-            module = checked(self.cuda.cuModuleLoadData(COMPARE_HALOS.encode() + b"\0"))
-            function = checked(self.cuda.cuModuleGetFunction(module, b"halos_differ"))
-            self.comparing = function, self.allocate(WORD_BYTES)
-        function, answer = self.comparing
-        axes = frame.words()
-        values = (first, other, answer, *(number for axis in axes for number in axis))
-        types = (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 9
-        blocks = -(-axes[0][0] * axes[1][0] // WARPS_OF_A_BLOCK)
-        checked(self.cuda.cuMemsetD32Async(answer, 0, 1, stream))
-        checked(
-            self.cuda.cuLaunchKernel(
-                function, blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, (values, types), 0
+        # All streams and threads share the word of the answer.
+        with self.one_comparison:
+            if self.comparing is None:
+                module = checked(self.cuda.cuModuleLoadData(COMPARE_HALOS.encode() + b"\0"))
+                function = checked(self.cuda.cuModuleGetFunction(module, b"halos_differ"))
+                self.comparing = function, self.allocate(WORD_BYTES)
+            function, answer = self.comparing
+            axes = frame.words()
+            values = (first, other, answer, *(number for axis in axes for number in axis))
+            types = (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 9
+            blocks = -(-axes[0][0] * axes[1][0] // WARPS_OF_A_BLOCK)
+            checked(self.cuda.cuMemsetD32Async(answer, 0, 1, stream))
+            checked(
+                self.cuda.cuLaunchKernel(
+                    function,
+                    blocks,
+                    1,
+                    1,
+                    32 * WARPS_OF_A_BLOCK,
+                    1,
+                    1,
+                    0,
+                    stream,
+                    (values, types),
+                    0,
+                )
             )
-        )
-        self.synchronize(stream)
-        found = np.empty(1, dtype=np.uint32)
-        self.download(found, answer)
-        return bool(found[0])
+            self.synchronize(stream)
+            found = np.empty(1, dtype=np.uint32)
+            self.download(found, answer)
+            return bool(found[0])
 
     def forget(self, kernels: Collection[Kernel], stream: int) -> None:
         """Free the device memory by which blocks of kernels on a stream exchanged edges, once they have."""
@@ -361,7 +375,10 @@ class GpuRunner(PlannedRunner):
         return Prepared(tuple(operands), kernel, tuple(arguments), tuple(types))
 
     def with_kernels(self, kernels: ProgramKernels) -> GpuRunner:
-        return GpuRunner(kernels, self.device, self.stream)
+        """It shares the scratch buffers: what runs on one stream runs one after the other."""
+        other = GpuRunner(kernels, self.device, self.stream)
+        other.scratches = self.scratches
+        return other
 
     def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
         """

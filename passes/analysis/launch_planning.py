@@ -2,7 +2,8 @@
 
 A launch never writes what it reads, so a live version moves from buffer to buffer. Kernels that read data
 with the halo around it (`Rotation.has_home`) find it in the program's own buffer, or in a scratch buffer
-that began as a copy of that one: launches write no halo. In the end every buffer holds what the unfused
+that began as a copy of that one: launches write no halo. (Where buffers that take turns have their halos in common, any
+of them does.) In the end every buffer holds what the unfused
 program leaves in it: the versions that only the last steps write are written by launches of a single step,
 straight into the program's buffers; the launches before may put other live data anywhere. The plan is a path
 through the states "which buffer holds which live version"; it soon repeats itself, and long runs are a loop

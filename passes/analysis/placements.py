@@ -93,7 +93,7 @@ class CycleSearch:
         return True
 
     def keeps_halos(self, state: Placement, time: int) -> bool:
-        """Every version is in a buffer with the halo that the unfused program has around it."""
+        """Every version is in a buffer with the halo that the unfused program has around it, as all may have."""
         if self.rotation.common_halos:
             return True
         held = zip(self.roles, (self.scratch.get(buffer, buffer) for buffer in state))
@@ -194,8 +194,8 @@ def start_cycle(
             path = search.path(course.segments, start, 0, None)
             if path is not None:
                 return search, start, path
-        if not search.has_home:
-            # What scratch buffers are like matters for halos only.
+        if not search.has_home or course.rotation.common_halos:
+            # What scratch buffers are like matters for halos only, where these differ.
             return None
     return None
 

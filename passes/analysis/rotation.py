@@ -59,10 +59,10 @@ class Rotation:
         """
         The role's data can be kept in buffers that have the right halo around it: the program's own, and
         scratch buffers with a copy of their halo. With several live versions in a cycle that would take a
-        buffer more for each, where a launch advances several steps and their halos differ.
+        buffer more for each, where a launch advances several steps.
         """
         versions = sum(self.live[k] for k in self.cycle_of(role))
-        alone = single_steps or not self.is_moved(role) or versions == 1 or self.common_halos
+        alone = single_steps or not self.is_moved(role) or versions == 1
         return alone and self.stays_home(role)
 
     @property
@@ -79,13 +79,15 @@ class Rotation:
 
     @property
     def turns(self) -> tuple[tuple[int, ...], ...]:
-        """The cycles whose buffers take turns, so that kernels of several steps gain by halos in common."""
-        common = Rotation(self.rotate, self.live, self.written, True)
+        """
+        The cycles of which kernels of several steps gain by halos in common: buffers take turns to hold one live
+        version, which is read with its halo around it.
+        """
         return tuple(
             cycle
             for cycle in self.cycles
             if len(cycle) > 1
-            and any(self.is_moved(k) and common.has_home(k, single_steps=False) for k in cycle)
+            and any(self.is_moved(k) and self.has_home(k, single_steps=False) for k in cycle)
         )
 
     def own(self, role: int, step: int) -> int:

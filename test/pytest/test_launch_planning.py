@@ -229,12 +229,13 @@ def test_with_halos_in_common_two_buffers_are_enough(depth: int):
     ("step", "turns"),
     [
         (Step((1, 0), frozenset({0}), frozenset({1})), ((0, 1),)),
-        (Step((1, 2, 0), frozenset({0, 2}), frozenset({1})), ((0, 1, 2),)),
-        # A buffer that is updated in place, and coefficients that only rotate.
+        (Step((1, 2, 0), frozenset({0}), frozenset({1})), ((0, 1, 2),)),
+        # Two live versions, a buffer that is updated in place, and coefficients that only rotate.
+        (Step((1, 2, 0), frozenset({0, 2}), frozenset({1})), ()),
         (Step((0,), frozenset({0}), frozenset({0})), ()),
         (Step((1, 2, 0), frozenset({0}), frozenset()), ()),
     ],
-    ids=["pair", "wave", "in-place", "coefficients"],
+    ids=["pair", "three", "wave", "in-place", "coefficients"],
 )
 def test_buffers_that_take_turns(step: Step, turns: tuple[tuple[int, ...], ...]):
     assert step.rotation.turns == turns
