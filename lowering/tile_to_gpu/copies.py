@@ -132,6 +132,7 @@ def take_prefetched(v: Variant, number: int, ring: PrefetchRing) -> Plane:
         v.mark(number, row)
         for k, value in enumerate(v.body.add(op).cells):
             plane[row, start + k] = value
+    # Nobody waits for a later plane: its copies start behind the rows that others wait for, before the inner ones.
     v.mark(number, -1, private=True)
     later = ring.ring.slot(v.body, v.step, v.turn, -ring.ahead, 0)
     turn = v.turn + ring.ahead
