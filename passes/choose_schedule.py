@@ -242,19 +242,16 @@ class Trials:
         block holds a tile of a plane of two axes (measured with one axis: j2d5pt FP64 1815 and 1917, j2d9pt 887 and 1007).
         """
         assert geometry.kernel.layout is not None
-        found: dict[Guards, Cost] = {}
-        for guards in ("rim", "all"):
-            model.guards = guards
-            found[guards] = model.predict(geometry, ahead)
-            alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
-            # Where registers are scarce the guarded copy spills: few tiles are to run it then.
-            scarce = found[guards].registers > self.free_registers(
-                schedule, self.arch.tight_registers
-            )
-            if alike or scarce or self.rank == 2 or geometry.kernel.layout.blocks > 1:
-                break
-        best = min(found, key=lambda guards: found[guards].seconds)
-        return best, found[best]
+        model.guards = "rim"
+        rim = model.predict(geometry, ahead)
+        alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
+        # Where registers are scarce the guarded copy spills: few tiles are to run it then.
+        scarce = rim.registers > self.free_registers(schedule, self.arch.tight_registers)
+        if alike or scarce or self.rank == 2 or geometry.kernel.layout.blocks > 1:
+            return "rim", rim
+        model.guards = "all"
+        every = model.predict(geometry, ahead)
+        return ("all", every) if every.seconds < rim.seconds else ("rim", rim)
 
     def spanning_blocks(self, model: KernelCost, schedule: Schedule) -> int | None:
         """

@@ -13,7 +13,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.runtime.cpu import Progress, run_loop
-from timetile.runtime.halos import HaloFrame, halos_differ, pairs_in_turn
+from timetile.runtime.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values
 from timetile.runtime.kernels import ProgramKernels, launch_fact
@@ -59,6 +59,8 @@ class PlannedRunner:
         """The steps that each kernel advances."""
         self.advanced: dict[LaunchOp, int] = {}
         """The same of launches that were made."""
+        self.compared: dict[LoopOp, list[tuple[HaloFrame, int, int]]] = {}
+        """The buffers of each loop whose halos are compared, by roles."""
         self.common: PlannedRunner | None = None
         """For runs whose buffers that take turns have the same halo."""
         self.done, self.total = 0, 0
@@ -80,10 +82,11 @@ class PlannedRunner:
         fused = (fact.steps for fact in self.kernels.facts_of(loop)[:-1])
         if all(depth > steps for depth in fused):
             return False
-        pairs = pairs_in_turn(loop)
-        return bool(pairs) and all(
-            self.same_halos(HaloFrame.of(loop, first), buffers[first], buffers[other])
-            for first, other in pairs
+        if loop not in self.compared:
+            self.compared[loop] = compared_in_turn(loop)
+        return bool(self.compared[loop]) and all(
+            self.same_halos(frame, buffers[first], buffers[other])
+            for frame, first, other in self.compared[loop]
         )
 
     def run(

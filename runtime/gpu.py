@@ -149,12 +149,16 @@ class Device:
         checked(self.cuda.cuStreamWaitEvent(waiting, event, 0))
         checked(self.cuda.cuEventDestroy(event))
 
+    def function(self, image: bytes, name: str) -> Any:
+        """A function of machine code, or of PTX that ends with a zero."""
+        module = checked(self.cuda.cuModuleLoadData(image))
+        return checked(self.cuda.cuModuleGetFunction(module, name.encode()))
+
     def load(self, kernel: Kernel) -> Any:
         """The function of a kernel, loaded once."""
         if kernel not in self.loaded:
             image = kernel.cubin if kernel.cubin is not None else kernel.ptx.encode() + b"\0"
-            module = checked(self.cuda.cuModuleLoadData(image))
-            function = checked(self.cuda.cuModuleGetFunction(module, kernel.name.encode()))
+            function = self.function(image, kernel.name)
             if kernel.shared_bytes > DEFAULT_SHARED_BYTES:
                 limit = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
                 if kernel.shared_bytes > limit:
@@ -241,9 +245,8 @@ class Device:
         # All streams and threads share the word of the answer.
         with self.one_comparison:
             if self.comparing is None:
-                module = checked(self.cuda.cuModuleLoadData(COMPARE_HALOS.encode() + b"\0"))
-                function = checked(self.cuda.cuModuleGetFunction(module, b"halos_differ"))
-                self.comparing = function, self.allocate(WORD_BYTES)
+                compare = self.function(COMPARE_HALOS.encode() + b"\0", "halos_differ")
+                self.comparing = compare, self.allocate(WORD_BYTES)
             function, answer = self.comparing
             axes = frame.words()
             values = (first, other, answer, *(number for axis in axes for number in axis))
@@ -252,19 +255,9 @@ class Device:
             checked(self.cuda.cuMemsetD32Async(answer, 0, 1, stream))
             checked(
                 self.cuda.cuLaunchKernel(
-                    function,
-                    blocks,
-                    1,
-                    1,
-                    32 * WARPS_OF_A_BLOCK,
-                    1,
-                    1,
-                    0,
-                    stream,
-                    (values, types),
-                    0,
+                    function, blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, (values, types), 0
                 )
-            )
+            )  # fmt: skip
             self.synchronize(stream)
             found = np.empty(1, dtype=np.uint32)
             self.download(found, answer)

@@ -49,9 +49,13 @@ class HaloFrame:
         return ((1, 0, 1),) * (3 - len(axes)) + tuple(axes)
 
 
-def pairs_in_turn(loop: LoopOp) -> list[tuple[int, int]]:
-    """The roles whose buffers are to be compared: of each cycle the first with the others."""
-    return [(first, other) for first, *others in rotation_of(loop).turns for other in others]
+def compared_in_turn(loop: LoopOp) -> list[tuple[HaloFrame, int, int]]:
+    """The roles whose buffers are to be compared, and where: of each cycle the first with the others."""
+    return [
+        (HaloFrame.of(loop, first), first, other)
+        for first, *others in rotation_of(loop).turns
+        for other in others
+    ]
 
 
 def halos_differ(frame: HaloFrame, first: NDArray[Any], other: NDArray[Any]) -> bool:

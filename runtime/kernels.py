@@ -194,13 +194,18 @@ class ProgramKernels:
         run_passes((CommonHalosPass(),), source)
         return ProgramKernels(source, self.options, self.cache)
 
+    @cached_property
+    def loops(self) -> list[LoopOp]:
+        """The time loops of the source module, in order."""
+        return loops_of(self.source)
+
     def common_loop(self, loop: LoopOp) -> LoopOp:
         """What a time loop of the source module is among those kernels."""
-        return loops_of(self.common.source)[loops_of(self.source).index(loop)]
+        return self.common.loops[self.loops.index(loop)]
 
     def facts_of(self, loop: LoopOp) -> list[KernelFacts]:
         """The kernels of a time loop of the source module, the final one last."""
-        return self.facts[loops_of(self.source).index(loop)]
+        return self.facts[self.loops.index(loop)]
 
     def kernel_module(self, name: str) -> ModuleOp:
         """A module with one kernel at tile level, its loops' schedule and its cell functions."""

@@ -128,11 +128,13 @@ class KernelTime(KernelSpace):
             around *= axis.layout.block_extent + 2 * pad
             useful *= axis.useful / axis.layout.blocks
         stored = sum(useful * CELL_BYTES[element_type(field)] for field in self.stored)
+        if has_copies(geometry, self.guards):
+            found = FOUND_IN_L2
+        else:
+            found = FOUND_TOGETHER if self.replaced_levels else FOUND_BESIDE
         loaded = 0.0
         for load in self.loads:
             cells = around if load.result in self.published else held
-            found = FOUND_TOGETHER if self.replaced_levels else FOUND_BESIDE
-            found = FOUND_IN_L2 if has_copies(geometry, self.guards) else found
             loaded += (cells - found * (cells - useful)) * cell_bytes(load.result)
         return loaded * tiles, float(stored * tiles)
 
