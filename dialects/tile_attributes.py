@@ -462,18 +462,20 @@ class RoleAttr(ParametrizedAttribute):
 @irdl_attr_definition
 class VariantAttr(ParametrizedAttribute):
     """
-    One lowered copy of a kernel's stages: the axes along which its tiles may touch the bounds, and
-    the number of planes that one of its chunks advances. The variant without axes is the interior.
+    Columns of a kernel's tiles: the axes along which they may touch the bounds, how many columns there are (0: all
+    that are left of those with these axes), and the number of planes that one of their chunks advances. The variant
+    without axes is the interior.
 
-    Example: `#tile.variant<axes [0, 1], planes 430>`
+    Example: `#tile.variant<axes [0, 1], planes 430>` or `#tile.variant<axes [0, 1], columns 132, planes 512>`
     """
 
     name = "tile.variant"
     axes: ArrayAttr[IntAttr]
+    columns: IntAttr
     planes: IntAttr
 
-    def __init__(self, axes: Sequence[int], planes: int):
-        super().__init__(int_array(axes), IntAttr(planes))
+    def __init__(self, axes: Sequence[int], planes: int, columns: int = 0):
+        super().__init__(int_array(axes), IntAttr(columns), IntAttr(planes))
 
     @property
     def is_interior(self) -> bool:
@@ -482,6 +484,8 @@ class VariantAttr(ParametrizedAttribute):
     def verify(self) -> None:
         if self.planes.data < 1:
             raise VerifyException(f"a chunk has at least one plane, got {self.planes.data}")
+        if self.columns.data < 0:
+            raise VerifyException(f"a variant has no fewer than 0 columns, got {self.columns.data}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -489,8 +493,13 @@ class VariantAttr(ParametrizedAttribute):
             parser.parse_keyword("axes")
             axes = parse_int_list(parser)
             parser.parse_punctuation(",")
+            columns = 0
+            if parser.parse_optional_keyword("columns") is not None:
+                columns = parser.parse_integer()
+                parser.parse_punctuation(",")
             parser.parse_keyword("planes")
-            return [axes, IntAttr(parser.parse_integer())]
+            return [axes, IntAttr(columns), IntAttr(parser.parse_integer())]
 
     def print_parameters(self, printer: Printer) -> None:
-        printer.print_string(f"<axes {list(ints(self.axes))}, planes {self.planes.data}>")
+        columns = f"columns {self.columns.data}, " if self.columns.data else ""
+        printer.print_string(f"<axes {list(ints(self.axes))}, {columns}planes {self.planes.data}>")

@@ -107,6 +107,24 @@ def check(kernel: KernelOp) -> None:
     for argument, role in zip(kernel.body.block.args, kernel.roles):
         if role.role[0] != "scalar" and element_type(argument) not in CELL_BYTES:
             refuse(kernel, f"fields of {element_type(argument)} are not supported; use f32 or f64")
+    check_columns(kernel)
+
+
+def check_columns(kernel: KernelOp) -> None:
+    """Refuse variants that leave columns of tiles to nobody, or have more than there are."""
+    assert kernel.variants is not None
+    geometry = Geometry(kernel)
+    for interior in dict.fromkeys(variant.is_interior for variant in kernel.variants):
+        have = geometry.columns_of_kind(interior=interior)
+        of_kind = [v for v in kernel.variants if v.is_interior == interior]
+        given = sum(v.columns.data for v in of_kind)
+        takes_rest = sum(v.columns.data == 0 for v in of_kind)
+        if takes_rest > 1 or given > have or (given < have and not takes_rest):
+            refuse(
+                kernel,
+                f"its variants name {given} of {have} columns of tiles {'inside' if interior else 'on'} the rim, and "
+                f"{takes_rest} take the rest; let one take it",
+            )
 
 
 def check_synchronisation(kernel: KernelOp) -> None:

@@ -75,8 +75,11 @@ CLUSTER_ROWS = (4, 6)
 DEVICE_ROWS = (3, 4, 5)
 """The same for tiles that span an axis of the plane, held by as many blocks as that takes."""
 
-SUM_ROWS = (2, 3, 4, 6, 8)
+SUM_ROWS = (2, 3, 4, 5, 6, 8)
 """Rows of a thread with which the planes of boxes enter sums as they arrive."""
+
+SUM_CELLS = {8: (4, 6), 4: (4, 6, 8, 12)}
+"""The same for cells of a lane, in planes of one axis, by bytes of the element."""
 
 SUMS_SPARE = 25
 """Registers kept free where planes enter sums as they arrive: their guarded copies spill little (measured)."""
@@ -126,11 +129,13 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
     if len(far) == 1:
         yield Schedule(cells=(64 // size,), occupancy=4, ahead=0)
     elif len(far) == 2:
-        # Wider strips overlap less, but their loops outgrow the instruction cache.
+        # Wider strips overlap less, but their loops outgrow the instruction cache; not so where sums are all that is kept.
         widths = (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
-        forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
+        shapes = [("none", cells) for cells in widths]
+        if shuffles_several_planes(loop):
+            shapes += [("rows", cells) for cells in SUM_CELLS[size]]
         few = written_cells(loop) < FEW_CELLS
-        for cells, form, warps in product(widths, forms, (8, 12, 16)):
+        for (form, cells), warps in product(shapes, (8, 12, 16)):
             # One block of all warps, whose turns are fair; several where there may be few tiles.
             for pack in (warps, 4) if few else (warps,):
                 occupancy = warps // pack

@@ -69,7 +69,7 @@ def natural_period(kernel: KernelOp) -> int:
     return max((oldest_age(queue, stream) for queue in kept_queues(kernel)), default=1) or 1
 
 
-LONGEST_LOOP = 1500
+LONGEST_LOOP = 1650
 """Taps that a thread makes in one turn of the unrolled loop, beyond which moves cost less than code."""
 
 

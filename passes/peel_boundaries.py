@@ -8,7 +8,9 @@ of the guarded copy start first: they take longest, and what starts first is not
 fewer planes by `edge-weight`, what one of its steps costs more. Where no cell is replaced the guarded copy
 costs no more, and is the only one; so it is where the schedule's `guards` are those of `all` tiles, which then
 advance together, and find in the second-level cache what their neighbours have loaded. Heights are the ones that
-finish first: whole waves of co-resident tiles, each paying the pipeline's fill once.
+finish first: whole waves of co-resident tiles, each paying the pipeline's fill once. Where all columns are alike, as many
+as the device holds may advance from end to end, and only those that are left in chunks, which fill it once more:
+`variants [#tile.variant<axes [1, 2], columns 132, planes 512>, #tile.variant<axes [1, 2], planes 74>]`.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ What a step of the guarded copy costs more where it reads other buffers' halos, 
 stars of radius 1): it works little more than the others, but waits for them.
 """
 
-GUARD_WEIGHTS = {1: 1.75, 2: 1.2}
-"""The same where cells outside the bounds come from registers."""
+GUARD_WEIGHTS = {1: 1.4, 2: 1.2}
+"""The same where cells outside the bounds come from registers (measured: 1.3 to 1.75, and 1.0 to 1.2, are as fast)."""
 
 
 def has_copies(geometry: Geometry, guards: Guards) -> bool:
@@ -47,9 +49,11 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
     return geometry.replaces_cells and guards == "rim"
 
 
-def edge_weight(geometry: Geometry, guards: Guards = "rim") -> float:
-    """What a step of the guarded copy costs more than one of the tiles inside the bounds."""
-    if geometry.kernel.stream_axis is None or not has_copies(geometry, guards):
+def edge_weight(geometry: Geometry, guards: Guards = "rim") -> float | None:
+    """What a step of the guarded copy costs more than one of the tiles inside the bounds; None where it is the only one."""
+    if not has_copies(geometry, guards):
+        return None
+    if geometry.kernel.stream_axis is None:
         return 1.0
     weights = HALO_WEIGHTS if geometry.reads_halos else GUARD_WEIGHTS
     return weights[len(geometry.axes)]
@@ -62,50 +66,81 @@ def edge_height(geometry: Geometry, interior: int, weight: float) -> int:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """Columns of tiles, the planes of their chunks, and what a step costs, in steps of an interior tile."""
+
+    count: int
+    planes: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
 class Chunks:
     """
-    Planes of an edge and of an interior chunk, the tiles of a launch, and when its last one is done in
-    interior steps.
+    The columns that start first, which are those on the rim where these have a copy of their own, and the others;
+    the tiles of a launch, and when its last one is done in interior steps.
     """
 
-    edge: int
-    interior: int
+    first: Columns
+    second: Columns
     tiles: int
     steps: float
 
 
-def launch_steps(
-    geometry: Geometry, rim: int, edge: int, interior: int, residency: Residency, weight: float
-) -> tuple[int, float]:
+def launch(geometry: Geometry, residency: Residency, first: Columns, second: Columns) -> Chunks:
     """
-    The tiles of a launch with `rim` columns on the rim, and when it is done if its blocks take the next
-    tiles as soon as they are, in steps of an interior tile. Tiles that share a block are done together.
+    A launch of both kinds of columns if its blocks take the next tiles as soon as they are done with one. Tiles
+    that share a block are done together.
     """
     pack = residency.block_tiles
-    outer = rim * geometry.chunks(edge)
-    inner = (geometry.plane_tiles - rim) * geometry.chunks(interior)
-    steps = makespan(
-        (ceil_div(outer, pack), weight * geometry.steps(edge)),
-        (ceil_div(inner, pack), float(geometry.steps(interior))),
-        residency.tiles // pack,
+    tiles = [columns.count * geometry.chunks(columns.planes) for columns in (first, second)]
+    one, two = (
+        (ceil_div(count, pack), columns.weight * geometry.steps(columns.planes))
+        for count, columns in zip(tiles, (first, second))
     )
-    return outer + inner, steps
+    return Chunks(first, second, sum(tiles), makespan(one, two, residency.tiles // pack))
 
 
-def choose_chunks(geometry: Geometry, residency: Residency, weight: float) -> Chunks:
+MOST_ROUNDS = 3
+"""Rounds of the device that columns take from end to end, with which whole ones are considered."""
+
+
+def whole_columns(geometry: Geometry, residency: Residency) -> Iterator[Chunks]:
     """
-    The heights at which a launch ends first, where a step takes as long as its multiprocessor is crowded.
+    Launches in which as many columns as the device holds, once or a few times, advance from end to end, and those
+    that are left in chunks.
+    """
+    slots, columns = residency.tiles, geometry.plane_tiles
+    if residency.block_tiles > 1 or residency.tile_blocks > 1:
+        return
+    for rounds in range(1, min(MOST_ROUNDS, columns // slots) + 1):
+        left = columns - rounds * slots
+        for count in range(1, ceil_div(slots, left) + 1) if left else ():
+            whole = Columns(rounds * slots, geometry.planes)
+            rest = Columns(left, ceil_div(geometry.planes, count))
+            yield launch(geometry, residency, whole, rest)
+
+
+def choose_chunks(geometry: Geometry, residency: Residency, weight: float | None) -> Chunks:
+    """
+    The heights at which a launch ends first, where a step takes as long as its multiprocessor is crowded. A step on
+    the rim costs `weight` interior ones; None where all columns are alike.
     (The cost model knows more of a step; heights need only compare launches of one kernel.)
     """
     most = ceil_div(6 * residency.tiles, max(1, geometry.plane_tiles)) + 1
-    rim = geometry.edge_columns
+    rim = 0 if weight is None else geometry.edge_columns
 
     def candidates() -> Iterator[Chunks]:
         counts = range(1, min(geometry.planes, most) + 1)
-        for interior in dict.fromkeys(ceil_div(geometry.planes, count) for count in counts):
-            for edge in {edge_height(geometry, interior, weight), interior}:
-                tiles, steps = launch_steps(geometry, rim, edge, interior, residency, weight)
-                yield Chunks(edge, interior, tiles, steps)
+        for planes in dict.fromkeys(ceil_div(geometry.planes, count) for count in counts):
+            interior = Columns(geometry.plane_tiles - rim, planes)
+            if weight is None:
+                yield launch(geometry, residency, Columns(0, planes), interior)
+                continue
+            for height in {edge_height(geometry, planes, weight), planes}:
+                yield launch(geometry, residency, Columns(rim, height, weight), interior)
+        if weight is None:
+            yield from whole_columns(geometry, residency)
 
     return min(candidates(), key=lambda chunks: chunks.steps * residency.crowding(chunks.tiles))
 
@@ -146,13 +181,18 @@ class PeelBoundariesPass(ModulePass):
             check_residency(kernel, arch)
             geometry = Geometry(kernel)
             guards = self.guards or schedules.get(kernel.sym_name.data, Schedule()).guards
+            weight = edge_weight(geometry, guards)
             if self.planes is not None:
-                edge = interior = self.planes
+                first = second = Columns(0, self.planes)
             else:
-                weight = self.edge_weight or edge_weight(geometry, guards)
-                chosen = choose_chunks(geometry, Residency.of(kernel, arch), weight)
-                edge, interior = chosen.edge, chosen.interior
-            variants = [VariantAttr(kernel.plane_axes, edge)]
-            if has_copies(geometry, guards):
-                variants.append(VariantAttr((), interior))
+                given = None if weight is None else self.edge_weight or weight
+                chosen = choose_chunks(geometry, Residency.of(kernel, arch), given)
+                first, second = chosen.first, chosen.second
+            axes = kernel.plane_axes
+            if weight is not None:
+                variants = [VariantAttr(axes, first.planes), VariantAttr((), second.planes)]
+            else:
+                variants = [VariantAttr(axes, second.planes)]
+                if first.count:
+                    variants.insert(0, VariantAttr(axes, first.planes, first.count))
             kernel.variants = ArrayAttr(variants)

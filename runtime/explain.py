@@ -387,14 +387,13 @@ def classes_text(kernel: KernelOp) -> str:
 def work_row(kernel: KernelOp) -> list[str]:
     """One kernel's tiles and what they compute."""
     geometry, extra = Geometry(kernel), redundancy(kernel)
-    edge, interior = chunk_heights(kernel)
     return [
         f"@{kernel.sym_name.data}",
         str(kernel.steps.data),
         product(axis.count for axis in geometry.axes),
         product(axis.layout.extent for axis in geometry.axes),
         product(axis.useful for axis in geometry.axes),
-        f"{edge} / {interior}",
+        chunk_heights(kernel),
         f"{extra.plane:.2f} x {extra.stream:.2f} = {extra.total:.2f}",
         f"{traffic(kernel):.1f}",
     ]

@@ -117,11 +117,16 @@ class Redundancy:
         return self.plane * self.stream
 
 
-def chunk_heights(kernel: KernelOp) -> tuple[int, int]:
-    """The planes of an edge and of an interior chunk."""
-    assert kernel.variants is not None
-    heights = {variant.is_interior: variant.planes.data for variant in kernel.variants}
-    return heights[False], heights.get(True, heights[False])
+def chunk_heights(kernel: KernelOp) -> str:
+    """The planes of the chunks, as the kernel's columns of tiles start, and how many columns where that is fixed."""
+    geometry = Geometry(kernel)
+    heights = [
+        f"{variant.planes.data} in {variant.columns.data}"
+        if variant.columns.data
+        else str(variant.planes.data)
+        for variant in geometry.used_variants
+    ]
+    return " / ".join(heights)
 
 
 def redundancy(kernel: KernelOp) -> Redundancy:

@@ -12,8 +12,12 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, address_space
 from timetile.lowering.ptx.text import move_kind, together
 from timetile.lowering.ptx.writer import Writer
+from timetile.passes.analysis.geometry import VECTOR_BYTES
 
 SHARED_SYMBOL = "dynamic_shared"
+
+LINE_HINT = ".L2::128B"
+"""Lets the second-level cache fetch the line that a sector lies in: the next lanes, or the tile beside, want the rest."""
 
 
 def address(w: Writer, pointer: SSAValue, offset: int = 0) -> str:
@@ -93,7 +97,8 @@ def print_copy(w: Writer, op: nvvm.CpAsyncOp) -> None:
     taken = "" if op.cp_size is None else f", {w.use(op.cp_size)}"
     modifier = op.modifier.value.data
     target, source = address(w, op.dst), address(w, op.src)
-    w.line(f"cp.async.{modifier}.shared.global {target}, {source}, {size}{taken}")
+    lines = LINE_HINT if size == VECTOR_BYTES else ""
+    w.line(f"cp.async.{modifier}.shared.global{lines} {target}, {source}, {size}{taken}")
 
 
 def print_wait(w: Writer, op: nvvm.CpAsyncWaitGroupOp) -> None:

@@ -148,7 +148,7 @@ class VariantEmitter(Variant):
         block = Block(arg_types=[i32, *(value.type for value in state)])
         self.body = self.setup.into(block)
         self.step = block.args[0]
-        self.index_cache, self.far_planes = {}, {}
+        self.index_cache, self.far_planes, self.next_cells = {}, {}, {}
         arguments = iter(block.args[1:])
         for queue in self.loop_queues():
             queue.planes = [

@@ -1,6 +1,7 @@
 """The code that writes finished planes to memory, in vectors.
 
-Where the bounds lie within a vector, a lane stores its cells on this side of them alone.
+Where the bounds, or the end of what a tile stores, lie within a vector, a lane stores its cells on this
+side alone.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import StoreOp
-from timetile.lowering.tile_to_gpu.ownership import owned
+from timetile.lowering.tile_to_gpu.ownership import owned, stored_along
 from timetile.lowering.tile_to_gpu.planes import Position
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.thread import Thread
@@ -41,20 +44,42 @@ def store_row(
         at, width = (row, start), len(vector)
         stride = v.cells if view is v.thread else width
         write(v, stage, at, vector, view, owned(v, at, view, width))
-        for k in v.geometry.cut_cells(start, width, stride) if v.guarded else ():
-            write(v, stage, (row, start + k), [vector[k]], view, alone(v, at, k, width, view))
+        cut = v.geometry.cut_cells(start, width, stride, guarded=v.guarded)
+        if width == 2 and len(cut) == 2 and is_word(stage.field):
+            write_either(v, stage, at, vector, view)
+            continue
+        for k in cut:
+            own = owned(v, (row, start + k), view)
+            mask = alone(v, at, own, owned(v, at, view, width), view)
+            write(v, stage, (row, start + k), [vector[k]], view, mask)
 
 
-def alone(v: Variant, at: Position, cell: int, width: int, view: Thread) -> SSAValue:
-    """The tile stores a cell of the vector of `width` cells at a position, but not the whole vector."""
+def is_word(stored: SSAValue) -> bool:
+    """A cell is one register: two of them are chosen between at the price of an instruction."""
+    return CELL_BYTES[element_type(stored)] == 4
 
-    def make() -> SSAValue | None:
-        row, start = at
-        own, whole = owned(v, (row, start + cell), view), owned(v, at, view, width)
-        assert own is not None and whole is not None
-        return v.setup.binary(arith.XOrIOp, own, whole)
 
-    return v.known(("alone", at, cell, width, view.axes[-1].coordinate), make)
+def write_either(
+    v: Variant, stage: StoreOp, at: Position, cells: Sequence[SSAValue], view: Thread
+) -> None:
+    """Write one cell of a vector of two, in the lanes of which the tile stores only that one: one access for all."""
+    row, start = at
+    tiling, axis = v.geometry.axes[-1], view.axes[-1]
+    second = v.known(
+        ("second", start, axis.coordinate), lambda: stored_along(v, tiling, axis, start + 1)
+    )
+    mask = alone(v, at, owned(v, (row, start), view), owned(v, (row, start + 1), view), view)
+    cell = v.body.select(second, cells[1], cells[0])
+    write(v, stage, at, [cell], view, mask, second)
+
+
+def alone(
+    v: Variant, at: Position, own: SSAValue | None, other: SSAValue | None, view: Thread
+) -> SSAValue:
+    """The tile stores one of two, where the cells of a position are cut."""
+    assert own is not None and other is not None
+    key = ("alone", at, own, other, view.axes[-1].coordinate)
+    return v.known(key, lambda: v.setup.binary(arith.XOrIOp, own, other))
 
 
 def write(
@@ -64,13 +89,19 @@ def write(
     cells: Sequence[SSAValue],
     view: Thread,
     mask: SSAValue | None,
+    is_next: SSAValue | None = None,
 ) -> None:
-    """Write consecutive cells of a row, where the mask is on and the chunk has the plane."""
+    """
+    Write consecutive cells of a row, where the mask is on and the chunk has the plane; a cell further in the
+    lanes where `is_next` is on.
+    """
     queue, shape = v.queues[stage.queue], FieldShape.of(stage.field)
     masks = [mask]
     if v.stream is not None:
         masks.append(v.chunk_mask(queue.lag))
     index, distance = v.plane_at(shape, queue.lag, view)
+    if is_next is not None:
+        index = v.next_cell(index, is_next)
     offset, mask = distance + v.in_plane(shape, at), v.body.all_of(masks)
     v.body.add(simt.StoreOp(cells, v.arguments[stage.field], index, offset, mask))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
@@ -193,7 +194,7 @@ def place_chunk(
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
     """
     The column of tiles, and the planes, that a tile number stands for: the chunks of the columns on the
-    rim and those inside it follow each other as the kernel's variants do.
+    rim and those inside it follow each other as the kernel's variants do, and so do the columns of either kind.
     """
     kernel = geometry.kernel
     if kernel.stream_axis is None:
@@ -201,22 +202,28 @@ def place_chunk(
     low, high = geometry.lower[kernel.stream_axis], geometry.upper[kernel.stream_axis]
     variants = geometry.used_variants
     counts = [axis.count for axis in geometry.axes]
+    kinds = {variant.is_interior for variant in variants}
 
-    def chunk(number: SSAValue, variant: VariantAttr) -> tuple[SSAValue, SSAValue, SSAValue]:
+    def chunk(before: int, passed: int, variant: VariantAttr) -> tuple[SSAValue, ...]:
         planes = variant.planes.data
-        column, chunk = split(emit, number, geometry.columns(variant))
-        if len(variants) > 1:
+        column, chunk = split(emit, emit.add_int(tile, -before), geometry.columns(variant))
+        column = emit.add_int(column, passed)
+        if len(kinds) > 1:
             numbered = inner_column if variant.is_interior else rim_column
             column = numbered(emit, column, counts)
         start = emit.add_int(emit.mul_int(chunk, planes), low)
         return column, start, emit.add_int(start, planes)
 
-    column, start, end = chunk(tile, variants[0])
-    if len(variants) > 1:
-        before = geometry.variant_tiles(variants[0])
-        is_first = emit.compare("ult", tile, before)
-        places = zip((column, start, end), chunk(emit.add_int(tile, -before), variants[1]))
-        column, start, end = (emit.select(is_first, f, s) for f, s in places)
+    before, passed = 0, {False: 0, True: 0}
+    column, start, end = chunk(before, 0, variants[0])
+    for former, variant in pairwise(variants):
+        before += geometry.variant_tiles(former)
+        passed[former.is_interior] += geometry.columns(former)
+        is_before = emit.compare("ult", tile, before)
+        later = chunk(before, passed[variant.is_interior], variant)
+        column, start, end = (
+            emit.select(is_before, *places) for places in zip((column, start, end), later)
+        )
     end = emit.binary(arith.MinSIOp, end, emit.int(high))
     return column, start, end
 

@@ -15,7 +15,7 @@ from xdsl.ir import Block, SSAValue
 from timetile.dialects import nvvm, simt
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type, taps_of
 from timetile.dialects.tile_attributes import RegistersAttr
-from timetile.lowering.emitter import Emitter
+from timetile.lowering.emitter import Emitter, integer_type
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.inboxes import Messages
 from timetile.lowering.tile_to_gpu.placement import Placement
@@ -98,6 +98,7 @@ class Variant:
         self.crossings: dict[tuple[int, int, int], bool] = {}
         self.index_cache: dict[tuple[FieldShape, SSAValue], SSAValue] = {}
         self.far_planes: dict[tuple[FieldShape, SSAValue, int], SSAValue] = {}
+        self.next_cells: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
         self.row_masks: dict[tuple[int, int, int], SSAValue] = {}
         self.phases: dict[int, SSAValue] = {}
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
@@ -357,6 +358,15 @@ class Variant:
         if key not in self.far_planes:
             self.far_planes[key] = self.body.add_int(index, shift)
         return self.far_planes[key], 0
+
+    def next_cell(self, index: SSAValue, mask: SSAValue) -> SSAValue:
+        """An index, one more where the mask is on."""
+        key = (index, mask)
+        if key not in self.next_cells:
+            one, none = (self.setup.int(n, integer_type(index)) for n in (1, 0))
+            more = self.known(("one", *key), lambda: self.setup.select(mask, one, none))
+            self.next_cells[key] = self.body.add_int(index, more)
+        return self.next_cells[key]
 
     def moved_to(
         self, emit: Emitter, base: SSAValue, shape: FieldShape, step: SSAValue

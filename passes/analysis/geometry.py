@@ -47,6 +47,11 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def tiles_beyond_first(span: int, extent: int, useful: int) -> int:
+    """How many tiles of `extent` cells, of which each covers `useful` more, cover `span` cells beside the first."""
+    return max(0, ceil_div(span - extent, useful))
+
+
 @dataclass(frozen=True)
 class FieldShape:
     """A field's bounds and strides (cells)."""
@@ -203,24 +208,30 @@ class Geometry:
 
     def tile_axis(self, axis: int, layout: AxisLayout, pad: int) -> AxisTiling:
         """
-        Place the tiles along one axis, so that vectors of the last axis are aligned in memory, and what
-        tiles store begins and ends between them. Threads read `pad` cells around a tile.
+        Place the tiles along one axis, so that vectors of the last axis are aligned in memory. What tiles store
+        begins and ends between vectors; within vectors of two cells, one of which is stored alone then, where
+        fewer tiles cover the axis so. Threads read `pad` cells around a tile.
         """
         inner = axis == self.kernel.rank - 1
         unit = self.vector if inner else 1
         start = FieldShape.of(self.stored_fields[0]).lower[axis]
         low, high = ceil_div(self.overlap.low[axis], unit) * unit, self.overlap.high[axis]
         useful = (layout.extent - low - high) // unit * unit
+        first = self.lower[axis] - self.outside.low[axis]
+        origin = first - (first - start) % unit
+        span = self.upper[axis] + self.outside.high[axis] - origin
+        if unit == 2 and useful > 0:
+            within = (layout.extent - self.overlap.low[axis] - high) // unit * unit
+            fewer, many = (tiles_beyond_first(span, layout.extent, n) for n in (within, useful))
+            if fewer < many:
+                low, useful = self.overlap.low[axis], within
         if useful < 1:
             raise ValueError(
                 f"kernel @{self.kernel.sym_name.data} overlaps by {low} and {high} cells along axis "
                 f"{axis}, which leaves none of the tile's {layout.extent}; use a smaller depth or a "
                 "larger tile"
             )
-        first = self.lower[axis] - self.outside.low[axis]
-        origin = first - (first - start) % unit
-        span = self.upper[axis] + self.outside.high[axis] - origin
-        more = max(0, ceil_div(span - layout.extent, useful))
+        more = tiles_beyond_first(span, layout.extent, useful)
         if more:
             # What the tiles hold in excess lies on both sides, so that the outermost touch the bounds alone.
             excess = more * useful + layout.extent - span
@@ -253,17 +264,22 @@ class Geometry:
         narrow = self.access_width(field) < self.axes[-1].layout.cells
         return narrow and self.kernel.stream_axis is not None
 
-    def cut_cells(self, start: int, width: int, stride: int) -> list[int]:
+    def cut_cells(self, start: int, width: int, stride: int, *, guarded: bool) -> list[int]:
         """
         Of a row's vectors of `width` cells that begin at `start` in a lane's view, lanes `stride` cells apart:
-        the cells that some lane stores alone, as the bounds lie within its vector.
+        the cells that some lane stores alone, as the bounds, or the end of what its tile stores, lie within
+        its vector.
         """
         last = self.axes[-1]
         lanes, row = last.layout.lanes, last.layout.lanes * last.layout.cells
-        begin = self.lower[last.axis] - last.origin
-        end = self.upper[last.axis] - last.last_origin
+        places: list[tuple[int, bool]] = []
+        if guarded:
+            places.append((self.lower[last.axis] - last.origin, False))
+            places.append((self.upper[last.axis] - last.last_origin, True))
+        if last.count > 1:
+            places += [(last.overlap_low, False), (last.overlap_low + last.useful, True)]
         cut: set[int] = set()
-        for place, is_end in ((begin, False), (end, True)):
+        for place, is_end in places:
             lane, cell = divmod(place % row - start, stride)
             if 0 <= lane < lanes and 0 < cell < width:
                 cut |= set(range(cell) if is_end else range(cell, width))
@@ -381,10 +397,19 @@ class Geometry:
             inner *= max(0, axis.count - 2)
         return self.plane_tiles - inner
 
+    def columns_of_kind(self, *, interior: bool) -> int:
+        """Columns of tiles inside the rim, if these have a copy of their own, or all others."""
+        edge = self.edge_columns
+        return self.plane_tiles - edge if interior else edge
+
     def columns(self, variant: VariantAttr) -> int:
         """Columns of tiles that one of the kernel's variants is for."""
-        edge = self.edge_columns
-        return self.plane_tiles - edge if variant.is_interior else edge
+        if variant.columns.data:
+            return variant.columns.data
+        assert self.kernel.variants is not None
+        alike = (v for v in self.kernel.variants if v.is_interior == variant.is_interior)
+        kind = self.columns_of_kind(interior=variant.is_interior)
+        return kind - sum(v.columns.data for v in alike)
 
     def variant_tiles(self, variant: VariantAttr) -> int:
         """Tiles of one launch that one of the kernel's variants is for."""

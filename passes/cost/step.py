@@ -59,7 +59,7 @@ advance together, and it is more (fitted to wide stars in 3D).
 FOUND_TOGETHER = 0.85
 """The same in kernels of several steps whose tiles all have guards (fitted to stars in 3D)."""
 
-GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 7.5
+GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 9.0
 """
 Instructions of a guard beside a select for each word of the cell, where all tiles have them; where planes enter sums
 as they arrive. Nothing hides them (fitted in 3D).
@@ -83,10 +83,10 @@ MESSAGE_SECONDS = 0.4e-6
 OVERHEAD_SHARE = 0.3
 """Share of the instructions without arithmetic that the busier pipe does not hide (measured on boxes)."""
 
-LONG_LOOP, LONG_LOOP_FACTOR = 1000, 1.25
+LONG_LOOP, LONG_LOOP_FACTOR = 1100, 1.25
 """
-Instructions of an unrolled loop from which fetching them limits, for tiles of one warp (measured: FP32, 8 cells a
-lane).
+Instructions of an unrolled loop from which fetching them limits, for tiles of one warp (measured: FP32, stars with 8
+cells a lane; a box with 12 does not show it).
 """
 
 FEW_WARPS = 2 * SCHEDULERS

@@ -23,7 +23,9 @@ from support.expressions import Offset
 from support.programs import program_text
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
+from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels import Halos, loops_of
 
@@ -81,6 +83,8 @@ class Code:
     """Cells of the widest access to a thread's row: 16 bytes at most, and they divide it."""
     narrow: int
     """The same in memory, where they divide the rows of the field, too."""
+    cut: int
+    """Ends of what a tile stores of a row that lie within a vector: a lane stores one of its cells there."""
 
     @property
     def work(self) -> int:
@@ -100,7 +104,14 @@ def code_of(case: Case, depth: int | None = None, halos: Halos = "apart") -> Cod
     interior, guarded = steady_loops(compiled.kernels.nvvm(deepest.name))
     wide = gcd(schedule.cells[-1], 4 // WORDS[case.element])
     narrow = gcd(wide, case.domain[-1] + 2 * case.radius)
-    return Code(interior, guarded, deepest.steps, schedule, wide, narrow)
+    last = Geometry(kernel_named(compiled.kernels.tiled, deepest.name)).axes[-1]
+    cut = sum(end % narrow != 0 for end in (last.overlap_low, last.overlap_low + last.useful))
+    return Code(interior, guarded, deepest.steps, schedule, wide, narrow, cut)
+
+
+def kernel_named(module: ModuleOp, name: str) -> KernelOp:
+    """The kernel of a placed program."""
+    return next(op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name)
 
 
 def steady_loops(module: ModuleOp) -> Iterator[scf.ForOp]:
@@ -161,7 +172,7 @@ def test_interior_of_a_warp_tile(case: Case):
         "nvvm.cp.async.shared.global": narrow,
         "simt.load shared": wide + narrow,
         "simt.store shared": wide,
-        "simt.store global": narrow,
+        "simt.store global": narrow + code.cut,
         "nvvm.bar.warp.sync": 2,
     }
 

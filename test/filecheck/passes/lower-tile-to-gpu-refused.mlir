@@ -42,6 +42,28 @@ tile.kernel @lanes(%src: !stencil.field<[0,8]x[0,8]x[0,8]xf64>, %dst: !stencil.f
 
 // -----
 
+// CHECK: tile.kernel in @columns: its variants name 3 of 1 columns of tiles on the rim, and 0 take the rest; let one take it
+tile.kernel @columns(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], columns 2, planes 8>, #tile.variant<axes [1], columns 1, planes 4>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
+// CHECK: tile.kernel in @rest: its variants name 0 of 1 columns of tiles on the rim, and 2 take the rest; let one take it
+tile.kernel @rest(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], planes 8>, #tile.variant<axes [1], planes 4>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
 // CHECK: tile.kernel in @half: fields of f16 are not supported; use f32 or f64
 tile.kernel @half(%src: !stencil.field<[0,8]x[0,8]xf16>, %dst: !stencil.field<[0,8]x[0,8]xf16>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>

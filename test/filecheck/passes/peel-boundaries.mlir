@@ -5,6 +5,7 @@
 // RUN: xdsl-opt %s -p 'peel-boundaries{arch=sm_80}' --split-input-file | filecheck %s
 // RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.0}' --split-input-file | filecheck %s --check-prefixes=EVEN,ALONE
 // RUN: xdsl-opt %s -p 'peel-boundaries{planes=7}' --split-input-file | filecheck %s --check-prefix=GIVEN
+// RUN: xdsl-opt %s -p 'peel-boundaries{multiprocessors=162}' --split-input-file | filecheck %s --check-prefix=HELD
 // RUN: xdsl-opt %s -p 'peel-boundaries{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
 
 // A kernel that reads halos apart from their data gets two copies: the interior's runs without a test
@@ -95,6 +96,29 @@ tile.kernel @result(%src: !field, %dst: !field, %b: !field)
   %v = tile.apply @cell(%u[0, 0, 1]) else %h : !tile.queue<f64, lag 0>
   %w = tile.apply @cell(%v[0, 0, 1]) : !tile.queue<f64, lag 0>
   tile.store %w to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+// 162 columns of tiles: the device holds 132, which advance from end to end, and those that are left fill it once more
+// in lower chunks. A device that holds all has no others.
+
+!field = !stencil.field<[-1,513]x[-1,577]x[-1,513]xf64>
+
+// CHECK-LABEL: tile.kernel @wide
+// CHECK-SAME:    variants [#tile.variant<axes [1, 2], columns {{[0-9]+}}, planes 512>, #tile.variant<axes [1, 2], planes {{[0-9]+}}>]
+// ALONE-LABEL: tile.kernel @wide
+// ALONE-SAME:    variants [#tile.variant<axes [1, 2], columns 132, planes 512>, #tile.variant<axes [1, 2], planes 128>]
+// GIVEN-LABEL: tile.kernel @wide
+// GIVEN-SAME:    variants [#tile.variant<axes [1, 2], planes 7>]
+// HELD-LABEL:  tile.kernel @wide
+// HELD-SAME:     variants [#tile.variant<axes [1, 2], planes 512>]
+tile.kernel @wide(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0, 0], [512, 576, 512]>
+    layout #tile.layout<block, [4 cells x 8 warps, 2 cells x 32 lanes]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[-1, 0, 0], %u[1, 0, 0]) : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !field
 }
 
 // -----

@@ -224,7 +224,7 @@ llvm.func @memory(%a: !llvm.ptr<1>, %i: i32, %w: i64) attributes {nvvm.kernel, n
   simt.store %q0, %q1, %q2, %q3 to %slot[0]
   %behind = llvm.getelementptr %slot[4] : (!llvm.ptr<3>) -> !llvm.ptr<3>, f64
   %next = llvm.getelementptr %p[2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f64
-  // CHECK-NEXT: cp.async.cg.shared.global {{\[}}[[slot]]+32], {{\[}}[[p]]+16], 16, [[i]];
+  // CHECK-NEXT: cp.async.cg.shared.global.L2::128B {{\[}}[[slot]]+32], {{\[}}[[p]]+16], 16, [[i]];
   "nvvm.cp.async.shared.global"(%behind, %next, %i) <{size = 16 : i32, modifier = #nvvm.load_cache_modifier<cg>}> : (!llvm.ptr<3>, !llvm.ptr<1>, i32) -> ()
   // CHECK-NEXT: cp.async.ca.shared.global {{\[}}[[slot]]], {{\[}}[[p]]], 8;
   "nvvm.cp.async.shared.global"(%slot, %p) <{size = 8 : i32, modifier = #nvvm.load_cache_modifier<ca>}> : (!llvm.ptr<3>, !llvm.ptr<1>) -> ()

@@ -105,3 +105,8 @@
 
 // CHECK: a chunk has at least one plane, got 0
 "test.op"() {variant = #tile.variant<axes [], planes 0>} : () -> ()
+
+// -----
+
+// CHECK: a variant has no fewer than 0 columns, got -1
+"test.op"() {variant = #tile.variant<axes [], columns -1, planes 2>} : () -> ()

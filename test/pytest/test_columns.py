@@ -1,0 +1,107 @@
+"""
+Columns of tiles may be cut into chunks of different heights: whatever the plan, every plane is stored once, and a run
+leaves what the unfused program leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.passes import ModulePass
+
+import timetile
+from support import reference
+from support.catalogue import entry
+from support.compare import assert_same_bits
+from support.description import Program, random_inputs
+from support.executors import kernel_executors
+from support.programs import program_text
+from support.schedules import Schedule, block_plane, block_row, warp_row
+from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile_attributes import VariantAttr
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.runtime.program import Executor
+
+PLANES = Schedule(
+    "planes", block_plane((4, 2), (3, 1)), streaming=RegisterStreamingPass(sync="mbarrier", delay=1)
+)
+FLAT = Schedule("rows", block_row())
+
+
+@dataclass(frozen=True)
+class CutColumnsPass(ModulePass):
+    """Cut the columns of every kind: the first one alone, in chunks of `first` planes, the others in lower ones."""
+
+    name = "cut-columns"
+    first: int = 5
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+            assert kernel.variants is not None
+            geometry = Geometry(kernel)
+            several = [v for v in kernel.variants if geometry.columns(v) > 1]
+            # Kinds take turns, so that numbers of columns of either are passed.
+            alone = [VariantAttr([a.data for a in v.axes], self.first, 1) for v in several]
+            rest = [VariantAttr([a.data for a in v.axes], 2) for v in kernel.variants]
+            kernel.variants = ArrayAttr([*alone, *rest])
+
+
+def check(program: Program, steps: int, executor: Executor, *passes: ModulePass) -> ModuleOp:
+    """A run with halos in common leaves the right bits; the placed kernels."""
+    compiled = timetile.compile(
+        program_text(program), executor=executor, fp_contract="off", cache=False,
+        passes=passes, halos="common",
+    )  # fmt: skip
+    expected = random_inputs(program, steps, common_halos=True)
+    found = expected.copy()
+    reference.run(program, expected, steps)
+    compiled(*found.arguments(program, steps))
+    assert_same_bits(program, expected, found, f"{steps} steps")
+    return compiled.kernels.tiled
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize(("rows", "multiprocessors"), [(30, 3), (38, 4)])
+def test_as_many_columns_as_the_device_holds_are_whole(
+    rows: int, multiprocessors: int, executor: Executor
+):
+    """Eight or ten columns, and two blocks a multiprocessor."""
+    program = entry("heat-3d").make((43, rows, 120))
+    *passes, peel = PLANES.passes(3)
+    peel = replace(peel, guards="all", planes=None, multiprocessors=multiprocessors)
+    placed = check(program, 6, executor, *passes, peel)
+    kernel = next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == 3)
+    assert kernel.variants is not None
+    whole, rest = kernel.variants
+    assert whole.columns.data == 2 * multiprocessors
+    assert whole.planes.data == 43 > rest.planes.data
+    assert not whole.is_interior and not rest.is_interior
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("guards", ["rim", "all"])
+@pytest.mark.parametrize(
+    ("name", "domain", "schedule"),
+    [
+        ("heat-3d", (11, 43, 190), PLANES),
+        ("heat-2d", (17, 700), FLAT),
+        ("heat-2d", (17, 700), Schedule("warps", warp_row())),
+    ],
+)
+def test_columns_of_both_kinds_are_cut(
+    name: str, domain: tuple[int, ...], schedule: Schedule, guards: str, executor: Executor
+):
+    program = entry(name).make(domain)
+    *passes, peel = schedule.passes(2)
+    peel = replace(peel, guards=guards)
+    placed = check(program, 5, executor, *passes, peel, CutColumnsPass())
+    kernel = next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == 2)
+    assert kernel.variants is not None
+    cut = {variant.is_interior for variant in kernel.variants if variant.columns.data}
+    assert cut == ({False, True} if "axes []" in str(kernel.variants) else {False})
+    geometry = Geometry(kernel)
+    assert sum(map(geometry.columns, geometry.used_variants)) == geometry.plane_tiles
