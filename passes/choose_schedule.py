@@ -9,7 +9,7 @@ wins. The choice is a pure function of the IR, the options and the target.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -28,6 +28,7 @@ from timetile.passes.analysis.liveness import written_bounds, written_cells
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.contract_cells import cell_functions
 from timetile.passes.cost.kernel import KernelCost
+from timetile.passes.cost.step import CONSTANTS_AT_HAND
 from timetile.passes.cost.terms import Cost
 from timetile.passes.device_tiling import (
     KernelBuilder,
@@ -37,7 +38,7 @@ from timetile.passes.device_tiling import (
 from timetile.passes.diagnostics import refuse
 from timetile.passes.peel_boundaries import has_copies
 from timetile.passes.register_streaming import delay_exchanges, publish
-from timetile.passes.schedule import Guards, Schedule
+from timetile.passes.schedule import Form, Guards, Schedule
 from timetile.passes.split_sums import split_kernel
 from timetile.passes.temporal_fusion import write_depths
 
@@ -83,6 +84,15 @@ SUM_CELLS = {8: (4, 6), 4: (4, 6, 8, 12)}
 
 SUMS_SPARE = 25
 """Registers kept free where planes enter sums as they arrive: their guarded copies spill little (measured)."""
+
+SUM_TAPS = {8: 1100, 4: 2200}
+"""
+Taps of a thread in two turns of a loop over rows of sums up to which the second one pays, by bytes of the element:
+it begins while the first one's last levels wait for their neighbours (measured: boxes, 2 to 5%).
+"""
+
+SUM_TURNS_SPEED, SUM_TURNS_SPARE = 1.02, 5
+"""What two turns gain, and registers that they leave free."""
 
 TIGHT_SPEED = 0.96
 """A schedule whose guarded copies spill must gain more than this: they are few tiles, but slow then."""
@@ -131,11 +141,12 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
     elif len(far) == 2:
         # Wider strips overlap less, but their loops outgrow the instruction cache; not so where sums are all that is kept.
         widths = (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
-        shapes = [("none", cells) for cells in widths]
+        shapes: list[tuple[Form, Sequence[int]]] = [("none", widths)]
         if shuffles_several_planes(loop):
-            shapes += [("rows", cells) for cells in SUM_CELLS[size]]
+            shapes.append(("rows", SUM_CELLS[size]))
         few = written_cells(loop) < FEW_CELLS
-        for (form, cells), warps in product(shapes, (8, 12, 16)):
+        strips: list[tuple[Form, int]] = [(f, cells) for f, row in shapes for cells in row]
+        for (form, cells), warps in product(strips, (8, 12, 16)):
             # One block of all warps, whose turns are fair; several where there may be few tiles.
             for pack in (warps, 4) if few else (warps,):
                 occupancy = warps // pack
@@ -236,6 +247,9 @@ class Trials:
             return None
         guards, cost = self.predict(schedule, model, geometry, ahead)
         schedule = replace(schedule, guards=guards)
+        if self.turns_twice(model, schedule):
+            schedule = replace(schedule, period=2)
+            cost = replace(cost, compute_seconds=cost.compute_seconds / SUM_TURNS_SPEED)
         tight = cost.registers > self.free_registers(schedule, model.spare_registers)
         return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
 
@@ -257,6 +271,18 @@ class Trials:
         model.guards = "all"
         every = model.predict(geometry, ahead)
         return ("all", every) if every.seconds < rim.seconds else ("rim", rim)
+
+    def turns_twice(self, model: KernelCost, schedule: Schedule) -> bool:
+        """Two steps of a loop that keeps sums of one axis fit the registers side by side, and its code is short enough."""
+        if self.rank != 2 or schedule.form != "rows" or model.period > 1:
+            return False
+        if model.long_constants > CONSTANTS_AT_HAND:
+            # Each turn would make them anew, or keep them in registers.
+            return False
+        # Levels of both steps are at work: a few addresses, and something of each (fitted to assembled boxes).
+        more = 30 + 3 * model.kernel.steps.data
+        fits = model.registers() + more <= self.free_registers(schedule, SUM_TURNS_SPARE)
+        return fits and 2 * model.taps_of_step() <= SUM_TAPS[model.words * 4]
 
     def spanning_blocks(self, model: KernelCost, schedule: Schedule) -> int | None:
         """

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterable
+
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
@@ -40,10 +43,28 @@ def instructions(op: Operation) -> tuple[int, int]:
     return SEQUENCES[type(op)][size]
 
 
-def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
-    """Instructions of one cell of a stage, on the floating-point pipe and beside it."""
+def cell_function(module: ModuleOp, apply: ApplyOp) -> FuncOp:
+    """What a stage computes of a cell."""
     function = SymbolTable.lookup_symbol(module, apply.cell)
     if not isinstance(function, FuncOp):
         refuse(apply, f"its cell function {apply.cell} is not in the module")
-    counts = [instructions(op) for op in function.body.block.ops]
+    return function
+
+
+def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
+    """Instructions of one cell of a stage, on the floating-point pipe and beside it."""
+    counts = [instructions(op) for op in cell_function(module, apply).body.block.ops]
     return sum(pipe for pipe, _ in counts), sum(beside for _, beside in counts)
+
+
+def long_constants(module: ModuleOp, stages: Iterable[ApplyOp]) -> int:
+    """The different FP64 constants of some stages of which an instruction has no room for all digits."""
+    ops = (op for stage in stages for op in cell_function(module, stage).body.block.ops)
+    found = {
+        struct.pack("<d", op.value.value.data)
+        for op in ops
+        if isinstance(op, arith.ConstantOp)
+        and isinstance(op.value, FloatAttr)
+        and op.result.type == f64
+    }
+    return sum(any(bits[:4]) for bits in found)

@@ -19,7 +19,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import Needs
-from timetile.passes.analysis.instructions import operations
+from timetile.passes.analysis.instructions import long_constants, operations
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
@@ -137,6 +137,9 @@ class KernelFacts:
         self.kernel, self.module, self.arch = kernel, module, arch
         self.needs = Needs.of(kernel)
         self.stages = [self.stage_facts(s) for s in kernel.stages if isinstance(s, ApplyOp)]
+        self.long_constants = long_constants(
+            module, [s for s in kernel.stages if isinstance(s, ApplyOp)]
+        )
         self.exchanges = [
             self.exchange_facts(s) for s in kernel.stages if isinstance(s, ExchangeOp)
         ]

@@ -92,6 +92,12 @@ cells a lane; a box with 12 does not show it).
 FEW_WARPS = 2 * SCHEDULERS
 """Warps of a multiprocessor up to which that shows: three a scheduler hide it (measured: FP32)."""
 
+CONSTANTS_AT_HAND = 30
+"""
+Long constants that the registers of a warp keep; of more every step makes all anew, a word each time (fitted to boxes
+in 2D).
+"""
+
 FIXED_INSTRUCTIONS = 20
 """Addresses, slots, masks and the loop itself, per stream step."""
 
@@ -259,6 +265,8 @@ class KernelTime(KernelSpace):
                 moved += published * facts.cell_bytes / VECTOR_BYTES
                 shared += wavefronts(published, facts.cell_bytes)
         moved += sum(cells * CELL_BYTES[element_type(f)] / VECTOR_BYTES for f in self.stored)
+        if self.long_constants > CONSTANTS_AT_HAND and len(self.layouts) == 1:
+            moved += 2 * self.long_constants
         period = self.period
         if period < self.natural_period:
             # Planes that do not come round to their registers in a turn are moved.
