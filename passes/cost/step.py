@@ -59,10 +59,10 @@ advance together, and it is more (fitted to wide stars in 3D).
 FOUND_TOGETHER = 0.85
 """The same in kernels of several steps whose tiles all have guards (fitted to stars in 3D)."""
 
-GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 9.0
+GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 4.25
 """
-Instructions of a guard beside a select for each word of the cell, where all tiles have them; where planes enter sums
-as they arrive. Nothing hides them (fitted in 3D).
+Instructions of a guard beside a select for each word of the cell, where all tiles have them; beside each select, where
+planes enter sums as they arrive. Nothing hides them (fitted in 3D).
 """
 
 ONE_AHEAD_SPEED = 0.85
@@ -213,8 +213,10 @@ class KernelTime(KernelSpace):
         """Instructions of a thread's guards in a step, where all tiles have them; a few tiles' are in the makespan."""
         if self.guards == "rim":
             return 0.0
-        each = SUM_GUARD_INSTRUCTIONS if self.sums_early else GUARD_INSTRUCTIONS
-        return self.replaced_levels * self.thread_cells * (self.words + each)
+        beside = GUARD_INSTRUCTIONS
+        if self.sums_early:
+            beside = SUM_GUARD_INSTRUCTIONS * self.words
+        return self.replaced_levels * self.thread_cells * (self.words + beside)
 
     @property
     def waiting_seconds(self) -> float:
