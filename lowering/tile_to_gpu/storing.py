@@ -45,7 +45,7 @@ def store_row(
         stride = v.cells if view is v.thread else width
         write(v, stage, at, vector, view, owned(v, at, view, width))
         cut = v.geometry.cut_cells(start, width, stride, guarded=v.guarded)
-        if width == 2 and len(cut) == 2 and is_word(stage.field):
+        if v.geometry.cuts_pairs and len(cut) == 2 and is_word(stage.field):
             write_either(v, stage, at, vector, view)
             continue
         for k in cut:
@@ -55,7 +55,7 @@ def store_row(
 
 
 def is_word(stored: SSAValue) -> bool:
-    """A cell is one register: two of them are chosen between at the price of an instruction."""
+    """A cell is one register, so that to choose between two costs one instruction."""
     return CELL_BYTES[element_type(stored)] == 4
 
 

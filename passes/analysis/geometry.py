@@ -264,6 +264,12 @@ class Geometry:
         narrow = self.access_width(field) < self.axes[-1].layout.cells
         return narrow and self.kernel.stream_axis is not None
 
+    @property
+    def cuts_pairs(self) -> bool:
+        """What tiles store ends within vectors of two cells, to save a tile."""
+        last = self.axes[-1]
+        return self.vector == 2 and last.count > 1 and last.overlap_low % 2 == 1
+
     def cut_cells(self, start: int, width: int, stride: int, *, guarded: bool) -> list[int]:
         """
         Of a row's vectors of `width` cells that begin at `start` in a lane's view, lanes `stride` cells apart:

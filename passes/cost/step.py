@@ -59,10 +59,10 @@ advance together, and it is more (fitted to wide stars in 3D).
 FOUND_TOGETHER = 0.85
 """The same in kernels of several steps whose tiles all have guards (fitted to stars in 3D)."""
 
-GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 4.25
+GUARD_INSTRUCTIONS, SUM_GUARD_INSTRUCTIONS = 1.4, 7.1
 """
-Instructions of a guard beside a select for each word of the cell, where all tiles have them; beside each select, where
-planes enter sums as they arrive. Nothing hides them (fitted in 3D).
+Instructions of a guard beside a select for each word of the cell, where all tiles have them; beside each select of a
+level beyond the first, where planes enter sums as they arrive. Nothing hides them (fitted in 3D).
 """
 
 ONE_AHEAD_SPEED = 0.85
@@ -83,10 +83,10 @@ MESSAGE_SECONDS = 0.4e-6
 OVERHEAD_SHARE = 0.3
 """Share of the instructions without arithmetic that the busier pipe does not hide (measured on boxes)."""
 
-LONG_LOOP, LONG_LOOP_FACTOR = 1100, 1.25
+LONG_LOOP, LONG_LOOP_FACTOR = 1100, 1.08
 """
-Instructions of an unrolled loop from which fetching them limits, for tiles of one warp (measured: FP32, stars with 8
-cells a lane; a box with 12 does not show it).
+Instructions of an unrolled loop from which fetching them limits, for tiles of one warp whose lanes hold 16 bytes of a
+row: more have more to do side by side (fitted to stars, FP32).
 """
 
 FEW_WARPS = 2 * SCHEDULERS
@@ -213,10 +213,11 @@ class KernelTime(KernelSpace):
         """Instructions of a thread's guards in a step, where all tiles have them; a few tiles' are in the makespan."""
         if self.guards == "rim":
             return 0.0
-        beside = GUARD_INSTRUCTIONS
-        if self.sums_early:
-            beside = SUM_GUARD_INSTRUCTIONS * self.words
-        return self.replaced_levels * self.thread_cells * (self.words + beside)
+        levels, words = self.replaced_levels, self.words
+        beside = levels * GUARD_INSTRUCTIONS
+        if self.sums_early and levels:
+            beside = words * (GUARD_INSTRUCTIONS + (levels - 1) * SUM_GUARD_INSTRUCTIONS)
+        return self.thread_cells * (levels * words + beside)
 
     @property
     def waiting_seconds(self) -> float:
@@ -236,8 +237,11 @@ class KernelTime(KernelSpace):
         if self.split:
             # Between arriving and waiting a warp has its inner rows to do, if there are any, and sums that
             # planes enter as they arrive.
-            inner = self.rows - 2 * max(facts.edges[0] for facts in self.exchanges)
-            barriers = 0 if inner > 0 or self.sums_early else 1
+            widest = max(facts.edges[0] for facts in self.exchanges)
+            barriers = 0.0 if self.rows > 2 * widest or self.sums_early else 1.0
+            if self.kernel.steps.data > 1 and widest > 2:
+                # Wide edges of one level are published while those of another are awaited (measured: radius 3).
+                barriers /= 2
         inside = barriers * BARRIER_SECONDS
         if layout.has_cluster:
             return inside + CLUSTER_SECONDS
@@ -274,8 +278,9 @@ class KernelTime(KernelSpace):
             # Planes that do not come round to their registers in a turn are moved.
             moved += (self.words_per_cell - self.words) * cells / period
         loop = (work + beside + moved) * period
-        long = loop > LONG_LOOP and self.residency.warps <= FEW_WARPS and not self.exchanges
-        fetching = LONG_LOOP_FACTOR if long else 1.0
+        narrow = 4 * self.words * self.row_cells <= VECTOR_BYTES and not self.exchanges
+        long = loop > LONG_LOOP and self.residency.warps <= FEW_WARPS
+        fetching = LONG_LOOP_FACTOR if narrow and long else 1.0
         issue, unhidden = (
             fetching * (work + beside + moved) / SCHEDULERS,
             (OVERHEAD_SHARE * moved + self.guard_instructions) / SCHEDULERS,
