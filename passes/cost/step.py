@@ -275,8 +275,9 @@ class KernelTime(KernelSpace):
             moved += 2 * self.long_constants
         period = self.period
         if period < self.natural_period:
-            # Planes that do not come round to their registers in a turn are moved.
-            moved += (self.words_per_cell - self.words) * cells / period
+            # Planes that outlive a turn are moved at its end.
+            outlive = 1 / period - 1 / self.natural_period
+            moved += (self.words_per_cell - self.words) * cells * outlive
         loop = (work + beside + moved) * period
         narrow = 4 * self.words * self.row_cells <= VECTOR_BYTES and not self.exchanges
         long = loop > LONG_LOOP and self.residency.warps <= FEW_WARPS
