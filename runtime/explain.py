@@ -275,7 +275,9 @@ class Explanation:
         self.table(columns, map(work_row, kernels))
         deepest = kernels[0]
         self.say(f"cells of @{deepest.sym_name.data}", f"{classes_text(deepest)} (AN5D, section 5)")
-        self.say("planes of a chunk", "for tiles at the rim / inside")
+        self.say(
+            "planes of a chunk", "of the columns that start first / of the others, and in how many"
+        )
         self.say("computed / useful", "by the tiles' overlap x by filling and draining the stream")
         self.say("bytes", "of memory traffic that a cell and step cannot avoid")
 
