@@ -13,9 +13,8 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 import timetile
-from support import reference
 from support.catalogue import entry
-from support.compare import assert_same_bits
+from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
@@ -56,11 +55,8 @@ def check(program: Program, steps: int, executor: Executor, *passes: ModulePass)
         program_text(program), executor=executor, fp_contract="off", cache=False,
         passes=passes, halos="common",
     )  # fmt: skip
-    expected = random_inputs(program, steps, common_halos=True)
-    found = expected.copy()
-    reference.run(program, expected, steps)
-    compiled(*found.arguments(program, steps))
-    assert_same_bits(program, expected, found, f"{steps} steps")
+    inputs = random_inputs(program, steps, common_halos=True)
+    assert_as_unfused(compiled, program, inputs, steps, executor)
     return compiled.kernels.tiled
 
 

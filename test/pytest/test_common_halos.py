@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import timetile
-from support import reference
 from support.catalogue import entry
-from support.compare import assert_same_bits
-from support.description import Array, Inputs, Program, random_inputs
+from support.compare import assert_as_unfused
+from support.description import Array, Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
 from support.schedules import (
@@ -78,14 +77,6 @@ def used_common(compiled: CompiledProgram) -> bool:
     return "common" in vars(compiled.kernels)
 
 
-def check(compiled: CompiledProgram, program: Program, inputs: Inputs, steps: int) -> None:
-    """A run leaves what the unfused program leaves."""
-    expected, found = inputs.copy(), inputs.copy()
-    reference.run(program, expected, steps)
-    compiled(*found.arguments(program, steps))
-    assert_same_bits(program, expected, found, f"{steps} steps")
-
-
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("guards", ["rim", "all"])
 @pytest.mark.parametrize(
@@ -104,7 +95,9 @@ def test_schedules_of_every_kind(
     peel = replace(peel, guards=guards)
     compiled = compiled_for(program, executor, passes=(*passes, peel))
     for steps in (depth, 2 * depth + 1):
-        check(compiled, program, random_inputs(program, steps, common_halos=True), steps)
+        assert_as_unfused(
+            compiled, program, random_inputs(program, steps, common_halos=True), steps
+        )
     assert used_common(compiled)
     variants = str(compiled.kernels.common.tiled).count("axes []")
     assert bool(variants) == (guards == "rim")
@@ -116,7 +109,7 @@ def test_each_run_has_the_kernels_for_its_halos(executor: Executor):
     program = entry("heat-2d").make((17, 71))
     compiled = compiled_for(program, executor, depth=3)
     for seed, common in enumerate((False, True, False, True)):
-        check(compiled, program, random_inputs(program, seed, common_halos=common), 7)
+        assert_as_unfused(compiled, program, random_inputs(program, seed, common_halos=common), 7)
         assert used_common(compiled) == (seed > 0)
 
 
@@ -132,7 +125,7 @@ def test_halos_are_the_same_bit_for_bit(
     for name, value in zip(program.carried, (first, second), strict=True):
         inputs.arrays[name][0, 3] = value
     compiled = compiled_for(program, executor, depth=2)
-    check(compiled, program, inputs, 5)
+    assert_as_unfused(compiled, program, inputs, 5)
     assert used_common(compiled) == same
 
 
@@ -140,10 +133,10 @@ def test_the_caller_may_promise_it():
     program = entry("heat-2d").make((9, 67))
     inputs = random_inputs(program, 1, common_halos=True)
     promised = compiled_for(program, "planes", depth=2, halos="common")
-    check(promised, program, inputs, 5)
+    assert_as_unfused(promised, program, inputs, 5)
     assert "common_halos" in str(promised.module) and not used_common(promised)
     apart = compiled_for(program, "planes", depth=2, halos="apart")
-    check(apart, program, inputs, 5)
+    assert_as_unfused(apart, program, inputs, 5)
     assert "common_halos" not in str(apart.module) and not used_common(apart)
 
 
@@ -153,10 +146,10 @@ def test_several_live_versions_read_their_halos_from_memory(name: str):
     program = entry(name).make((19, 23) if name == "wave-2d" else (29,))
     inputs = random_inputs(program, 1, common_halos=True)
     compared = compiled_for(program, "planes", depth=2)
-    check(compared, program, inputs, 9)
+    assert_as_unfused(compared, program, inputs, 9)
     assert not used_common(compared)
     promised = compiled_for(program, "planes", depth=2, halos="common")
-    check(promised, program, inputs, 9)
+    assert_as_unfused(promised, program, inputs, 9)
     assert "tile.load halo" in str(promised.kernels.tiled)
 
 
@@ -167,7 +160,9 @@ def test_the_promise_may_be_made_in_the_callers_passes(halos: Halos, executor: E
     passes = (CommonHalosPass(), *Schedule("warp", warp_row()).passes(2))
     compiled = compiled_for(program, executor, passes=passes, halos=halos)
     for steps in (5, 9):
-        check(compiled, program, random_inputs(program, steps, common_halos=True), steps)
+        assert_as_unfused(
+            compiled, program, random_inputs(program, steps, common_halos=True), steps
+        )
 
 
 FRAMES = [

@@ -12,9 +12,8 @@ from typing import Literal
 import pytest
 
 import timetile
-from support import reference
 from support.catalogue import entry, star, sum_program
-from support.compare import assert_same_bits
+from support.compare import assert_as_unfused, assert_same_bits
 from support.description import Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
@@ -114,11 +113,7 @@ def check_steps(
     )
     assert schedule.shown in str(compiled.kernels.tiled), "the schedule was not taken"
     for steps in runs:
-        expected = random_inputs(program, seed=steps)
-        found = expected.copy()
-        reference.run(program, expected, steps)
-        compiled(*found.arguments(program, steps))
-        assert_same_bits(program, expected, found, f"{schedule.name}, {steps} steps")
+        assert_as_unfused(compiled, program, random_inputs(program, steps), steps, schedule.name)
 
 
 def named(schedule: Schedule) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from support import reference
 from support.description import Array, Inputs, Program
+from timetile import CompiledProgram
 
 
 def bits_of(array: Array) -> Array:
@@ -24,6 +26,16 @@ def assert_same_bits(program: Program, expected: Inputs, found: Inputs, what: st
                 f"{what}: {len(differs)} of {a.size} cells of {buffer.name} differ, "
                 f"the first is {cell}: expected {a[at]!r}, found {b[at]!r}"
             )
+
+
+def assert_as_unfused(
+    compiled: CompiledProgram, program: Program, inputs: Inputs, steps: int, what: str = "a run"
+) -> None:
+    """A run from some inputs, which are kept, leaves what the unfused program leaves."""
+    expected, found = inputs.copy(), inputs.copy()
+    reference.run(program, expected, steps)
+    compiled(*found.arguments(program, steps))
+    assert_same_bits(program, expected, found, f"{what}, {steps} steps")
 
 
 def assert_close(program: Program, expected: Inputs, found: Inputs, ulps: int, what: str) -> None:
