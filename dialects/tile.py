@@ -422,6 +422,11 @@ class ApplyOp(IRDLOperation):
         return cast(KernelOp, self.parent_op())
 
     @property
+    def replaces_cells(self) -> bool:
+        """Its cells outside the kernel's bounds are others than what it computes there."""
+        return self.box is None and bool(self.otherwise)
+
+    @property
     def tap_list(self) -> tuple[Tap, ...]:
         """The taps, in the order of the cell function's arguments."""
         return decode_taps(self.taps, self.kernel.rank)

@@ -109,7 +109,7 @@ def carry_halos(kernel: KernelOp) -> None:
             case LoadOp(data=SSAValue() as data):
                 # Data that has its halo around it holds its own.
                 holders[stage.halo or data] = stage.result
-            case ApplyOp() if stage.box is None and stage.otherwise:
+            case ApplyOp(replaces_cells=True):
                 fields = [halo_of(queue) for queue in stage.otherwise]
                 stage = carry(stage, holders)
                 holders.update(

@@ -196,7 +196,7 @@ def erase_unread(kernel: KernelOp) -> None:
             continue
         if all(result.first_use is None for result in stage.results):
             Rewriter.erase_op(stage)
-        elif isinstance(stage, ApplyOp) and stage.box is None and stage.otherwise:
+        elif isinstance(stage, ApplyOp) and stage.replaces_cells:
             reads_beyond = any(neighbour_taps(r) or feeds_else(r) for r in stage.res)
             if not reads_beyond:
                 replace_apply(stage, otherwise=[])

@@ -143,8 +143,7 @@ class Geometry:
     def replaces_cells(self) -> bool:
         """Cells outside the bounds are not what is computed there: levels take them from others, or from memory."""
         return self.reads_halos or any(
-            isinstance(stage, ApplyOp) and stage.box is None and bool(stage.otherwise)
-            for stage in self.kernel.stages
+            isinstance(stage, ApplyOp) and stage.replaces_cells for stage in self.kernel.stages
         )
 
     @cached_property

@@ -202,8 +202,7 @@ class KernelTime(KernelSpace):
         """Levels whose cells outside the bounds are replaced, as neighbours read them."""
         return sum(
             isinstance(stage, ApplyOp)
-            and stage.box is None
-            and bool(stage.otherwise)
+            and stage.replaces_cells
             and any(map(is_read_beside, stage.res))
             for stage in self.kernel.stages
         )
