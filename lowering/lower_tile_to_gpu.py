@@ -114,7 +114,7 @@ def check_columns(kernel: KernelOp) -> None:
     """Refuse variants that leave columns of tiles to nobody, or have more than there are."""
     assert kernel.variants is not None
     geometry = Geometry(kernel)
-    for interior in dict.fromkeys(variant.is_interior for variant in kernel.variants):
+    for interior in (False, True):
         have = geometry.columns_of_kind(interior=interior)
         of_kind = [v for v in kernel.variants if v.is_interior == interior]
         given = sum(v.columns.data for v in of_kind)

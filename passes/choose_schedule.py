@@ -80,7 +80,7 @@ SUM_ROWS = (2, 3, 4, 5, 6, 8)
 """Rows of a thread with which the planes of boxes enter sums as they arrive."""
 
 SUM_CELLS = {8: (4, 6), 4: (4, 6, 8, 12)}
-"""The same for cells of a lane, in planes of one axis, by bytes of the element."""
+"""Cells of a lane with which rows of boxes enter sums as they arrive, in planes of one axis, by bytes of the element."""
 
 SUMS_SPARE = 25
 """Registers kept free where planes enter sums as they arrive: their guarded copies spill little (measured)."""
@@ -92,7 +92,7 @@ it begins while the first one's last levels wait for their neighbours (measured:
 """
 
 SUM_TURNS_SPEED, SUM_TURNS_SPARE = 1.02, 5
-"""What two turns gain, and registers that they leave free."""
+"""What two turns gain (a factor), and the registers that they leave free."""
 
 TIGHT_SPEED = 0.96
 """A schedule whose guarded copies spill must gain more than this: they are few tiles, but slow then."""
@@ -248,6 +248,7 @@ class Trials:
         guards, cost = self.predict(schedule, model, geometry, ahead)
         schedule = replace(schedule, guards=guards)
         if self.turns_twice(model, schedule):
+            # The second turn's registers were asked for: a guarded copy spills no more than with one.
             schedule = replace(schedule, period=2)
             cost = replace(cost, compute_seconds=cost.compute_seconds / SUM_TURNS_SPEED)
         tight = cost.registers > self.free_registers(schedule, model.spare_registers)

@@ -45,12 +45,13 @@ def store_row(
         stride = v.cells if view is v.thread else width
         write(v, stage, at, vector, view, owned(v, at, view, width))
         cut = v.geometry.cut_cells(start, width, stride, guarded=v.guarded)
+        # Both cells are cut where a beginning and an end fall on vectors at the same place of a lane.
         if v.geometry.cuts_pairs and len(cut) == 2 and is_word(stage.field):
             write_either(v, stage, at, vector, view)
             continue
         for k in cut:
             own = owned(v, (row, start + k), view)
-            mask = alone(v, at, own, owned(v, at, view, width), view)
+            mask = alone(v, own, owned(v, at, view, width))
             write(v, stage, (row, start + k), [vector[k]], view, mask)
 
 
@@ -68,18 +69,15 @@ def write_either(
     second = v.known(
         ("second", start, axis.coordinate), lambda: stored_along(v, tiling, axis, start + 1)
     )
-    mask = alone(v, at, owned(v, (row, start), view), owned(v, (row, start + 1), view), view)
+    mask = alone(v, owned(v, (row, start), view), owned(v, (row, start + 1), view))
     cell = v.body.select(second, cells[1], cells[0])
     write(v, stage, at, [cell], view, mask, second)
 
 
-def alone(
-    v: Variant, at: Position, own: SSAValue | None, other: SSAValue | None, view: Thread
-) -> SSAValue:
-    """The tile stores one of two, where the cells of a position are cut."""
+def alone(v: Variant, own: SSAValue | None, other: SSAValue | None) -> SSAValue:
+    """Exactly one of two masks is on: those of a cell and of its whole vector, or of the vector's two cells."""
     assert own is not None and other is not None
-    key = ("alone", at, own, other, view.axes[-1].coordinate)
-    return v.known(key, lambda: v.setup.binary(arith.XOrIOp, own, other))
+    return v.known(("alone", own, other), lambda: v.setup.binary(arith.XOrIOp, own, other))
 
 
 def write(

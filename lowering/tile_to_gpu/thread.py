@@ -204,10 +204,13 @@ def place_chunk(
     counts = [axis.count for axis in geometry.axes]
     kinds = {variant.is_interior for variant in variants}
 
-    def chunk(before: int, passed: int, variant: VariantAttr) -> tuple[SSAValue, ...]:
-        planes = variant.planes.data
-        column, chunk = split(emit, emit.add_int(tile, -before), geometry.columns(variant))
-        column = emit.add_int(column, passed)
+    def place(
+        tiles_before: int, columns_before: int, variant: VariantAttr
+    ) -> tuple[SSAValue, SSAValue, SSAValue]:
+        # Of tiles of the variants before it is a negative number, and nobody takes what follows from it.
+        planes, number = variant.planes.data, emit.add_int(tile, -tiles_before)
+        column, chunk = split(emit, number, geometry.columns(variant))
+        column = emit.add_int(column, columns_before)
         if len(kinds) > 1:
             numbered = inner_column if variant.is_interior else rim_column
             column = numbered(emit, column, counts)
@@ -215,12 +218,12 @@ def place_chunk(
         return column, start, emit.add_int(start, planes)
 
     before, passed = 0, {False: 0, True: 0}
-    column, start, end = chunk(before, 0, variants[0])
+    column, start, end = place(before, 0, variants[0])
     for former, variant in pairwise(variants):
         before += geometry.variant_tiles(former)
         passed[former.is_interior] += geometry.columns(former)
         is_before = emit.compare("ult", tile, before)
-        later = chunk(before, passed[variant.is_interior], variant)
+        later = place(before, passed[variant.is_interior], variant)
         column, start, end = (
             emit.select(is_before, *places) for places in zip((column, start, end), later)
         )

@@ -361,12 +361,15 @@ class Variant:
 
     def next_cell(self, index: SSAValue, mask: SSAValue) -> SSAValue:
         """An index, one more where the mask is on."""
-        key = (index, mask)
-        if key not in self.next_cells:
-            one, none = (self.setup.int(n, integer_type(index)) for n in (1, 0))
-            more = self.known(("one", *key), lambda: self.setup.select(mask, one, none))
-            self.next_cells[key] = self.body.add_int(index, more)
-        return self.next_cells[key]
+        kind = integer_type(index)
+
+        def one_or_none() -> SSAValue:
+            return self.setup.select(mask, self.setup.int(1, kind), self.setup.int(0, kind))
+
+        if (index, mask) not in self.next_cells:
+            more = self.known(("one", mask, kind), one_or_none)
+            self.next_cells[index, mask] = self.body.add_int(index, more)
+        return self.next_cells[index, mask]
 
     def moved_to(
         self, emit: Emitter, base: SSAValue, shape: FieldShape, step: SSAValue

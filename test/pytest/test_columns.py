@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 import timetile
-from support.catalogue import entry
+from support.catalogue import entry, star, sum_program
 from support.compare import assert_as_unfused
-from support.description import Program, random_inputs
+from support.description import Element, Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
@@ -23,12 +23,16 @@ from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.schedule import Guards
 from timetile.runtime.program import Executor
 
 PLANES = Schedule(
     "planes", block_plane((4, 2), (3, 1)), streaming=RegisterStreamingPass(sync="mbarrier", delay=1)
 )
 FLAT = Schedule("rows", block_row())
+
+THREADS = [executor for executor in kernel_executors() if executor != "planes"]
+"""Executors that run tiles: the other one runs whole planes, whatever their columns."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def check(program: Program, steps: int, executor: Executor, *passes: ModulePass)
     return compiled.kernels.tiled
 
 
-@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize(("rows", "multiprocessors"), [(30, 3), (38, 4)])
 def test_as_many_columns_as_the_device_holds_are_whole(
     rows: int, multiprocessors: int, executor: Executor
@@ -78,7 +82,7 @@ def test_as_many_columns_as_the_device_holds_are_whole(
     assert not whole.is_interior and not rest.is_interior
 
 
-@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize("guards", ["rim", "all"])
 @pytest.mark.parametrize(
     ("name", "domain", "schedule"),
@@ -89,7 +93,7 @@ def test_as_many_columns_as_the_device_holds_are_whole(
     ],
 )
 def test_columns_of_both_kinds_are_cut(
-    name: str, domain: tuple[int, ...], schedule: Schedule, guards: str, executor: Executor
+    name: str, domain: tuple[int, ...], schedule: Schedule, guards: Guards, executor: Executor
 ):
     program = entry(name).make(domain)
     *passes, peel = schedule.passes(2)
@@ -101,3 +105,17 @@ def test_columns_of_both_kinds_are_cut(
     assert cut == ({False, True} if "axes []" in str(kernel.variants) else {False})
     geometry = Geometry(kernel)
     assert sum(map(geometry.columns, geometry.used_variants)) == geometry.plane_tiles
+
+
+@pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize("guards", ["rim", "all"])
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, executor: Executor):
+    """Of 64 cells 58 are stored, from the fourth on: lanes hold two, and those at both ends store one."""
+    program = sum_program(element, list(star(3, 1)))((9, 13, 120))
+    *passes, peel = PLANES.passes(3)
+    placed = check(program, 7, executor, *passes, replace(peel, guards=guards))
+    kernel = next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == 3)
+    geometry = Geometry(kernel)
+    assert geometry.cuts_pairs
+    assert (geometry.axes[-1].useful, geometry.axes[-1].count) == (58, 2)

@@ -53,6 +53,17 @@ tile.kernel @columns(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field
 
 // -----
 
+// CHECK: tile.kernel in @nobody: its variants name 0 of 1 columns of tiles on the rim, and 0 take the rest; let one take it
+tile.kernel @nobody(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 8>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
 // CHECK: tile.kernel in @rest: its variants name 0 of 1 columns of tiles on the rim, and 2 take the rest; let one take it
 tile.kernel @rest(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
