@@ -143,7 +143,7 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
         widths = (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
         shapes: list[tuple[Form, Sequence[int]]] = [("none", widths)]
         if shuffles_several_planes(loop):
-            shapes.append(("rows", SUM_CELLS[size]))
+            shapes.append(("rows", sorted({*SUM_CELLS[size], *widths})))
         few = written_cells(loop) < FEW_CELLS
         strips: list[tuple[Form, int]] = [(f, cells) for f, row in shapes for cells in row]
         for (form, cells), warps in product(strips, (8, 12, 16)):

@@ -133,12 +133,12 @@ def choose_chunks(geometry: Geometry, residency: Residency, weight: float | None
     def candidates() -> Iterator[Chunks]:
         counts = range(1, min(geometry.planes, most) + 1)
         for planes in dict.fromkeys(ceil_div(geometry.planes, count) for count in counts):
-            interior = Columns(geometry.plane_tiles - rim, planes)
+            others = Columns(geometry.plane_tiles - rim, planes)
             if weight is None:
-                yield launch(geometry, residency, Columns(0, planes), interior)
+                yield launch(geometry, residency, Columns(0, planes), others)
                 continue
             for height in {edge_height(geometry, planes, weight), planes}:
-                yield launch(geometry, residency, Columns(rim, height, weight), interior)
+                yield launch(geometry, residency, Columns(rim, height, weight), others)
         if weight is None:
             yield from whole_columns(geometry, residency)
 

@@ -37,10 +37,9 @@ THREADS = [executor for executor in kernel_executors() if executor != "planes"]
 
 @dataclass(frozen=True)
 class CutColumnsPass(ModulePass):
-    """Cut the columns of every kind: the first one alone, in chunks of `first` planes, the others in lower ones."""
+    """Cut the columns of every kind: the first one alone, in chunks of five planes, the others in lower ones."""
 
     name = "cut-columns"
-    first: int = 5
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
@@ -48,7 +47,7 @@ class CutColumnsPass(ModulePass):
             geometry = Geometry(kernel)
             several = [v for v in kernel.variants if geometry.columns(v) > 1]
             # Kinds take turns, so that numbers of columns of either are passed.
-            alone = [VariantAttr([a.data for a in v.axes], self.first, 1) for v in several]
+            alone = [VariantAttr([a.data for a in v.axes], 5, 1) for v in several]
             rest = [VariantAttr([a.data for a in v.axes], 2) for v in kernel.variants]
             kernel.variants = ArrayAttr([*alone, *rest])
 
@@ -64,6 +63,11 @@ def check(program: Program, steps: int, executor: Executor, *passes: ModulePass)
     return compiled.kernels.tiled
 
 
+def deepest(placed: ModuleOp, depth: int) -> KernelOp:
+    """The kernel of so many steps."""
+    return next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == depth)
+
+
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize(("rows", "multiprocessors"), [(30, 3), (38, 4)])
 def test_as_many_columns_as_the_device_holds_are_whole(
@@ -74,7 +78,7 @@ def test_as_many_columns_as_the_device_holds_are_whole(
     *passes, peel = PLANES.passes(3)
     peel = replace(peel, guards="all", planes=None, multiprocessors=multiprocessors)
     placed = check(program, 6, executor, *passes, peel)
-    kernel = next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == 3)
+    kernel = deepest(placed, 3)
     assert kernel.variants is not None
     whole, rest = kernel.variants
     assert whole.columns.data == 2 * multiprocessors
@@ -99,7 +103,7 @@ def test_columns_of_both_kinds_are_cut(
     *passes, peel = schedule.passes(2)
     peel = replace(peel, guards=guards)
     placed = check(program, 5, executor, *passes, peel, CutColumnsPass())
-    kernel = next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == 2)
+    kernel = deepest(placed, 2)
     assert kernel.variants is not None
     cut = {variant.is_interior for variant in kernel.variants if variant.columns.data}
     assert cut == ({False, True} if "axes []" in str(kernel.variants) else {False})
@@ -115,7 +119,7 @@ def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, execut
     program = sum_program(element, list(star(3, 1)))((9, 13, 120))
     *passes, peel = PLANES.passes(3)
     placed = check(program, 7, executor, *passes, replace(peel, guards=guards))
-    kernel = next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == 3)
+    kernel = deepest(placed, 3)
     geometry = Geometry(kernel)
     assert geometry.cuts_pairs
     assert (geometry.axes[-1].useful, geometry.axes[-1].count) == (58, 2)
