@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from measure import scheduled, source, with_common_halos
+from measure import Terms, scheduled, source, with_common_halos
 
 import timetile
 from timetile.runtime.kernels import Halos
@@ -85,7 +85,7 @@ def check(case: Case, halos: Halos) -> bool:
         on_cpu = with_common_halos(on_cpu, halo)
     on_gpu = [array.copy() for array in on_cpu]
     timetile.compile(text, executor="cpu")(*on_cpu, case.steps)
-    given = scheduled(text, case.depth, case.changes, halos) if case.changes else text
+    given = scheduled(text, case.depth, case.changes, Terms(halos)) if case.changes else text
     compiled = timetile.compile(
         given, executor="gpu", depth=case.depth, bound_waits=case.bound_waits
     )

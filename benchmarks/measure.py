@@ -34,6 +34,7 @@ from timetile.passes.arch import arch_named
 from timetile.passes.choose_schedule import predict
 from timetile.passes.cost.terms import Cost
 from timetile.passes.schedule import Schedule
+from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.arithmetic import DTYPES
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.facts import FLOPS, copy_bound, occupancy
@@ -158,11 +159,19 @@ class View:
         }
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What the rows of a table are compiled with: how the fields' halos are, and how quotients are rounded."""
+
+    halos: Halos = "common"
+    fp_division: FpDivision = "exact"
+
+
 def scheduled(
-    text: str, depth: int | None, changes: dict[str, Any], halos: Halos = "common"
+    text: str, depth: int | None, changes: dict[str, Any], terms: Terms = Terms()
 ) -> ModuleOp:
     """The program at temporal level, with entries of the chosen schedule replaced."""
-    module = raise_program(load(text), Options(halos=halos))
+    module = raise_program(load(text), Options(halos=terms.halos, fp_division=terms.fp_division))
     if changes:
         run_passes((*tile_passes(depth)[:2],), module)
         for loop in loops_of(module):
@@ -176,7 +185,7 @@ class Bench:
     """What rows share: the fields of the last shape, and what the unfused program leaves in them."""
 
     gpu: Device
-    halos: Halos = "common"
+    terms: Terms = Terms()
     key: tuple[Any, ...] = ()
     fields: Fields | None = None
     cells: Cells = field(default_factory=Cells)
@@ -191,7 +200,7 @@ class Bench:
                 self.fields.free()
             _, halo, count = source(name, domain, element)
             shape = tuple(n + 2 * halo for n in domain)
-            common = halo if self.halos == "common" else 0
+            common = halo if self.terms.halos == "common" else 0
             self.fields = Fields(self.gpu, self.cells.fields(shape, element, count, common))
             self.key, self.expected = (name, element, domain), {}
         return self.fields
@@ -200,23 +209,28 @@ class Bench:
         """What the program with kernels of one step leaves in the fields."""
         assert self.fields is not None
         if steps not in self.expected:
-            single = unfused_program(text)
+            single = unfused_program(text, self.terms)
             self.expected = {steps: run_on(single, self.fields, steps)}
             single.runner(0).close()
         return self.expected[steps]
 
 
 def fused_program(
-    text: str, depth: int | None, changes: dict[str, Any], halos: Halos = "common"
+    text: str, depth: int | None, changes: dict[str, Any], terms: Terms = Terms()
 ) -> CompiledProgram:
     """The program of a row, for fields whose halos are known to be the same or not to be."""
-    module = scheduled(text, depth, changes, halos)
-    return timetile.compile(module, executor="gpu", depth=depth, halos=halos)
+    module = scheduled(text, depth, changes, terms)
+    return timetile.compile(module, executor="gpu", depth=depth, halos=terms.halos)
 
 
-def unfused_program(text: str) -> CompiledProgram:
+def public_program(text: str, depth: int | None, terms: Terms) -> CompiledProgram:
+    """The program as a user compiles it, who says nothing of halos."""
+    return timetile.compile(text, executor="gpu", depth=depth, fp_division=terms.fp_division)
+
+
+def unfused_program(text: str, terms: Terms = Terms()) -> CompiledProgram:
     """The program that it is compared with: kernels of one step."""
-    return timetile.compile(text, executor="gpu", depth=1)
+    return public_program(text, 1, terms)
 
 
 def assemble(compiled: CompiledProgram) -> None:
@@ -225,24 +239,24 @@ def assemble(compiled: CompiledProgram) -> None:
         compiled.kernels.kernel(known.name)
 
 
-def assemble_row(row: str, halos: Halos = "common") -> str | None:
+def assemble_row(row: str, terms: Terms = Terms()) -> str | None:
     """The same for what a row compiles; what stands in the way, if anything does."""
     try:
         name, element, domain, depth, changes = parse_row(row)
         text, _, _ = source(name, domain, element)
-        assemble(fused_program(text, depth, changes, halos))
+        assemble(fused_program(text, depth, changes, terms))
         # What the public interface plans with before it knows the halos.
-        _ = timetile.compile(text, executor="gpu", depth=depth).kernels.facts
-        assemble(unfused_program(text))
+        _ = public_program(text, depth, terms).kernels.facts
+        assemble(unfused_program(text, terms))
     except Exception as error:
         return described(error)
     return None
 
 
-def assemble_rows(rows: Sequence[str], halos: Halos = "common") -> list[str | None]:
+def assemble_rows(rows: Sequence[str], terms: Terms = Terms()) -> list[str | None]:
     """The same for all rows, on all cores, so that the GPU need not wait for them."""
     with ProcessPoolExecutor() as pool:
-        return list(pool.map(assemble_row, rows, [halos] * len(rows)))
+        return list(pool.map(assemble_row, rows, [terms] * len(rows)))
 
 
 def described(error: Exception) -> str:
@@ -272,7 +286,7 @@ def measure(
     """One row: a check against the unfused program, then the times of one launch and of a run."""
     text, _, _ = source(name, domain, element)
     gpu, fields = bench.gpu, bench.prepare(name, element, domain)
-    fused = fused_program(text, depth, changes, bench.halos)
+    fused = fused_program(text, depth, changes, bench.terms)
     loop = next(iter(fused.kernels.facts_of(loop) for loop in loops_of(fused.kernels.source)))
     deepest = loop[0]
     steps = 2 * deepest.steps + 3
@@ -288,8 +302,8 @@ def measure(
     times = events(gpu, lambda: launch_once(fused, deepest, fields), repeats, queued=True)
     run = {}
     if steps_of_run:
-        # As a user calls it, who says nothing of halos; hand-made schedules are for one kind of them.
-        public = fused if changes else timetile.compile(text, executor="gpu", depth=depth)
+        # Hand-made schedules are for one kind of halos.
+        public = fused if changes else public_program(text, depth, bench.terms)
         spent = events(gpu, lambda: public(*views, steps_of_run, steps=steps_of_run), 2)
         public.runner(0).close()
         rate = cells * steps_of_run / min(spent) / 1e6
@@ -300,7 +314,8 @@ def measure(
         "changes": changes,
         "dtype": element,
         "domain": list(domain),
-        "halos": bench.halos,
+        "halos": bench.terms.halos,
+        "fp_division": bench.terms.fp_division,
         "depth": deepest.steps,
         "gcells_per_s": round(cells * deepest.steps / np.median(times) / 1e6, 1),
         "gcells_per_s_peak": round(cells * deepest.steps / min(times) / 1e6, 1),
@@ -402,13 +417,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=12)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--halos", choices=("common", "apart"), default="common")
+    parser.add_argument("--fp-division", choices=("exact", "fast"), default="exact")
     parser.add_argument("--run", type=int, default=1000, help="steps of the whole run, 0 for none")
     options = parser.parse_args()
-    failures = assemble_rows(options.rows, options.halos)
+    terms = Terms(options.halos, options.fp_division)
+    failures = assemble_rows(options.rows, terms)
     gpu = device()
     console = Console(width=160)
     rows: list[dict[str, Any]] = []
-    bench = Bench(gpu, options.halos)
+    bench = Bench(gpu, terms)
     with gpu.current():
         bandwidth = copy_bandwidth(gpu)
         for text, failure in zip(options.rows, failures):

@@ -22,6 +22,7 @@ chains run side by side. The results are the correctly rounded ones (`newton.py`
 2. The arithmetic between them is done on both sides; what needs them later moves behind the branch.
 3. The lanes of a warp vote on the side, so they must come there together, as `lower-tile-to-gpu` lets them;
    the SIMT interpreter reports it where they do not.
+4. What may be approximate (`fastmath<afn>`) has a shorter sequence and no branch (`approximations.py`).
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from timetile.dialects import simt
+from timetile.lowering.approximations import Approximation
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.newton import Expansion, is_expanded
 from timetile.lowering.order_threads import used_values
 from timetile.lowering.tile_to_gpu.cells import copied, is_arithmetic
+from timetile.passes.analysis.instructions import is_approximate
 
 
 class Group:
@@ -117,8 +120,23 @@ class Group:
             op.erase()
 
 
+def expand_approximations(block: Block, setup: Emitter) -> None:
+    """Expand what may be approximate in one block, where it stands."""
+    scratch = Block()
+    approximation = Approximation(setup.into(scratch))
+    for op in [inner for inner in block.ops if is_approximate(inner)]:
+        result = approximation.expand(op, op.operands)
+        for new in list(scratch.ops):
+            new.detach()
+            block.insert_op_before(new, op)
+        op.results[0].replace_all_uses_with(result)
+        op.detach()
+        op.erase()
+
+
 def expand_block(block: Block, setup: Emitter) -> None:
     """Expand the quotients and roots of one block; constants go where `setup` puts them."""
+    expand_approximations(block, setup)
     group = Group()
     for op in list(block.ops):
         for region in op.regions:

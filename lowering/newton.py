@@ -21,8 +21,8 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.cells import DIVIDING
 from timetile.passes.analysis.constants import float_constant
+from timetile.passes.analysis.instructions import is_dividing, only_divides
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,11 @@ STRONGER: dict[Requirement, tuple[Requirement, ...]] = {
 """The requirements that imply one."""
 
 
-class Expansion:
-    """Writes the sequences, and collects the conditions under which they hold."""
+class Sequences:
+    """Writes steps of Newton's method, and what they are made of."""
 
     def __init__(self, emit: Emitter):
         self.emit = emit
-        self.conditions: dict[tuple[SSAValue, Requirement], SSAValue] = {}
-        self.roots: set[SSAValue] = set()
-        """Results that are ordinary and positive where the conditions hold."""
         self.made: dict[tuple[str, SSAValue], tuple[SSAValue, ...]] = {}
 
     def once(
@@ -107,6 +104,33 @@ class Expansion:
     def halves(self, value: SSAValue) -> tuple[SSAValue, ...]:
         """The lower and the upper word of an FP64 number."""
         return self.once("halves", value, lambda: tuple(self.emit.add(simt.SplitOp(value)).results))
+
+    def second_order(self, x: SSAValue, guess: SSAValue) -> SSAValue:
+        """One by a number to twice the bits that a guess has."""
+        error = self.fma(self.negative(x), guess, self.constant(1.0, x.type))
+        return self.fma(guess, error, guess)
+
+    def third_order(self, x: SSAValue, guess: SSAValue) -> SSAValue:
+        """One by an FP64 number to all but the last of its bits, from a third of them."""
+        error = self.fma(self.negative(x), guess, self.constant(1.0, f64))
+        return self.fma(guess, self.fma(error, error, error), guess)
+
+    def third_order_root(self, x: SSAValue, guess: SSAValue) -> SSAValue:
+        """One by an FP64 number's square root to all but the last of its bits, from a third of them."""
+        one, half = self.constant(1.0, f64), self.constant(0.5, f64)
+        error = self.fma(x, self.negative(self.multiply(guess, guess)), one)
+        weight = self.fma(error, self.constant(0.375, f64), half)
+        return self.fma(weight, self.multiply(guess, error), guess)
+
+
+class Expansion(Sequences):
+    """Writes correctly rounded sequences, and collects the conditions under which they are."""
+
+    def __init__(self, emit: Emitter):
+        super().__init__(emit)
+        self.conditions: dict[tuple[SSAValue, Requirement], SSAValue] = {}
+        self.roots: dict[SSAValue, SSAValue] = {}
+        """Results that are ordinary and positive where the conditions hold, and about one by them."""
 
     def require(self, value: SSAValue, what: Requirement) -> None:
         """The sequences hold where a value is so."""
@@ -168,16 +192,13 @@ class Expansion:
         if or_zero:
             guess = self.bounded(guess)
         if x.type == f64:
-            one, half = self.constant(1.0, f64), self.constant(0.5, f64)
-            error = self.fma(x, self.negative(self.multiply(guess, guess)), one)
-            weight = self.fma(error, self.constant(0.375, f64), half)
-            guess = self.fma(weight, self.multiply(guess, error), guess)
+            guess = self.third_order_root(x, guess)
         root = self.multiply(x, guess)
         rest = self.fma(root, self.negative(root), x)
         result = self.fma(rest, self.halved(guess), root)
         if not or_zero:
             # Its exponent is half of an ordinary number's.
-            self.roots.add(result)
+            self.roots[result] = guess
         return result
 
     def reciprocal(self, x: SSAValue) -> SSAValue:
@@ -189,13 +210,17 @@ class Expansion:
         return self.once("reciprocal", x, lambda: (self.newton(x),))[0]
 
     def newton(self, x: SSAValue) -> SSAValue:
-        """Newton's method for a reciprocal."""
-        one, against = self.constant(1.0, x.type), self.negative(x)
-        guess = self.emit.add(simt.ReciprocalOp(x)).result
-        if x.type == f64:
-            error = self.fma(against, guess, one)
-            guess = self.fma(guess, self.fma(error, error, error), guess)
-        return self.fma(guess, self.fma(against, guess, one), guess)
+        """
+        Newton's method for a reciprocal. The last step rounds correctly what is off by the last bit; what a root in
+        FP64 was made from is off by two, so that one step takes it there.
+        """
+        if x.type != f64:
+            guess = self.emit.add(simt.ReciprocalOp(x)).result
+        elif x in self.roots:
+            guess = self.second_order(x, self.roots[x])
+        else:
+            guess = self.third_order(x, self.emit.add(simt.ReciprocalOp(x)).result)
+        return self.second_order(x, guess)
 
     def quotient(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """A quotient of ordinary numbers, correctly rounded; the numerator may be +0."""
@@ -221,17 +246,12 @@ class Expansion:
                 return self.quotient(operands[0], operands[1])
 
 
-def only_divides(value: SSAValue) -> bool:
-    """The value is a divisor and nothing else: it may as well be special where it is 0."""
-    return all(isinstance(use.operation, arith.DivfOp) and use.index == 1 for use in value.uses)
-
-
 def is_expanded(op: Operation) -> bool:
     """
     The operation is a quotient or a root of a type that has a sequence, and none of its operands is known
     to be special.
     """
-    if not isinstance(op, DIVIDING) or op.results[0].type not in FORMATS:
+    if not is_dividing(op) or op.results[0].type not in FORMATS:
         return False
     form = FORMATS[op.results[0].type]
     *numerators, last = (float_constant(value) for value in op.operands)

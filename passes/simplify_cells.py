@@ -10,6 +10,9 @@ Before:                                  After:
    then, like any product: bits differ only where the quotient itself would overflow or be subnormal.)
 3. A quotient by another constant is only where the program allows it (`fastmath<arcp>`), or everywhere
    with `fp-division=fast`: two roundings in place of one.
+4. A quotient by a square root becomes a product with a reciprocal root where the program allows both to be
+   approximate (`fastmath<afn>`), or everywhere with `fp-division=fast`, which allows it for all other quotients and
+   reciprocal roots, too: `expand-division` knows how. (`docs/command_line.md` says how far off they are.)
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from timetile.passes.analysis.constants import float_constant
-from timetile.passes.analysis.rewriting import erase_unread_constants, replace_with
+from timetile.passes.analysis.rewriting import erase_unread, replace_with
 from timetile.passes.contract_cells import cell_functions
 
 FpDivision = Literal["exact", "fast"]
@@ -93,11 +96,32 @@ def reciprocal(op: arith.DivfOp, everywhere: bool) -> arith.ConstantOp | None:
     return constant(factor, kind)
 
 
+APPROXIMATE = FastMathFlag.APPROX_FUNC
+
+Approximated = arith.DivfOp | math_dialect.SqrtOp | math_dialect.RsqrtOp
+"""Operations that `fp-division=fast` allows to be approximate."""
+
+APPROXIMATED = (arith.DivfOp, math_dialect.SqrtOp, math_dialect.RsqrtOp)
+
+
+def by_reciprocal_root(op: arith.DivfOp) -> list[Operation]:
+    """The reciprocal root, and the product with it, that a quotient by a root may be instead; none where it may not."""
+    root = op.rhs.owner
+    if not isinstance(root, math_dialect.SqrtOp):
+        return []
+    if not all(APPROXIMATE in flags.data for flags in (op.fastmath, root.fastmath)):
+        return []
+    made = math_dialect.RsqrtOp(root.operand, root.fastmath)
+    if float_constant(op.lhs) == 1.0:
+        return [made]
+    return [made, arith.MulfOp(op.lhs, made.result, op.fastmath)]
+
+
 def replace(op: Operation, *new: Operation) -> None:
-    """Put operations in the place of one, and erase the constants that only it needed."""
+    """Put operations in the place of one, and erase the constants and roots that only it needed."""
     operands = list(op.operands)
     replace_with(op, new)
-    erase_unread_constants(operands)
+    erase_unread(operands, arith.ConstantOp, math_dialect.SqrtOp)
 
 
 @dataclass(frozen=True)
@@ -113,8 +137,17 @@ class SimplifyCellsPass(ModulePass):
             for inner in list(function.body.block.ops):
                 if (known := folded(inner)) is not None:
                     replace(inner, known)
-                elif isinstance(inner, arith.DivfOp):
-                    factor = reciprocal(inner, self.fp_division == "fast")
-                    if factor is not None:
-                        product = arith.MulfOp(inner.lhs, factor.result, inner.fastmath)
-                        replace(inner, factor, product)
+                    continue
+                if isinstance(inner, APPROXIMATED):
+                    self.simplify(inner)
+
+    def simplify(self, op: Approximated) -> None:
+        """Allow an operation to be approximate, and replace a quotient whose divisor allows it."""
+        fast = self.fp_division == "fast"
+        if isinstance(op, arith.DivfOp) and (factor := reciprocal(op, fast)) is not None:
+            replace(op, factor, arith.MulfOp(op.lhs, factor.result, op.fastmath))
+            return
+        if fast:
+            op.fastmath = arith.FastMathFlagsAttr({*op.fastmath.data, APPROXIMATE})
+        if isinstance(op, arith.DivfOp) and (new := by_reciprocal_root(op)):
+            replace(op, *new)

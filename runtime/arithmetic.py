@@ -84,8 +84,11 @@ def approximate_root(a: Array) -> Array:
 def guess(exact: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """
     Stands for the GPU's approximations: in FP64 the upper half of a number from the upper half of another,
-    in FP32 the nearest number, which theirs may miss by one.
+    in FP32 the nearest number, which theirs may miss by one. Subnormal numbers count as 0, of their sign.
     """
+
+    def normal(a: Array) -> Array:
+        return np.where(np.abs(a) < np.finfo(a.dtype).tiny, a * a.dtype.type(0), a)
 
     def upper(a: Array) -> Array:
         if a.dtype != np.float64:
@@ -93,7 +96,7 @@ def guess(exact: Callable[[Array], Array]) -> Callable[[Array], Array]:
         return (a.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64)
 
     def apply(a: Array) -> Array:
-        return upper(exact(upper(np.asarray(a))))
+        return upper(normal(exact(upper(normal(np.asarray(a))))))
 
     return no_signals(apply)
 

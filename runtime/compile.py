@@ -38,8 +38,8 @@ def compile(
 
     `executor` is `gpu` where a driver answers and `cpu` elsewhere, unless given. `depth` is how many
     time steps a kernel advances at once, chosen if not given. `arch` is the GPU's own unless given.
-    `fp_contract` and `fp_division` say how freely products and sums are contracted, and quotients by
-    constants become products. `halos` says what is known of the cells outside the bounds of buffers that take turns
+    `fp_contract` and `fp_division` say how freely products and sums are contracted, and whether quotients and
+    reciprocal roots may be off by a few units in the last place where the program itself does not allow it. `halos` says what is known of the cells outside the bounds of buffers that take turns
     (`u` and `v` of `u, v = v, u`): kernels of several steps are faster where they are the same in all of them. They are
     `compared` before every run that has such kernels, bit for bit, which on a GPU waits for what the stream has been given
     before; `common` is the caller's promise that they are, whatever else is there would be ignored, and `apart` compares

@@ -10,13 +10,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from timetile.lowering.emitter import Emitter
-from timetile.passes.analysis.instructions import SEQUENCES
+from timetile.passes.analysis.instructions import is_dividing
 
 Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
-
-
-DIVIDING = tuple(SEQUENCES)
-"""Operations that are slow for special operands."""
 
 
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
@@ -43,7 +39,7 @@ class CellFunction:
     @property
     def divides(self) -> bool:
         """Some operation is slow for special operands."""
-        return any(isinstance(op, DIVIDING) for op in self.operations)
+        return any(map(is_dividing, self.operations))
 
     def crossing_value(self, late: Collection[int]) -> SSAValue | None:
         """
@@ -59,7 +55,7 @@ class CellFunction:
             if isinstance(op, arith.ConstantOp):
                 continue
             if any(operand in waits for operand in op.operands):
-                if isinstance(op, DIVIDING):
+                if is_dividing(op):
                     return None
                 waits.update(op.results)
                 taken.update(operand for operand in op.operands if operand in ready)

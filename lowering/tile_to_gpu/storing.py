@@ -12,15 +12,13 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.simt import CELL_BYTES
-from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import StoreOp
 from timetile.lowering.tile_to_gpu.ownership import owned, stored_along
 from timetile.lowering.tile_to_gpu.planes import Position
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.geometry import FieldShape
+from timetile.passes.analysis.geometry import FieldShape, is_word
 
 
 def store(v: Variant, number: int, stage: StoreOp) -> None:
@@ -53,11 +51,6 @@ def store_row(
             own = owned(v, (row, start + k), view)
             mask = alone(v, own, owned(v, at, view, width))
             write(v, stage, (row, start + k), [vector[k]], view, mask)
-
-
-def is_word(stored: SSAValue) -> bool:
-    """A cell is one register, so that to choose between two costs one instruction."""
-    return CELL_BYTES[element_type(stored)] == 4
 
 
 def write_either(

@@ -80,6 +80,11 @@ class FieldShape:
         return self.sizes[0] * self.strides[0]
 
 
+def is_word(stored: SSAValue) -> bool:
+    """A cell of a field is one register, so that to choose between two costs one instruction."""
+    return CELL_BYTES[element_type(stored)] == 4
+
+
 @dataclass(frozen=True)
 class AxisTiling:
     """
@@ -208,8 +213,9 @@ class Geometry:
     def tile_axis(self, axis: int, layout: AxisLayout, pad: int) -> AxisTiling:
         """
         Place the tiles along one axis, so that vectors of the last axis are aligned in memory. What tiles store
-        begins and ends between vectors; within vectors of two cells, one of which is stored alone then, where
-        fewer tiles cover the axis so. Threads read `pad` cells around a tile.
+        begins and ends between vectors; within vectors of two 4-byte cells, one of which is stored alone then, where
+        fewer tiles cover the axis so. (Of 8-byte cells it costs more than it saves: two accesses for one.) Threads
+        read `pad` cells around a tile.
         """
         inner = axis == self.kernel.rank - 1
         unit = self.vector if inner else 1
@@ -219,7 +225,7 @@ class Geometry:
         first = self.lower[axis] - self.outside.low[axis]
         origin = first - (first - start) % unit
         span = self.upper[axis] + self.outside.high[axis] - origin
-        if unit == 2 and useful > 0:
+        if unit == 2 and is_word(self.stored_fields[0]) and useful > 0:
             within = (layout.extent - self.overlap.low[axis] - high) // unit * unit
             fewer, many = (tiles_beyond_first(span, layout.extent, n) for n in (within, useful))
             if fewer < many:

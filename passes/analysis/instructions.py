@@ -9,7 +9,8 @@ from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
@@ -20,7 +21,7 @@ from timetile.passes.diagnostics import refuse
 SEQUENCES: dict[type[Operation], dict[int, tuple[int, int]]] = {
     arith.DivfOp: {8: (8, 6), 4: (7, 5)},
     xmath.SqrtOp: {8: (8, 5), 4: (4, 4)},
-    xmath.RsqrtOp: {8: (13, 8), 4: (6, 5)},
+    xmath.RsqrtOp: {8: (12, 7), 4: (6, 5)},
 }
 """
 Instructions of a quotient or a root, by bytes of the element: on the floating-point pipe, and beside it
@@ -30,6 +31,38 @@ Instructions of a quotient or a root, by bytes of the element: on the floating-p
 RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
 """Instructions of a quotient whose numerator is 1."""
 
+APPROXIMATIONS: dict[type[Operation], dict[int, tuple[int, int]]] = {
+    arith.DivfOp: {8: (4, 6), 4: (1, 1)},
+    xmath.RsqrtOp: {8: (5, 6), 4: (0, 1)},
+}
+"""The same of those that may be approximate."""
+
+APPROXIMATE_RECIPROCAL: dict[int, tuple[int, int]] = {8: (3, 6), 4: (0, 1)}
+"""Instructions of an approximate quotient whose numerator is 1."""
+
+
+def is_approximate(op: Operation) -> bool:
+    """The operation is a quotient or a reciprocal root that need not be correctly rounded (`fastmath<afn>`)."""
+    if not isinstance(op, arith.DivfOp | xmath.RsqrtOp):
+        return False
+    return op.result.type in CELL_BYTES and FastMathFlag.APPROX_FUNC in op.fastmath.data
+
+
+def is_dividing(op: Operation) -> bool:
+    """The operation is a quotient or a root that is slow for special operands."""
+    return type(op) in SEQUENCES and not is_approximate(op)
+
+
+def only_divides(value: SSAValue) -> bool:
+    """The value is a divisor and nothing else: it may as well be special where it is 0."""
+    return all(isinstance(use.operation, arith.DivfOp) and use.index == 1 for use in value.uses)
+
+
+def is_known_reciprocal(divisor: SSAValue) -> bool:
+    """In FP64 what a root is made from is nearly one by it: that is refined, and not approximated anew."""
+    is_root = isinstance(divisor.owner, xmath.SqrtOp) and only_divides(divisor)
+    return is_root and divisor.type == f64
+
 
 def instructions(op: Operation) -> tuple[int, int]:
     """What an operation of a cell function takes of the floating-point pipe, and beside it."""
@@ -38,9 +71,14 @@ def instructions(op: Operation) -> tuple[int, int]:
     size = CELL_BYTES.get(op.results[0].type)
     if type(op) not in SEQUENCES or size is None:
         return 1, 0
-    if isinstance(op, arith.DivfOp) and float_constant(op.lhs) == 1.0:
-        return RECIPROCAL[size]
-    return SEQUENCES[type(op)][size]
+    approximate = is_approximate(op)
+    pipe, beside = (APPROXIMATIONS if approximate else SEQUENCES)[type(op)][size]
+    if isinstance(op, arith.DivfOp):
+        if float_constant(op.lhs) == 1.0:
+            pipe, beside = (APPROXIMATE_RECIPROCAL if approximate else RECIPROCAL)[size]
+        if not approximate and is_known_reciprocal(op.rhs):
+            pipe, beside = pipe - 1, beside - 1
+    return pipe, beside
 
 
 def cell_function(module: ModuleOp, apply: ApplyOp) -> FuncOp:
@@ -55,6 +93,11 @@ def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
     """Instructions of one cell of a stage, on the floating-point pipe and beside it."""
     counts = [instructions(op) for op in cell_function(module, apply).body.block.ops]
     return sum(pipe for pipe, _ in counts), sum(beside for _, beside in counts)
+
+
+def divides(module: ModuleOp, apply: ApplyOp) -> bool:
+    """A stage has quotients or roots that are slow for special operands."""
+    return any(map(is_dividing, cell_function(module, apply).body.block.ops))
 
 
 def long_constants(module: ModuleOp, stages: Iterable[ApplyOp]) -> int:

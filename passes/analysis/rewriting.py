@@ -48,6 +48,11 @@ def replace_with(op: Operation, new: Sequence[Operation]) -> None:
 
 def erase_unread_constants(values: Iterable[SSAValue]) -> None:
     """Erase the constants among values that nothing needs any more."""
+    erase_unread(values, arith.ConstantOp)
+
+
+def erase_unread(values: Iterable[SSAValue], *kinds: type[Operation]) -> None:
+    """Erase the operations of these kinds among the makers of values that nothing needs any more."""
     for value in dict.fromkeys(values):
-        if value.first_use is None and isinstance(value.owner, arith.ConstantOp):
+        if value.first_use is None and isinstance(value.owner, kinds):
             Rewriter.erase_op(value.owner)

@@ -19,7 +19,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import Needs
-from timetile.passes.analysis.instructions import long_constants, operations
+from timetile.passes.analysis.instructions import divides, long_constants, operations
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
@@ -136,10 +136,9 @@ class KernelFacts:
         """`split`: its warps synchronise in two halves; None where the homes of its exchanges say it."""
         self.kernel, self.module, self.arch = kernel, module, arch
         self.needs = Needs.of(kernel)
-        self.stages = [self.stage_facts(s) for s in kernel.stages if isinstance(s, ApplyOp)]
-        self.long_constants = long_constants(
-            module, [s for s in kernel.stages if isinstance(s, ApplyOp)]
-        )
+        applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+        self.stages = [self.stage_facts(stage) for stage in applies]
+        self.long_constants = long_constants(module, applies)
         self.exchanges = [
             self.exchange_facts(s) for s in kernel.stages if isinstance(s, ExchangeOp)
         ]
@@ -150,7 +149,7 @@ class KernelFacts:
         self.published = {e.exchange.queue for e in self.exchanges if e.copies}
         self.natural_period = natural_period(kernel)
         self.boxed = sum(isinstance(s, ApplyOp) and s.box is not None for s in kernel.stages)
-        self.dividing = sum(stage.helpers > 0 for stage in self.stages)
+        self.dividing = sum(divides(module, stage) for stage in applies)
         self.sums_early = any(is_early_sum(q) for s in kernel.stages for q in s.results)
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
         self.words_per_cell = self.plane_words()

@@ -22,29 +22,20 @@ from xdsl.ir import Block, Operation
 import timetile
 from support.catalogue import entry
 from support.compare import bits_of
+from support.division import KINDS, Body, points
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.newton import Expansion
-from timetile.lowering.tile_to_gpu.cells import DIVIDING
-from timetile.passes.analysis.instructions import instructions
+from timetile.passes.analysis.instructions import instructions, is_dividing
 from timetile.runtime import arithmetic
 from timetile.runtime.program import Executor
 from timetile.runtime.simt import interpreter
 
 Array = NDArray[Any]
-KINDS: dict[str, type[np.floating[Any]]] = {"f64": np.float64, "f32": np.float32}
 BITS: dict[str, type[np.unsignedinteger[Any]]] = {"f64": np.uint64, "f32": np.uint32}
 FRACTION = {"f64": 52, "f32": 23}
-
-
-@dataclass(frozen=True)
-class Body:
-    """A cell of `%a` and `%b` that ends in `%r`, and what NumPy makes of it."""
-
-    text: str
-    expected: Callable[[Array, Array], Array]
 
 
 BODIES = {
@@ -84,29 +75,6 @@ BODIES = {
         lambda a, b: a / a.dtype.type(1e-30) - a / b,
     ),
 }
-
-
-def program(body: str, element: str, cells: int) -> str:
-    """Every cell of the third field is made of the first two's."""
-    field, temp = f"!stencil.field<[0,{cells}]x{element}>", f"!stencil.temp<?x{element}>"
-    return f"""
-    func.func @points(%A: {field}, %B: {field}, %C: {field}, %n: index) {{
-      %zero = arith.constant 0 : index
-      %step = arith.constant 1 : index
-      scf.for %t = %zero to %n step %step {{
-        %x = stencil.load %A : {field} -> {temp}
-        %y = stencil.load %B : {field} -> {temp}
-        %z = stencil.apply(%u = %x : {temp}, %v = %y : {temp}) -> ({temp}) {{
-          %a = stencil.access %u[0] : {temp}
-          %b = stencil.access %v[0] : {temp}
-          %one = arith.constant 1.0 : {element}
-          {body.replace("TYPE", element)} : {element}
-          stencil.return %r : {element}
-        }}
-        stencil.store %z to %C(<[0], [{cells}]>) : {temp} to {field}
-      }}
-      func.return
-    }}"""
 
 
 def specials(element: str) -> Array:
@@ -216,7 +184,7 @@ def compare(element: str, body: str, executor: Executor, a: Array, b: Array) -> 
     """The program's cells are those of NumPy, bit for bit; one NaN is as good as another."""
     cell = BODIES[body]
     result = np.zeros_like(a)
-    compiled = timetile.compile(program(cell.text, element, len(a)), executor=executor, cache=False)
+    compiled = timetile.compile(points(cell.text, element, len(a)), executor=executor, cache=False)
     compiled(a.copy(), b.copy(), result, 1, steps=1)
     with np.errstate(all="ignore"):
         wanted = cell.expected(a, b)
@@ -327,7 +295,7 @@ def test_quotients_share_a_branch():
     branches = [op for op in ops if isinstance(op, simt.AllOp)]
     guesses = [op for op in ops if isinstance(op, simt.ReciprocalOp | simt.ReciprocalRootOp)]
     assert len(guesses) >= 8 * len(branches) > 0
-    exact = [op for op in ops if isinstance(op, DIVIDING)]
+    exact = [op for op in ops if is_dividing(op)]
     assert exact
     for op in exact:
         branch = op.parent_op()

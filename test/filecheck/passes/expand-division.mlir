@@ -6,7 +6,7 @@
 
 "gpu.module"() <{sym_name = "kernels"}> ({
   // Two cells of a row: the root's operand is looked at, the quotient's is known to be ordinary then but
-  // for a fraction of ones. The sum behind the quotient needs no copy: it moves behind the branch.
+  // for a fraction of ones, and about one by it is what the root was made from. The sum behind the quotient needs no copy: it moves behind the branch.
   // CHECK-LABEL: ^bb0(%field: memref<4096xf64, 1 : i64>, %i: i32, %x: f64, %y: f64)
   // CHECK-NOT:     arith.divf
   // CHECK-NOT:     math.sqrt
@@ -19,7 +19,7 @@
   // CHECK-NEXT:    [[low:%[a-z0-9]+]], %{{[a-z0-9]+}} = simt.split [[root]] : f64
   // CHECK-NEXT:    [[second:%[a-z0-9]+]] = arith.cmpi ne, [[low]], %{{[a-z0-9]+}} : i32
   // CHECK-NEXT:    arith.negf [[root]] : f64
-  // CHECK-NEXT:    simt.reciprocal [[root]] : f64
+  // CHECK-NOT:     simt.reciprocal %
   // CHECK-NOT:     simt.all
   // CHECK:         simt.reciprocal_root %y : f64
   // CHECK:         arith.andi [[first]], [[second]] : i1
@@ -77,6 +77,44 @@
     simt.store %r to %field[%i + 0]
     "gpu.return"() : () -> ()
   }) {sym_name = "lanes"} : () -> ()
+
+  // What may be approximate has no branch. In FP64 the guess is refined where its operand is normal; a divisor's
+  // reciprocal serves all its quotients. In FP32 the guess is all.
+  // CHECK-LABEL: ^bb0(%field: memref<4096xf64, 1 : i64>, %i: i32, %x: f64, %z: f32, %single
+  // CHECK-NOT:     simt.all
+  // CHECK:         [[guess:%[a-z0-9]+]] = simt.reciprocal %x : f64
+  // CHECK-NEXT:    [[against:%[a-z0-9]+]] = arith.negf %x : f64
+  // CHECK-NEXT:    [[error:%[a-z0-9]+]] = math.fma [[against]], [[guess]]
+  // CHECK-NEXT:    [[weight:%[a-z0-9]+]] = math.fma [[error]], [[error]], [[error]]
+  // CHECK-NEXT:    [[refined:%[a-z0-9]+]] = math.fma [[guess]], [[weight]], [[guess]]
+  // CHECK-NEXT:    {{.*}} = simt.split %x : f64
+  // CHECK-NEXT:    arith.andi
+  // CHECK-NEXT:    arith.addi
+  // CHECK-NEXT:    [[normal:%[a-z0-9]+]] = arith.cmpi ult
+  // CHECK-NEXT:    [[one:%[a-z0-9]+]] = arith.select [[normal]], [[refined]], [[guess]] : f64
+  // CHECK-NEXT:    [[three:%[a-z0-9]+]] = arith.mulf %{{[a-z0-9]+}}, [[one]] : f64
+  // CHECK-NOT:     simt.reciprocal %x
+  // CHECK:         [[root:%[a-z0-9]+]] = simt.reciprocal_root %x : f64
+  // CHECK-COUNT-3: math.fma
+  // CHECK-NOT:     arith.andi
+  // CHECK:         [[r:%[a-z0-9]+]] = arith.select %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, [[root]] : f64
+  // CHECK:         simt.store [[one]], [[three]] to %field[%i + 0]
+  // CHECK-NEXT:    simt.store [[r]] to %field[%i + 2]
+  // CHECK-NEXT:    [[s:%[a-z0-9]+]] = simt.reciprocal_root %z : f32
+  // CHECK-NEXT:    simt.store [[s]] to %single
+  "gpu.func"() <{function_type = (memref<4096xf64, 1>, i32, f64, f32, memref<4096xf32, 1>) -> (), kernel}> ({
+  ^bb0(%field: memref<4096xf64, 1>, %i: i32, %x: f64, %z: f32, %single: memref<4096xf32, 1>):
+    %unit = arith.constant 1.0 : f64
+    %three = arith.constant 3.0 : f64
+    %p = arith.divf %unit, %x fastmath<afn> : f64
+    %q = arith.divf %three, %x fastmath<afn> : f64
+    %r = math.rsqrt %x fastmath<afn> : f64
+    simt.store %p, %q to %field[%i + 0]
+    simt.store %r to %field[%i + 2]
+    %s = math.rsqrt %z fastmath<afn> : f32
+    simt.store %s to %single[%i + 0]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "approximate"} : () -> ()
 
   // Inside a loop its branch stays there, and integers are left alone.
   // CHECK-LABEL: ^bb0(%n: i32

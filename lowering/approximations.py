@@ -1,0 +1,58 @@
+"""Approximate quotients and reciprocal roots: the hardware's guess, and in FP64 one step from it.
+
+They have no side for special operands, so that a cell is the same whatever others its warp holds. In FP64 a step of
+third order takes the guess's 20 bits to all but the last of 53; where the guess is 0, infinite or NaN it is the
+result. Results below the normal numbers, and operands below them, count as 0. In FP32 the guess itself has all bits
+but the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import f64
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects import simt
+from timetile.lowering.newton import FORMATS, SIGN_OFF, Sequences
+from timetile.passes.analysis.constants import float_constant
+
+
+class Approximation(Sequences):
+    """Writes the sequences."""
+
+    def is_normal(self, x: SSAValue, *, signed: bool) -> SSAValue:
+        """An FP64 number is normal, and positive unless either sign will do."""
+        word, form = self.halves(x)[1], FORMATS[f64]
+        if signed:
+            word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
+        one = 1 << form.fraction
+        return self.emit.compare("ult", self.emit.add_int(word, -one), 2 * form.bias * one)
+
+    def one_by(self, x: SSAValue) -> SSAValue:
+        """About one by a value."""
+        guess = self.emit.add(simt.ReciprocalOp(x)).result
+        if x.type != f64:
+            return guess
+        refined = self.third_order(x, guess)
+        return self.emit.select(self.is_normal(x, signed=True), refined, guess)
+
+    def one_by_root(self, x: SSAValue) -> SSAValue:
+        """About one by a value's square root."""
+        guess = self.emit.add(simt.ReciprocalRootOp(x)).result
+        if x.type != f64:
+            return guess
+        refined = self.third_order_root(x, guess)
+        return self.emit.select(self.is_normal(x, signed=False), refined, guess)
+
+    def expand(self, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
+        """The result of a quotient or a reciprocal root."""
+        if isinstance(op, xmath.RsqrtOp):
+            return self.one_by_root(operands[0])
+        numerator, divisor = operands
+        reciprocal = self.once("one by", divisor, lambda: (self.one_by(divisor),))[0]
+        if float_constant(numerator) == 1.0:
+            return reciprocal
+        return self.multiply(numerator, reciprocal)

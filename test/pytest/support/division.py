@@ -1,0 +1,45 @@
+"""Programs whose cells are a quotient or a root of two fields' cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+KINDS: dict[str, type[np.floating[Any]]] = {"f64": np.float64, "f32": np.float32}
+
+
+@dataclass(frozen=True)
+class Body:
+    """A cell of `%a` and `%b` that ends in `%r`, and what NumPy makes of it."""
+
+    text: str
+    expected: Callable[[Array, Array], Array]
+
+
+def points(body: str, element: str, cells: int) -> str:
+    """Every cell of the third field is made of the first two's."""
+    field, temp = f"!stencil.field<[0,{cells}]x{element}>", f"!stencil.temp<?x{element}>"
+    return f"""
+    func.func @points(%A: {field}, %B: {field}, %C: {field}, %n: index) {{
+      %zero = arith.constant 0 : index
+      %step = arith.constant 1 : index
+      scf.for %t = %zero to %n step %step {{
+        %x = stencil.load %A : {field} -> {temp}
+        %y = stencil.load %B : {field} -> {temp}
+        %z = stencil.apply(%u = %x : {temp}, %v = %y : {temp}) -> ({temp}) {{
+          %a = stencil.access %u[0] : {temp}
+          %b = stencil.access %v[0] : {temp}
+          %one = arith.constant 1.0 : {element}
+          {body.replace("TYPE", element)} : {element}
+          stencil.return %r : {element}
+        }}
+        stencil.store %z to %C(<[0], [{cells}]>) : {temp} to {field}
+      }}
+      func.return
+    }}"""
