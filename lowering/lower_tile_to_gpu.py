@@ -47,7 +47,12 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StageOp
 from timetile.dialects.tile_attributes import SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
-from timetile.lowering.tile_to_gpu.inboxes import launch_words, messages, tile_words
+from timetile.lowering.tile_to_gpu.inboxes import (
+    barrier_steps,
+    launch_words,
+    messages,
+    tile_words,
+)
 from timetile.lowering.tile_to_gpu.placement import place
 from timetile.lowering.tile_to_gpu.stages import VariantEmitter
 from timetile.lowering.tile_to_gpu.thread import (
@@ -59,8 +64,8 @@ from timetile.lowering.tile_to_gpu.thread import (
 )
 from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
 from timetile.passes.analysis.synchronisation import (
+    batches_keep,
     collect_orders,
-    place_barriers,
     split_keeps,
 )
 from timetile.passes.diagnostics import refuse
@@ -151,11 +156,12 @@ def check_synchronisation(kernel: KernelOp) -> None:
             "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "
             "are delayed by a step and have a slot more",
         )
-    if "grid" in kinds and place_barriers(orders) != (0,):
+    if "grid" in kinds and not batches_keep(orders, every := barrier_steps(kernel)):
+        start = "a step" if every == 1 else f"one step in {every}"
         refuse(
             kernel,
-            "its blocks meet once, at the start of a step, and it needs barriers elsewhere, too; delay its "
-            "exchanges by a step",
+            f"its blocks meet once, at the start of {start}, and it needs barriers elsewhere, too; delay its exchanges "
+            f"by {every} or more",
         )
 
 

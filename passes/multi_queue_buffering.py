@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Literal
 
 from xdsl.context import Context
@@ -101,25 +102,30 @@ def power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
-def copies_slots(kernel: KernelOp, exchange: ExchangeOp, ahead: int, *, split: bool) -> int:
+def copies_slots(
+    kernel: KernelOp, exchange: ExchangeOp, ahead: int, *, split: bool, every: int = 1
+) -> int:
     """
     Slots from the oldest plane that is read to the newest that is on its way. Where a plane is read in
     the step of its arrival, the synchronisation stands behind the next copies, and they need a slot
     more. So they do where warps may still read after they arrived: in tiles of several blocks, and where
-    inner rows read along the row, if the tile's warps synchronise in two halves (`split`).
+    inner rows read along the row, if the tile's warps synchronise in two halves (`split`); and one for each step
+    that passes until the next barrier.
     """
     assert kernel.layout is not None
     behind = exchange.hold + exchange.delay.data
     youngest = behind + min(tapped_ages(exchange))
     late = youngest == 0 or kernel.layout.blocks > 1 or (split and exchange.edges[-1] > 0)
-    return ahead + 1 + behind + oldest_age(exchange.result, kernel.stream_axis) + late
+    later = max(late, every - 1)
+    return ahead + 1 + behind + oldest_age(exchange.result, kernel.stream_axis) + later
 
 
 def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> MailAttr:
     """The home of an exchange that a load's copies serve."""
     split = schedule.sync != "barrier"
-    slots = copies_slots(kernel, exchange, schedule.ahead, split=split)
-    return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting")
+    every = barrier_steps(kernel, schedule)
+    slots = copies_slots(kernel, exchange, schedule.ahead, split=split, every=every)
+    return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting", every)
 
 
 def tapped_ages(exchange: ExchangeOp) -> list[int]:
@@ -128,15 +134,32 @@ def tapped_ages(exchange: ExchangeOp) -> list[int]:
 
 
 def mail_home(
-    exchange: ExchangeOp, stream: int | None, addressing: Addressing, least: int
+    exchange: ExchangeOp,
+    stream: int | None,
+    addressing: Addressing,
+    least: int,
+    every: int = 1,
+    period: int = 1,
 ) -> MailAttr:
     """
-    Slots for what is on its way, and one more so that one synchronisation a step suffices; at least as many
-    as messages between blocks need.
+    Slots for what is on its way, and as many more as steps pass until what was read may be overwritten: one where
+    there is a synchronisation in each. At least as many as messages between blocks need.
     """
-    slots = exchange.delay.data + 1 + oldest_age(exchange.result, stream)
+    slots = exchange.delay.data + every + oldest_age(exchange.result, stream)
     slots = max(slots, 2, least) if stream is not None else 1
-    return MailAttr(power_of_two(slots) if addressing == "computed" else slots, addressing)
+    if addressing == "computed":
+        slots = power_of_two(slots)
+    elif addressing == "fixed" and every > 1:
+        # The loop is unrolled until planes, slots and barriers are all back where they were: the shorter the better.
+        slots = min(range(slots, 2 * slots + 1), key=lambda n: lcm(n, period, every))
+    return MailAttr(slots, addressing, every)
+
+
+def barrier_steps(kernel: KernelOp, schedule: Schedule) -> int:
+    """Steps between two synchronisations: several only where the blocks of a tile meet at barriers of the grid."""
+    assert kernel.layout is not None
+    meets = kernel.layout.has_messages and schedule.sync == "grid"
+    return schedule.every if meets and kernel.stream_axis is not None else 1
 
 
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
@@ -157,8 +180,9 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
             case ExchangeOp() if stage.publishes_copies:
                 stage.home = copies_home(kernel, stage, schedule)
             case ExchangeOp():
-                least = 2 * stage.delay.data if kernel.layout.has_messages else 0
-                stage.home = mail_home(stage, stream, schedule.addressing, least)
+                flags = kernel.layout.has_messages and schedule.sync != "grid"
+                least, every = 2 * stage.delay.data * flags, barrier_steps(kernel, schedule)
+                stage.home = mail_home(stage, stream, schedule.addressing, least, every, period)
             case StoreOp():
                 pass
 

@@ -19,7 +19,8 @@ After:
    For that all exchanges take their delay, whatever lag it costs: levels no longer wait for each other.
    The blocks of a cluster always synchronise so.
 6. Edges between the blocks of a tile that the device holds go through global memory: as messages whose
-   words say which step they are of (`sync=flags`), or between barriers of all its blocks (`sync=grid`).
+   words say which step they are of (`sync=flags`), or between barriers of all its blocks (`sync=grid`), of which
+   one serves the planes of `every` steps, and all levels: exchanges are then delayed by as many.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
 from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
 from timetile.passes.diagnostics import refuse
-from timetile.passes.multi_queue_buffering import place_in_registers, schedule_of
+from timetile.passes.multi_queue_buffering import barrier_steps, place_in_registers, schedule_of
 from timetile.passes.schedule import Schedule, Sync
 
 Published = Literal["edges", "plane", "copies"]
@@ -196,6 +197,7 @@ class RegisterStreamingPass(ModulePass):
     period: int | None = None
     what: Published | None = None
     sync: Sync | None = None
+    every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
@@ -212,14 +214,16 @@ class RegisterStreamingPass(ModulePass):
         if streams_through_registers(kernel):
             add_exchanges(kernel)
             assign_lags(kernel)
-        sync = self.sync or schedule.sync
-        schedule = replace(schedule, ahead=planes_ahead(kernel, schedule.ahead), sync=sync)
+        sync, every = self.sync or schedule.sync, self.every or schedule.every
+        ahead = planes_ahead(kernel, schedule.ahead)
+        schedule = replace(schedule, ahead=ahead, sync=sync, every=every)
         publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
         assert kernel.layout is not None
         apart = kernel.layout.blocks > 1
         always = self.delay is not None or apart or sync == "mbarrier"
-        delay_exchanges(kernel, max(delay, 1) if apart else delay, always=always)
+        least = barrier_steps(kernel, schedule) if apart else 0
+        delay_exchanges(kernel, max(delay, least), always=always)
         place_in_registers(kernel, schedule)
         if kernel.layout.has_messages:
             if self.sync == "barrier":

@@ -273,11 +273,15 @@ class VariantEmitter(Variant):
             self.reader.fetch_halo(queue.guard, queue.element, queue.lag - ahead, reach)
 
     def synchronise(self, count: int) -> None:
-        """The threads of the tile wait for each other, at the barrier of a step that has this count."""
+        """
+        The threads of the tile wait for each other, at the barrier of a step that has this count. Where the blocks
+        of a tile meet every so many steps only, what they sent is taken in each nevertheless.
+        """
         self.body.add(simt.PhaseOp(self.turn, -1, 0))
         together = self.meets_at_barriers and (self.step is None or count == 0)
         if together:
-            self.meet(count)
+            if self.turn % self.barrier_steps == 0:
+                self.meet(count)
         elif self.placement.one_warp:
             self.synchronise_warp()
         else:
@@ -294,6 +298,10 @@ class VariantEmitter(Variant):
         assert inboxes is not None and layout is not None
         if self.step is not None:
             number = self.phase(-1)
+            if self.barrier_steps > 1:
+                batches = self.body.int(self.barrier_steps)
+                number = self.body.binary(arith.DivUIOp, self.phase(0), batches)
+                number = self.body.add_int(number, 1)
         else:
             assert self.thread.said is not None
             number = self.setup.mul_int(self.thread.said, len(self.barriers))

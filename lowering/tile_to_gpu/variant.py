@@ -17,7 +17,7 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_
 from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.lowering.emitter import Emitter, integer_type
 from timetile.lowering.tile_to_gpu.cells import CellFunction
-from timetile.lowering.tile_to_gpu.inboxes import Messages
+from timetile.lowering.tile_to_gpu.inboxes import Messages, barrier_steps
 from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
     Guard,
@@ -113,6 +113,8 @@ class Variant:
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.thread_rows
         self.barriers = () if self.is_split else place_barriers(placement.orders)
+        self.barrier_steps = barrier_steps(self.kernel)
+        """Steps from one barrier of a tile's blocks to the next."""
         self.edge_rows = crossing_rows(self.kernel)
         """Rows at either end of a thread's own that are done before the warp arrives."""
         self.queues = self.make_queues()
@@ -455,7 +457,8 @@ class Variant:
     @property
     def synchronises(self) -> bool:
         """The lanes of a warp wait for each other in every step."""
-        return bool(self.barriers) or any(ring.is_dealt for ring in self.placement.prefetches)
+        in_every_step = bool(self.barriers) and self.barrier_steps == 1
+        return in_every_step or any(ring.is_dealt for ring in self.placement.prefetches)
 
     def synchronise_warp(self) -> None:
         """The lanes of the warp wait for each other."""

@@ -382,7 +382,11 @@ class Geometry:
                             pass
                 case _:
                     home = stage.home
-                    if home is not None and home.addressing.data == "fixed":
+                    if home is None:
+                        continue
+                    # Which turns of the loop begin with a barrier is known.
+                    period = lcm(period, home.every.data)
+                    if home.addressing.data == "fixed":
                         period = lcm(period, home.slots.data)
         return 1 if self.kernel.stream_axis is None else period
 

@@ -3,9 +3,11 @@ Where the threads of a tile wait for each other: derived from what shared planes
 
 A plane that stage w writes in step i is read by stage r in step i + distance, and its slot is written
 again by stage w' `slots - distance` steps after that. Each pair of cross-thread accesses needs a
-synchronisation between. There are two kinds:
+synchronisation between. There are three kinds:
 
 - *barriers* before a stage, in every step (`place_barriers`);
+- barriers at the start of every so many steps, for the batch of planes between (`batches_keep`: lazy streaming, EBISU,
+  section 4.3.2);
 - one *split* barrier a step. A warp waits for the arrivals of the step before ahead of its first
   access to what others share, and arrives behind its last one. What touches no other warp's cells, the
   inner rows of a thread, comes after that: between a warp's arrival and its next wait the others may
@@ -59,6 +61,11 @@ def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
     ):
         barriers.append(0)
     return tuple(sorted(barriers))
+
+
+def batches_keep(orders: Sequence[Order], every: int) -> bool:
+    """A barrier at the start of every `every`-th step keeps all orders: one lies between steps so far apart."""
+    return all(order.distance >= every for order in orders)
 
 
 def split_keeps(orders: Sequence[Order]) -> bool:

@@ -221,10 +221,10 @@ MEETING = replace(APART, name="barriers-between-blocks", streaming=Streaming(del
 
 
 def kernel_of_blocks(
-    depth: int, schedule: Schedule = APART
+    depth: int, schedule: Schedule = APART, planes: int = 9
 ) -> tuple[ProgramKernels, gpu.ModuleOp, Program]:
     """A kernel whose tile the device holds, at the thread level, and its program."""
-    program = entry("heat-3d").make((9, 10, 29))
+    program = entry("heat-3d").make((planes, 10, 29))
     text = program_text(program)
     compiled = timetile.compile(text, executor="simt", passes=schedule.passes(depth), cache=False)
     return compiled.kernels, compiled.kernels.threads(f"run_d{depth}"), program
@@ -283,9 +283,13 @@ NOT_MET = "without a synchronisation between|are not numbered one after the othe
 """The same of blocks that miss a barrier."""
 
 
-def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed():
+@pytest.mark.parametrize("every", [1, 2])
+def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int):
     """With any barrier left to the block alone, a block reads what the others wrote, or misses a number."""
-    kernels, threads, program = kernel_of_blocks(2, MEETING)
+    streaming = Streaming(sync="grid", every=every)
+    # Enough planes for the steady loop, which is unrolled by more where barriers are rare.
+    schedule = replace(MEETING, streaming=streaming)
+    kernels, threads, program = kernel_of_blocks(2, schedule, planes=9 * every)
     run_blocks(kernels, threads.clone(), program)
     count = sum(isinstance(op, simt.TileBarrierOp) for op in threads.walk())
     assert count, "blocks meet somewhere"

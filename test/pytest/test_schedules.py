@@ -494,6 +494,29 @@ def test_blocks_meet_at_barriers(executor: Executor):
     check(sum_program("f64", star(3, 1))((5, 11, 29)), MEETING_NOT_UNROLLED, 2, executor)
 
 
+BATCHES = [
+    Schedule(
+        f"batches-of-{every}",
+        device_plane((3, 2), 2, 2),
+        streaming=Streaming(sync="grid", every=every),
+        planes=5,
+        shown=f"every {every}, {GRID}",
+    )
+    for every in (2, 3)
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", BATCHES, ids=named)
+def test_one_barrier_serves_a_batch_of_planes(schedule: Schedule, executor: Executor):
+    """All levels wait as many steps for their neighbours; several tiles, stars of two radii, and a box."""
+    check(entry("heat-3d").make((7, 23, 70)), schedule, 2, executor)
+    check(sum_program("f64", star(3, 2))((7, 9, 22)), schedule, 2, executor)
+    no_copies = replace(schedule, buffering=Buffering(ahead=0))
+    check(sum_program("f32", star(3, 1))((5, 11, 29)), no_copies, 3, executor)
+    check(entry("box-3d").make((4, 9, 29)), replace(schedule, form="rows"), 2, executor)
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_barriers_of_planes_that_stay_in_registers(executor: Executor):
     """Without a stream blocks meet before and after every level."""

@@ -236,7 +236,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @at_once: its blocks meet once, at the start of a step, and it needs barriers elsewhere, too; delay its exchanges by a step
+// CHECK: tile.kernel in @at_once: its blocks meet once, at the start of a step, and it needs barriers elsewhere, too; delay its exchanges by 1 or more
 tile.kernel @at_once(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
