@@ -174,14 +174,22 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if exchanges and any(axis.warps > 1 for axis in others):
         refuse(kernel, "the blocks of a tile lie along its first axis, and so must their warps")
     for exchange in exchanges:
-        if exchange.what.data == "plane" and exchange.edges[0] > first.cells:
+        if not exchange.publishes_copies and exchange.edges[0] > first.cells:
             refuse(
                 kernel,
                 f"its taps reach {exchange.edges[0]} rows and a warp has {first.cells}; give it more cells",
             )
     sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
-    whole = any(is_ring_of_tile(stage) for stage in kernel.stages)
-    if whole or (kernel.layout.has_cluster and "barrier" in sent):
+    whole = any(map(is_ring_of_tile, kernel.stages))
+    if kernel.layout.has_messages and whole and kernel.stream_axis is None:
+        refuse(kernel, "a tile that stays keeps its planes in registers; use storage=registers")
+    if kernel.layout.has_messages and whole and sent != {"grid"}:
+        refuse(
+            kernel,
+            "the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; "
+            "use sync=grid, or storage=registers and what=edges",
+        )
+    if kernel.layout.has_cluster and (whole or "barrier" in sent):
         refuse(
             kernel,
             "the blocks of a tile exchange edges, a step late; use storage=registers and what=edges",

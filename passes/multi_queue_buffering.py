@@ -9,6 +9,10 @@ After, with `storage=shared addressing=computed` (EBISU's circular multi-queue, 
 The result is a complete, runnable kernel whatever the storage. Halos are read from memory where they
 are needed. With registers, exchanges keep their mail in shared memory; with shared storage every
 neighbour is read from the queue's own ring and the exchanges vanish.
+
+Where the device holds a tile (EBISU's device tiling, section 4.3), each block has the ring of its own part, and rows
+around it: exchanges stay for what crosses blocks, at barriers of the grid, of which one serves `every` steps.
+`%e1 = tile.exchange %u1 what edges delay 2 home #tile.mail<slots 4, computed, every 2, space global, sync grid>`
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from math import lcm
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -196,14 +200,23 @@ def dissolve_exchanges(kernel: KernelOp) -> None:
     assign_lags(kernel)
 
 
+def keep_edges(kernel: KernelOp, every: int) -> None:
+    """Let exchanges publish the edges of a block's part, and wait as many steps as pass between barriers."""
+    for stage in kernel.stages:
+        if isinstance(stage, ExchangeOp):
+            stage.what, stage.delay = StringAttr("edges"), IntAttr(every)
+    assign_lags(kernel)
+
+
 def ring_window(queue: SSAValue, stream: int | None) -> int:
     """
-    Slots that a queue occupies: its planes, and one that may be overwritten meanwhile; a single one
-    where it is only stored.
+    Slots that a queue occupies: its planes, and as many more as are written until the next barrier, one where there
+    is one in each step; a single one where it is only stored.
     """
     if not is_tapped(queue) or stream is None:
         return 1 + oldest_age(queue, stream)
-    return oldest_age(queue, stream) + 2
+    exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
+    return oldest_age(queue, stream) + 1 + max([1, *(e.delay.data for e in exchanges)])
 
 
 def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
@@ -216,9 +229,20 @@ def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
 
 
 def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
-    """Every plane in shared memory, where all threads of the tile read it."""
-    dissolve_exchanges(kernel)
+    """
+    Every plane in shared memory, where all threads of the tile read it, or those of a block of it, which takes from
+    the blocks beside what they look at around its part.
+    """
+    assert kernel.layout is not None
     stream = kernel.stream_axis
+    # Others are refused by the lowering, unless they move to registers before.
+    apart = kernel.layout.has_messages and stream is not None and schedule.sync != "flags"
+    schedule = replace(schedule, sync="grid") if apart else schedule
+    every = barrier_steps(kernel, schedule)
+    if apart:
+        keep_edges(kernel, every)
+    else:
+        dissolve_exchanges(kernel)
     kept = kept_queues(kernel)
     ring = power_of_two(ring_slots(kernel, kept))
     head = ring
@@ -237,6 +261,9 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
                 stage.home = SharedAttr(slots, schedule.addressing, 0, "tile")
             if isinstance(stage, LoadOp):
                 stage.ahead = IntAttr(0)
+        elif isinstance(stage, ExchangeOp):
+            home = mail_home(stage, stream, schedule.addressing, 0, every)
+            stage.home = home.synchronised_by("grid", "global")
 
 
 @dataclass(frozen=True)
@@ -249,11 +276,12 @@ class MultiQueueBufferingPass(ModulePass):
     addressing: Literal["fixed", "shifting", "computed"] | None = None
     ahead: int | None = None
     period: int | None = None
+    every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         own = {
             name: value
-            for name in ("storage", "addressing", "ahead", "period")
+            for name in ("storage", "addressing", "ahead", "period", "every")
             if (value := getattr(self, name)) is not None
         }
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:

@@ -91,8 +91,9 @@ def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
     for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
         if what in (None, "copies") and copies_suffice(kernel, stage, ahead):
             publish_copies(kernel, stage)
-        elif what != "plane" and edges_suffice(kernel, stage):
-            stage.what = StringAttr("edges")
+        else:
+            edges = what != "plane" and edges_suffice(kernel, stage)
+            stage.what = StringAttr("edges" if edges else "plane")
 
 
 def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Letters, Message
-from timetile.lowering.tile_to_gpu.planes import Plane, Queue
+from timetile.lowering.tile_to_gpu.planes import Plane, Queue, Rim
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
 from timetile.passes.analysis.geometry import vector_cells
@@ -100,7 +100,7 @@ def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
         emit = v.body.into(block)
         expected: dict[tuple[int, Attribute, int, SSAValue | None], list[Edge]] = {}
         for queue in queues:
-            letters = None if queue.mail is None else queue.mail.letters
+            letters = queue.letters
             if letters is not None:
                 slot = letter_slot(v, letters, queue.delay)
                 key = (queue.delay, letters.element, letters.words, slot.index)
@@ -117,10 +117,30 @@ def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
                 put_beside(v, emit, edge, side, cells)
         block.add_op(scf.YieldOp())
         v.body.add(scf.IfOp(v.block_edge(side, edge_warp(v, side)), [], [block]))
+    if any(queue.rim is not None for queue in queues):
+        # Lanes read in the rows around a plane what others of the warp have put there.
+        v.synchronise_warp()
+
+
+def put_around(v: Variant, emit: Emitter, rim: Rim, side: int, cells: Iterator[SSAValue]) -> None:
+    """Write rows that were taken to their places around the block's plane."""
+    plane = rim.plane
+    slot = plane.ring.slot(v.body, v.step, v.turn, rim.age, plane.base)
+    index = add_offsets(emit, plane.own, slot.index)
+    vector = vector_cells(v.cells, plane.element)
+    first = -rim.width if side < 0 else v.rows
+    for row in range(first, first + rim.width):
+        for start in range(0, v.cells, vector):
+            group = [next(cells) for _ in range(vector)]
+            at = slot.offset + row * plane.pitch + start
+            emit.add(simt.StoreOp(group, plane.ring.buffer, index, at))
 
 
 def put_beside(v: Variant, emit: Emitter, edge: Edge, side: int, cells: Iterator[SSAValue]) -> None:
     """Write an edge that was taken to where the warp looks for that of the warp beside."""
+    if edge.queue.rim is not None:
+        put_around(v, emit, edge.queue.rim, side, cells)
+        return
     mail = edge.queue.mail
     assert mail is not None
     slot = mail.ring.slot(v.body, v.step, v.turn, edge.queue.delay, 0)

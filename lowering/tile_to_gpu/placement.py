@@ -21,7 +21,7 @@ from timetile.dialects.tile import (
 from timetile.dialects.tile_attributes import LayoutAttr, RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Inboxes, place_inboxes
-from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, SharedPlane
+from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, Rim, SharedPlane
 from timetile.lowering.tile_to_gpu.prefetch import (
     PrefetchRing,
     Staging,
@@ -33,7 +33,12 @@ from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, block_beside
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.analysis.synchronisation import Order, collect_orders, place_barriers
+from timetile.passes.analysis.synchronisation import (
+    Order,
+    collect_orders,
+    lives_in_ring,
+    place_barriers,
+)
 from timetile.passes.multi_queue_buffering import ring_window
 
 
@@ -45,6 +50,7 @@ class Placement:
     depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     shared: dict[SSAValue, SharedPlane] = field(default_factory=dict[SSAValue, SharedPlane])
     mails: dict[SSAValue, EdgeMail] = field(default_factory=dict[SSAValue, EdgeMail])
+    rims: dict[SSAValue, Rim] = field(default_factory=dict[SSAValue, Rim])
     prefetches: list[PrefetchRing] = field(default_factory=list[PrefetchRing])
     staging: dict[SSAValue, Staging] = field(default_factory=dict[SSAValue, Staging])
     orders: list[Order] = field(default_factory=list[Order])
@@ -114,9 +120,17 @@ def place(
                         emit, geometry, thread, memory, result, home, number, multi_queue
                     )
             case ExchangeOp() if stage.what.data == "plane":
-                placement.shared[stage.result] = exchange_plane(
-                    emit, geometry, thread, memory, stage
-                )
+                plane = exchange_plane(emit, geometry, thread, memory, stage)
+                placement.shared[stage.result] = plane
+                if placement.inboxes is not None:
+                    letters = placement.inboxes.letters(kernel, stage)
+                    rim = Rim(plane, letters, stage.edges[0], stage.delay.data)
+                    placement.rims[stage.result] = rim
+            case ExchangeOp() if lives_in_ring(stage.queue):
+                assert placement.inboxes is not None
+                letters = placement.inboxes.letters(kernel, stage)
+                plane, age = placement.shared[stage.queue], stage.delay.data + stage.hold
+                placement.rims[stage.result] = Rim(plane, letters, stage.edges[0], age)
             case ExchangeOp() if stage.what.data == "edges":
                 mail = edge_mail(emit, geometry, thread, memory, mail_memory, stage, ranks)
                 if placement.inboxes is not None:
@@ -186,10 +200,12 @@ def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
 
 
 def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, int]:
-    """Rows and cells that the readers of a queue look beyond their own."""
+    """Rows and cells that the readers of a queue look beyond their own, or of an exchange of its edges."""
     axes = kernel.plane_axes
     rows, cells = 0, 0
-    for _, tap in taps_of(queue):
+    exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
+    read = [queue, *(exchange.result for exchange in exchanges if exchange.what.data == "edges")]
+    for _, tap in (found for value in read for found in taps_of(value)):
         cells = max(cells, abs(tap.offset[axes[-1]]))
         if len(axes) == 2:
             rows = max(rows, abs(tap.offset[axes[0]]))

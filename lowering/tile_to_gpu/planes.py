@@ -98,6 +98,19 @@ class EdgeMail:
     """What goes to the blocks beside in messages, in a tile that the device holds."""
 
 
+@dataclass(frozen=True)
+class Rim:
+    """
+    The `width` rows around a block's plane in shared memory on either side, which the blocks beside send, in a tile
+    that the device holds: planes of `age` arrive there.
+    """
+
+    plane: SharedPlane
+    letters: Letters
+    width: int
+    age: int
+
+
 @dataclass
 class Queue:
     """One queue of the kernel and what is known of it at the current step."""
@@ -111,6 +124,8 @@ class Queue:
     depth: int = 0
     shared: SharedPlane | None = None
     mail: EdgeMail | None = None
+    rim: Rim | None = None
+    """For an exchange: where the rows of other blocks lie beside the planes of the own."""
     source: Queue | None = None
     """For an exchange: the queue that it publishes."""
     delay: int = 0
@@ -130,6 +145,13 @@ class Queue:
     """The newest plane as later steps will read it, where it is known before the end of the step."""
     born_legal: bool = False
     """Cells outside the bounds are right as soon as a plane is made: neighbours read it in that step."""
+
+    @property
+    def letters(self) -> Letters | None:
+        """For an exchange: what goes to the blocks beside in messages."""
+        if self.rim is not None:
+            return self.rim.letters
+        return None if self.mail is None else self.mail.letters
 
     def carried_cell(self, at: Position) -> SSAValue:
         """The newest plane's cell where it is outside the bounds."""
@@ -246,6 +268,10 @@ class PlaneReader:
             return self.from_ring(queue, queue.shared, age + queue.delay, at)
         if queue.mail is not None:
             return self.from_mail(queue, queue.mail, age, at)
+        if queue.source is not None and queue.source.shared is not None:
+            # The ring serves who reads the exchange, the rows around it included.
+            behind = age + queue.delay + queue.hold
+            return self.from_ring(queue.source, queue.source.shared, behind, at)
         if not 0 <= row < self.rows:
             # Beyond the tile, which overlaps its neighbours there.
             return self.emit.add(simt.UnsetOp(queue.element)).result

@@ -8,7 +8,7 @@ from xdsl.ir import Block, SSAValue
 from timetile.dialects import simt
 from timetile.dialects.tile import ExchangeOp
 from timetile.lowering.tile_to_gpu.messages import write_letter
-from timetile.lowering.tile_to_gpu.planes import EdgeMail, Parcel, Plane, SharedPlane
+from timetile.lowering.tile_to_gpu.planes import EdgeMail, Parcel, Plane, Queue, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
 from timetile.passes.analysis.geometry import vector_cells
@@ -32,10 +32,16 @@ def publish(v: Variant, number: int, stage: ExchangeOp) -> None:
     assert queue.source is not None
     if queue.copied:
         return
+    if queue.source.shared is not None:
+        # Inside the block the ring is read.
+        v.mark(number, 0)
+        send_rows(v, queue, ring_rows(v, queue.source, queue.hold, edge_rows(v, queue)))
+        return
     plane = queue.source.planes[queue.hold]
     if queue.shared is not None:
         v.mark(number, 0)
         write_plane(v, queue.shared, plane, 0)
+        send_rows(v, queue, plane)
         return
     mail = queue.mail
     assert mail is not None
@@ -45,6 +51,27 @@ def publish(v: Variant, number: int, stage: ExchangeOp) -> None:
         publish_rows(v, number, mail, plane, index, slot.offset)
     else:
         publish_cells(v, number, mail, plane, index, slot.offset)
+
+
+def edge_rows(v: Variant, queue: Queue) -> list[int]:
+    """The first and the last rows of the warp that the blocks beside read, those for the block before first."""
+    if queue.rim is None:
+        return []
+    width = queue.rim.width
+    return [*range(width), *range(v.rows - width, v.rows)]
+
+
+def ring_rows(v: Variant, queue: Queue, age: int, rows: list[int]) -> Plane:
+    """The thread's own cells of some rows of a plane of some age, which is in shared memory."""
+    cells = range(v.cells)
+    return {(row, k): v.reader.raw(queue, age, (row, k)) for row in rows for k in cells}
+
+
+def send_rows(v: Variant, queue: Queue, plane: Plane) -> None:
+    """Add the edge rows of a plane to the messages for the blocks beside."""
+    for target, row in enumerate(edge_rows(v, queue)):
+        assert queue.rim is not None
+        write_letter(v, queue.rim.letters, plane, row, target)
 
 
 def publish_rows(

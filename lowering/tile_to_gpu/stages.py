@@ -199,6 +199,9 @@ class VariantEmitter(Variant):
         for number, stage in stages:
             if number in self.barriers:
                 self.synchronise(self.barriers.index(number))
+            if number in self.warp_barriers:
+                self.mark_shared(number)
+                self.synchronise_warp()
             self.run_stage(number, stage)
         if self.is_split:
             self.mark(len(stages), self.rows, private=True)

@@ -35,7 +35,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     plane_base,
 )
 from timetile.passes.analysis.geometry import FieldShape, Geometry
-from timetile.passes.analysis.synchronisation import crossing_rows, place_barriers
+from timetile.passes.analysis.synchronisation import collect_orders, crossing_rows, place_barriers
 
 FULL_WARP = -1
 
@@ -113,6 +113,8 @@ class Variant:
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.thread_rows
         self.barriers = () if self.is_split else place_barriers(placement.orders)
+        self.warp_barriers = place_barriers(collect_orders(self.kernel, within_warps=True))
+        """Stages before which the lanes of a warp wait for each other."""
         self.barrier_steps = barrier_steps(self.kernel)
         """Steps from one barrier of a tile's blocks to the next."""
         self.edge_rows = crossing_rows(self.kernel)
@@ -188,6 +190,7 @@ class Variant:
                 queue = Queue(result, kind.element, kind.lag.data)
                 queue.shared = self.placement.shared.get(result)
                 queue.mail = self.placement.mails.get(result)
+                queue.rim = self.placement.rims.get(result)
                 match stage:
                     case LoadOp():
                         queue.guard = None if stage.halo is None else self.guard(stage.halo)

@@ -73,10 +73,10 @@ def split_keeps(orders: Sequence[Order]) -> bool:
     return all(order.distance >= (2 if order.inner else 1) for order in orders)
 
 
-def collect_orders(kernel: KernelOp) -> list[Order]:
+def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Order]:
     """
-    Which accesses to shared planes, by which stages, a barrier must separate. Copies arrive, and later
-    ones are started, where their load stands.
+    Which accesses to shared planes, by which stages, a barrier must separate; or those `within_warps`, whose lanes
+    must wait for each other. Copies arrive, and later ones are started, where their load stands.
     """
     stages = list(kernel.stages)
     stream = kernel.stream_axis
@@ -88,12 +88,11 @@ def collect_orders(kernel: KernelOp) -> list[Order]:
         if isinstance(stage, ApplyOp):
             for tap in stage.tap_list:
                 queue = stage.queues[tap.operand]
-                home = getattr(queue.owner, "home", None)
                 exchange = queue.owner if isinstance(queue.owner, ExchangeOp) else None
-                if exchange is None and not isinstance(home, SharedAttr):
+                if exchange is None and not lives_in_ring(queue):
                     continue
                 moved = any(tap.offset[axis] for axis in kernel.plane_axes)
-                if not moved:
+                if not moved or stays_in_warp(kernel, queue) != within_warps:
                     continue
                 distance = stage.age(tap)
                 inner = exchange is None or reads_in_inner_rows(kernel, exchange, tap)
@@ -103,12 +102,29 @@ def collect_orders(kernel: KernelOp) -> list[Order]:
                         distance += exchange.hold
                         orders += copy_orders(exchange, position, reader, distance, inner=inner)
                         continue
+                    if lives_in_ring(exchange.queue):
+                        # The ring itself is read, and rows around it that were sent.
+                        distance, queue = distance + exchange.hold, exchange.queue
                 orders.append(Order(position[queue], reader, distance))
                 if stream is None:
                     continue
                 writer, slots = next_writer(queue, position, stream)
                 orders.append(Order(reader, writer, slots - distance, inner))
     return orders
+
+
+def lives_in_ring(queue: SSAValue) -> bool:
+    """A queue's own home is shared memory."""
+    return isinstance(getattr(queue.owner, "home", None), SharedAttr)
+
+
+def stays_in_warp(kernel: KernelOp, queue: SSAValue) -> bool:
+    """
+    A tap reads what its own warp keeps in a block's ring: in a tile of several blocks whatever crosses warps is read
+    through an exchange.
+    """
+    assert kernel.layout is not None
+    return kernel.layout.has_messages and lives_in_ring(queue)
 
 
 def reads_in_inner_rows(kernel: KernelOp, exchange: ExchangeOp, tap: Tap) -> bool:

@@ -517,6 +517,50 @@ def test_one_barrier_serves_a_batch_of_planes(schedule: Schedule, executor: Exec
     check(entry("box-3d").make((4, 9, 29)), replace(schedule, form="rows"), 2, executor)
 
 
+def in_rings(addressing: Addressing, every: int) -> Schedule:
+    """Two blocks of two warps, each with the planes of its part in shared memory."""
+    return Schedule(
+        f"rings-{addressing}-every-{every}",
+        device_plane((3, 2), 2, 2),
+        Buffering(storage="shared", addressing=addressing, every=every),
+        streaming=None,
+        planes=5,
+        shown="home #tile.shared",
+    )
+
+
+RINGS = [
+    in_rings("computed", 1),
+    in_rings("computed", 2),
+    in_rings("fixed", 1),
+    in_rings("shifting", 2),
+    # Own cells in registers, and all cells in shared memory for the others.
+    replace(
+        in_rings("computed", 1),
+        name="streamed",
+        streaming=Streaming(what="plane", sync="grid"),
+        shown="what plane delay 1 home #tile.mail",
+    ),
+    replace(
+        in_rings("computed", 1),
+        name="streamed-in-batches",
+        streaming=Streaming(what="plane", sync="grid", every=2),
+        mail="computed",
+        shown=f"computed, every 2, {GRID}",
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", RINGS, ids=named)
+def test_blocks_keep_planes_in_shared_memory(schedule: Schedule, executor: Executor):
+    """A circular queue for each block of the tile, with rows around its part that the others send."""
+    check(entry("heat-3d").make((7, 23, 70)), schedule, 2, executor)
+    check(entry("box-3d").make((4, 9, 29)), schedule, 2, executor)
+    check(sum_program("f64", star(3, 2))((5, 9, 22)), schedule, 2, executor)
+    check(entry("wave-3d").make((4, 9, 22)), schedule, 2, executor)
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_barriers_of_planes_that_stay_in_registers(executor: Executor):
     """Without a stream blocks meet before and after every level."""

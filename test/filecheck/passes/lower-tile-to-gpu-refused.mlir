@@ -250,3 +250,54 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64
 }
+
+// -----
+
+// CHECK: tile.kernel in @too_early: its blocks meet once, at the start of one step in 2, and it needs barriers elsewhere, too; delay its exchanges by 2 or more
+tile.kernel @too_early(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
+    layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
+  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 2 home #tile.mail<slots 4, fixed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
+  %f = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
+  %v = tile.apply @cell(%e[0, -1, 0], %f[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 2>
+  tile.store %v to %dst : !tile.queue<f64, lag 2>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @planes_by_flags: the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; use sync=grid, or storage=registers and what=edges
+tile.kernel @planes_by_flags(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
+    layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
+  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what plane delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @still: a tile that stays keeps its planes in registers; use storage=registers
+tile.kernel @still(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.field<[-1,33]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [32, 64]>
+    layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [0, 1], planes 1>] {
+  %u = tile.load %src ahead 0 home #tile.shared<slots 1, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0, 0], %u[1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,33]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
