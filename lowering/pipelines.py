@@ -13,6 +13,7 @@ from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
+from timetile.lowering.share_cells import ShareCellsPass
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.common_halos import CommonHalosPass
@@ -80,6 +81,7 @@ def thread_passes() -> tuple[ModulePass, ...]:
     return (
         LowerTileToGpuPass(),
         OrderThreadsPass(),
+        ShareCellsPass(),
         # In the order in which the code runs, what can share a branch stands together.
         ExpandDivisionPass(),
     )

@@ -38,6 +38,7 @@ PASSES = {
     "peel-boundaries": lazy("passes.peel_boundaries", "PeelBoundariesPass"),
     "lower-tile-to-gpu": lazy("lowering.lower_tile_to_gpu", "LowerTileToGpuPass"),
     "order-threads": lazy("lowering.order_threads", "OrderThreadsPass"),
+    "share-cells": lazy("lowering.share_cells", "ShareCellsPass"),
     "expand-division": lazy("lowering.expand_division", "ExpandDivisionPass"),
     "convert-gpu-to-nvvm": lazy("lowering.convert_gpu_to_nvvm", "ConvertGpuToNvvmPass"),
     "plan-launches": lazy("lowering.plan_launches", "PlanLaunchesPass"),

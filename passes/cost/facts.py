@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
@@ -19,9 +21,15 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import Needs
-from timetile.passes.analysis.instructions import divides, long_constants, operations
+from timetile.passes.analysis.instructions import (
+    cell_function,
+    divides,
+    long_constants,
+    operations,
+)
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.residency import Residency
+from timetile.passes.analysis.sharing import Work, distinct_work
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
 from timetile.passes.multi_queue_buffering import kept_queues, natural_period
 
@@ -62,6 +70,11 @@ class StageFacts(CellFacts):
     helpers: int
     taps: tuple[tuple[SSAValue, TapFacts], ...]
     """With the queue that each reads."""
+    sharing: Callable[[int, int, int], Work] | None
+    """
+    The instructions of a patch of planes, rows and cells, which is less than so many cells' where some compute the same;
+    None where they never do.
+    """
 
 
 @dataclass(frozen=True)
@@ -171,7 +184,28 @@ class KernelFacts:
             facts = TapFacts(age, row, tap.offset[axes[-1]], shared)
             taps.append((queue, facts))
         element = queue_type(stage.res[0]).element
-        return StageFacts(element, *operations(self.module, stage), tuple(taps))
+        return StageFacts(
+            element, *operations(self.module, stage), tuple(taps), self.sharing_of(stage)
+        )
+
+    def sharing_of(self, stage: ApplyOp) -> Callable[[int, int, int], Work] | None:
+        """What the cells of a thread compute in common for a stage."""
+        axes = self.kernel.plane_axes
+        stream = self.kernel.stream_axis
+
+        def place(offset: tuple[int, ...]) -> tuple[int, int, int]:
+            along = 0 if stream is None else offset[stream]
+            return along, offset[axes[0]] if len(axes) == 2 else 0, offset[axes[-1]]
+
+        function = cell_function(self.module, stage)
+        taps = [(stage.queues[tap.operand], place(tap.offset)) for tap in stage.tap_list]
+
+        @cache
+        def work(planes: int, rows: int, cells: int) -> Work:
+            return distinct_work(function, taps, (planes, rows, cells))
+
+        alone, together = work(1, 1, 1), work(2, 2, 2)
+        return work if together[0] < 8 * alone[0] else None
 
     def exchange_facts(self, exchange: ExchangeOp) -> ExchangeFacts:
         slots = exchange.delay.data + 1 + oldest_age(exchange.result, self.kernel.stream_axis)

@@ -14,7 +14,7 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.residency import SCHEDULERS
-from timetile.passes.cost.facts import CellFacts, cell_bytes, neighbours, wavefronts
+from timetile.passes.cost.facts import CellFacts, StageFacts, cell_bytes, neighbours, wavefronts
 from timetile.passes.cost.space import KernelSpace
 from timetile.passes.cost.terms import StepCycles
 from timetile.passes.multi_queue_buffering import fitting_period
@@ -252,9 +252,10 @@ class KernelTime(KernelSpace):
         arch, cells = self.arch, self.thread_cells
         pipe, work, beside, moved, shared = 0.0, 0.0, 0.0, float(FIXED_INSTRUCTIONS), 0.0
         for stage in self.stages:
-            work += cells * stage.operations
-            beside += cells * stage.helpers
-            pipe += cells * stage.operations * LANES / arch.fma_per_cycle[stage.cell_bytes]
+            operations, helpers = self.stage_work(stage)
+            work += operations
+            beside += helpers
+            pipe += operations * LANES / arch.fma_per_cycle[stage.cell_bytes]
         for facts, shuffled, vectors in self.fetches():
             moved += shuffled * (facts.cell_bytes // 4) + vectors
             group = vector_cells(self.row_cells, facts.element)
@@ -286,6 +287,16 @@ class KernelTime(KernelSpace):
             (OVERHEAD_SHARE * moved + self.guard_instructions) / SCHEDULERS,
         )
         return StepCycles(pipe, issue, shared, unhidden)
+
+    def stage_work(self, stage: StageFacts) -> tuple[float, float]:
+        """
+        Instructions of a stage for a thread's cells in a step, on the floating-point pipe and beside it: what they
+        compute in common, side by side or in the steps of one turn of the loop, counts once.
+        """
+        if stage.sharing is None:
+            return self.thread_cells * stage.operations, self.thread_cells * stage.helpers
+        pipe, beside = stage.sharing(self.period, self.rows, self.row_cells)
+        return pipe / self.period, beside / self.period
 
     @property
     def period(self) -> int:

@@ -13,19 +13,22 @@ from math import ceil, gcd, prod
 
 import pytest
 from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import Block, Operation
 
 import timetile
-from support.catalogue import Domain, box, star, sum_program
+from support.catalogue import Domain, box, entry, star, sum_program
 from support.description import Element
 from support.expressions import Offset
 from support.programs import program_text
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.instructions import cell_function
+from timetile.passes.analysis.sharing import distinct_work
 from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels import Halos, loops_of
 
@@ -286,3 +289,32 @@ def test_a_box_reads_halos_once_for_the_level_that_it_keeps():
     cells = prod(code.schedule.cells)
     assert per_step(code.guarded)["simt.override global"] == cells
     assert "simt.override global" not in per_step(code.interior)
+
+
+COMPUTING = (arith.AddfOp, arith.SubfOp, arith.MulfOp, xmath.FmaOp)
+
+
+def test_differences_between_cells_are_computed_once():
+    """
+    Of the four differences to its neighbours a cell of a row of four computes one along the row, and one more for the
+    row's end; along the stream one, and one more for the first turn of the loop. The model counts the same.
+    """
+    compiled = timetile.compile(
+        program_text(entry("slopes-2d").make((8192, 8192))), executor="simt", cache=False
+    )
+    deepest = compiled.kernels.facts[0][0]
+    kernel = kernel_named(compiled.kernels.tiled, deepest.name)
+    interior, _ = steady_loops(compiled.kernels.nvvm(deepest.name))
+    period = integer_constant(interior.step)
+    assert period is not None and kernel.layout is not None
+    cells = kernel.layout.axis_layouts[-1].cells
+    found = Counter(type(op) for op in interior.walk() if isinstance(op, COMPUTING))
+    levels = deepest.steps
+    assert found[arith.SubfOp] == levels * ((cells + 1) * period + cells * (period + 1))
+    counted = 0
+    for stage in kernel.stages:
+        if isinstance(stage, ApplyOp):
+            function = cell_function(compiled.kernels.tiled, stage)
+            taps = [(stage.queues[tap.operand], tap.offset) for tap in stage.tap_list]
+            counted += distinct_work(function, taps, (period, cells))[0]
+    assert found.total() == counted

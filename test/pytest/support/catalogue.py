@@ -328,6 +328,24 @@ def mixed(domain: Domain) -> Program:
     )
 
 
+def slopes(domain: Domain) -> Program:
+    """The squared differences to the neighbours: both cells of a face compute them."""
+    c, *around = taps(2)
+    squares = [(c - n) * (c - n) for n in around]
+    return two_buffers(domain, "f64", star(2, 1), sum(squares[1:], squares[0]) * 0.1 + c * 0.5)
+
+
+def fluxes(domain: Domain) -> Program:
+    """What leaves a cell through a face enters its neighbour, by the same formula."""
+    c, n, s, w, e = taps(2)
+
+    def flux(a: Expression, b: Expression) -> Expression:
+        return (b - a) / (call("abs", b - a) + 1.0)
+
+    along, across = flux(c, e) - flux(w, c), flux(c, s) - flux(n, c)
+    return two_buffers(domain, "f32", star(2, 1), c + (along + across) * 0.2)
+
+
 def upwind(domain: Domain) -> Program:
     """What the newest plane enters has been compared, not summed, before it arrives."""
     _, n, s, _, e = taps(2)
@@ -346,6 +364,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry("skewed-2d", sum_program("f64", box((-2, 0), (0, 3))), ((17, 53), (3, 1)), 2),
     Entry("far-2d", sum_program("f32", cross(10)), ((29, 43), (2, 3)), 2),
     Entry("roots-2d", roots, ((19, 37), (1, 2)), 3),
+    Entry("slopes-2d", slopes, ((19, 139), (1, 2)), 3),
+    Entry("fluxes-2d", fluxes, ((19, 139), (2, 1)), 3),
     Entry("limiter-2d", limiter, ((19, 37), (2, 2)), 3),
     Entry("forced-2d", forced, ((17, 41), (3, 2)), 3),
     Entry("wave-2d", lambda d: wave(d, "f64", 2), ((23, 47), (2, 3)), 3),

@@ -1,0 +1,60 @@
+"""share-cells: what one cell of a thread computes is not computed again for another, nor a turn of the loop later.
+
+Before, for two cells of a row:                  After:
+```
+%d = arith.subf %a, %b : f64                     %d = arith.subf %a, %b : f64
+%p = math.fma %d, %d, %s : f64                   %p = math.fma %d, %d, %s : f64
+%e = arith.subf %b, %a : f64                     %q = math.fma %d, %d, %t : f64
+%q = math.fma %e, %e, %t : f64
+```
+Differences, fluxes and the like belong to a face, and both its cells compute them.
+
+1. Operations on the same numbers in one block share a result: those of cells that a thread holds side by side, and
+   those that meet along the stream, where the loop is unrolled.
+2. A difference serves for its opposite where nothing but squares and magnitudes are made of it: no bit changes.
+3. It comes in the order in which the code runs: what is shared is computed where it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from xdsl.context import Context
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from timetile.passes.analysis.sharing import is_shared, key_of, reversed_difference
+
+
+def share_block(block: Block) -> None:
+    """Share what is computed twice in a block, and in each block inside it."""
+    seen: dict[Hashable, Operation] = {}
+    for op in list(block.ops):
+        for region in op.regions:
+            for inner in region.blocks:
+                share_block(inner)
+        if not is_shared(op):
+            continue
+        key = key_of(op, op.operands)
+        first = seen.get(key)
+        if first is None and (other := reversed_difference(op, op.operands)) is not None:
+            first = seen.get(other)
+        if first is None:
+            seen[key] = op
+            continue
+        for old, new in zip(op.results, first.results):
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+
+class ShareCellsPass(ModulePass):
+    """Share what the cells of a thread compute in common; see the module's documentation."""
+
+    name = "share-cells"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [inner for inner in op.walk() if isinstance(inner, gpu.FuncOp)]:
+            share_block(function.body.block)

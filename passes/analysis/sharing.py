@@ -1,0 +1,102 @@
+"""
+What cells have in common: operations on the same operands, which one computation serves.
+
+The same rules say what `share-cells` replaces in the code of a thread, and what the cost model counts before there is
+any: the cells of a thread are numbered as values, by what they are computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import product
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import AnyFloat, IndexType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from timetile.passes.analysis.instructions import instructions
+
+index = IndexType()
+
+Work = tuple[int, int]
+"""Instructions on the floating-point pipe, and beside it."""
+
+
+def is_shared(op: Operation) -> bool:
+    """The operation computes from numbers, and nothing else."""
+    if op.regions or not op.name.startswith(("arith.", "math.")):
+        return False
+    return any(isa(value.type, AnyFloat) for value in op.operands)
+
+
+def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
+    """What two operations have in common that compute the same bits from the same operands."""
+    factors = 2 if isinstance(op, arith.AddfOp | arith.MulfOp | xmath.FmaOp) else 0
+    # Which of two factors or addends comes first is the same to both.
+    return (
+        op.name,
+        frozenset(operands[:factors]),
+        *operands[factors:],
+        *((name, value) for name, value in op.properties.items()),
+    )
+
+
+def reversed_difference(op: Operation, operands: Sequence[Hashable]) -> Hashable | None:
+    """
+    The key of the difference of the same numbers the other way round, where the sign does not matter: nothing but a
+    square or a magnitude is made of it.
+    """
+    if not isinstance(op, arith.SubfOp) or not is_magnitude(op.result):
+        return None
+    return key_of(op, operands[::-1])
+
+
+def is_magnitude(value: SSAValue) -> bool:
+    """All that is made of a number is the same of its opposite."""
+    for use in value.uses:
+        match use.operation:
+            case xmath.AbsFOp():
+                pass
+            case arith.MulfOp(lhs=a, rhs=b) | xmath.FmaOp(a=a, b=b) if use.index < 2 and a is b:
+                pass
+            case _:
+                return False
+    return True
+
+
+def distinct_work(
+    function: FuncOp, taps: Sequence[tuple[Hashable, tuple[int, ...]]], patch: Sequence[int]
+) -> Work:
+    """
+    Instructions for all cells of a patch of so many along each axis, if what they have in common is computed once.
+    `taps` are the queue and the offset that each argument of the function reads; other arguments are the same for all.
+    """
+    block = function.body.block
+    numbers: dict[Hashable, int] = {}
+    pipe, beside = 0, 0
+    operations = [op for op in block.ops if not isinstance(op, ReturnOp)]
+    for cell in product(*map(range, patch)):
+        values: dict[SSAValue, Hashable] = {}
+        for k, argument in enumerate(block.args):
+            if k < len(taps):
+                queue, offset = taps[k]
+                values[argument] = (queue, *(at + moved for at, moved in zip(cell, offset)))
+            else:
+                # A scalar, or a coordinate.
+                values[argument] = (argument, cell) if argument.type == index else argument
+        for op in operations:
+            operands = [values[operand] for operand in op.operands]
+            key = key_of(op, operands) if is_shared(op) or not operands else (op, cell, *operands)
+            found = numbers.get(key)
+            if found is None and (other := reversed_difference(op, operands)) is not None:
+                found = numbers.get(other)
+            if found is None:
+                found = numbers[key] = len(numbers)
+                work = instructions(op)
+                pipe, beside = pipe + work[0], beside + work[1]
+            for result in op.results:
+                values[result] = (found, result.index)
+    return pipe, beside
