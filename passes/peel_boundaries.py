@@ -8,14 +8,14 @@ of the guarded copy start first: they take longest, and what starts first is not
 fewer planes by `edge-weight`, what one of its steps costs more. Where no cell is replaced the guarded copy
 costs no more, and is the only one; so it is where the schedule's `guards` are those of `all` tiles, which then
 advance together, and find in the second-level cache what their neighbours have loaded. Heights are the ones that
-finish first: whole waves of co-resident tiles, each paying the pipeline's fill once. Where all columns are alike, as many
-as the device holds may advance from end to end, and only those that are left in chunks, which fill it once more:
+finish first: whole waves of co-resident tiles, each paying the pipeline's fill once. As many columns as the device
+holds may advance from end to end, and only those that are left in chunks, which fill it once more:
 `variants [#tile.variant<axes [1, 2], columns 132, planes 512>, #tile.variant<axes [1, 2], planes 74>]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -25,7 +25,8 @@ from xdsl.passes import ModulePass
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
-from timetile.passes.analysis.geometry import Geometry, ceil_div
+from timetile.passes.analysis.geometry import Geometry, ceil_div, is_word
+from timetile.passes.analysis.lags import is_early_sum
 from timetile.passes.analysis.makespan import makespan
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import Arch, arch_named
@@ -42,6 +43,13 @@ GUARD_WEIGHTS = {1: 1.4, 2: 1.2}
 """The same where cells outside the bounds come from registers (measured: 1.3 to 1.75, and 1.0 to 1.2, are as fast)."""
 
 
+SUMS_WEIGHT = 1.1
+"""
+The same in planes of two axes where planes enter sums of FP64 as they arrive (measured: 17 and 19 points at three levels
+run 5% faster than 1.2 says).
+"""
+
+
 def has_copies(geometry: Geometry, guards: Guards) -> bool:
     """Tiles inside the bounds have a copy of their own."""
     if geometry.kernel.stream_axis is None or geometry.reads_halos:
@@ -55,8 +63,12 @@ def edge_weight(geometry: Geometry, guards: Guards = "rim") -> float | None:
         return None
     if geometry.kernel.stream_axis is None:
         return 1.0
-    weights = HALO_WEIGHTS if geometry.reads_halos else GUARD_WEIGHTS
-    return weights[len(geometry.axes)]
+    axes = len(geometry.axes)
+    if geometry.reads_halos:
+        return HALO_WEIGHTS[axes]
+    queues = (queue for stage in geometry.kernel.stages for queue in stage.results)
+    sums = axes == 2 and any(map(is_early_sum, queues))
+    return SUMS_WEIGHT if sums and not is_word(geometry.stored_fields[0]) else GUARD_WEIGHTS[axes]
 
 
 def edge_height(geometry: Geometry, interior: int, weight: float) -> int:
@@ -67,58 +79,73 @@ def edge_height(geometry: Geometry, interior: int, weight: float) -> int:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of tiles, the planes of their chunks, and what a step costs, in steps of an interior tile."""
+    """
+    Columns of tiles, the planes of their chunks, what a step costs, in steps of an interior tile, and whether they lie
+    on the rim and have a copy of their own.
+    """
 
     count: int
     planes: int
     weight: float = 1.0
+    on_rim: bool = False
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """
-    The columns that start first, which are those on the rim where these have a copy of their own, and the others;
-    the tiles of a launch, and when its last one is done in interior steps.
-    """
+    """The columns of a launch in the order in which they start, its tiles, and when the last is done in interior steps."""
 
-    first: Columns
-    second: Columns
+    columns: tuple[Columns, ...]
     tiles: int
     steps: float
 
 
-def launch(geometry: Geometry, residency: Residency, first: Columns, second: Columns) -> Chunks:
+def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
     """
-    A launch of both kinds of columns if its blocks take the next tiles as soon as they are done with one. Tiles
-    that share a block are done together.
+    A launch of columns, one part after the other, if its blocks take the next tiles as soon as they are done with one.
+    Tiles that share a block are done together.
     """
     pack = residency.block_tiles
-    tiles = [columns.count * geometry.chunks(columns.planes) for columns in (first, second)]
-    one, two = (
+    tiles = [columns.count * geometry.chunks(columns.planes) for columns in parts]
+    kinds = [
         (ceil_div(count, pack), columns.weight * geometry.steps(columns.planes))
-        for count, columns in zip(tiles, (first, second))
-    )
-    return Chunks(first, second, sum(tiles), makespan(one, two, residency.tiles // pack))
+        for count, columns in zip(tiles, parts)
+    ]
+    return Chunks(parts, sum(tiles), makespan(kinds, residency.tiles // pack))
 
 
 MOST_ROUNDS = 3
 """Rounds of the device that columns take from end to end, with which whole ones are considered."""
 
 
-def whole_columns(geometry: Geometry, residency: Residency) -> Iterator[Chunks]:
+MOST_REFILLS = 6
+"""How often chunks of the columns that are left may fill the device."""
+
+
+def whole_columns(
+    geometry: Geometry, residency: Residency, rim: Sequence[Columns]
+) -> Iterator[Chunks]:
     """
     Launches in which as many columns as the device holds, once or a few times, advance from end to end, and those
-    that are left in chunks.
+    that are left in chunks; with columns on the rim, if these have a copy of their own, after the first or among them.
     """
-    slots, columns = residency.tiles, geometry.plane_tiles
+    slots = residency.tiles
     if residency.block_tiles > 1 or residency.tile_blocks > 1:
         return
-    for rounds in range(1, min(MOST_ROUNDS, columns // slots) + 1):
-        left = columns - rounds * slots
-        for count in range(1, ceil_div(slots, left) + 1) if left else ():
-            whole = Columns(rounds * slots, geometry.planes)
-            rest = Columns(left, ceil_div(geometry.planes, count))
-            yield launch(geometry, residency, whole, rest)
+    for edge in rim or (None,):
+        inside = geometry.plane_tiles - (0 if edge is None else edge.count)
+        # On the rim, too, columns may advance from end to end.
+        beside = edge.count if edge is not None and edge.planes == geometry.planes else 0
+        for rounds in range(1, MOST_ROUNDS + 1):
+            count = rounds * slots - beside
+            if not 0 < count < inside:
+                continue
+            left, whole = inside - count, Columns(count, geometry.planes)
+            started = (whole,) if edge is None else (edge, whole) if beside else (whole, edge)
+            # As many chunks as fill the device so often, or just do not.
+            filling = [refills * slots // left for refills in range(1, MOST_REFILLS + 1)]
+            for chunks in sorted({max(1, n + more) for n in filling for more in (0, 1)}):
+                rest = Columns(left, ceil_div(geometry.planes, chunks))
+                yield launch(geometry, residency, *started, rest)
 
 
 def choose_chunks(geometry: Geometry, residency: Residency, weight: float | None) -> Chunks:
@@ -132,17 +159,32 @@ def choose_chunks(geometry: Geometry, residency: Residency, weight: float | None
 
     def candidates() -> Iterator[Chunks]:
         counts = range(1, min(geometry.planes, most) + 1)
-        for planes in dict.fromkeys(ceil_div(geometry.planes, count) for count in counts):
+        heights = list(dict.fromkeys(ceil_div(geometry.planes, count) for count in counts))
+        for planes in heights:
             others = Columns(geometry.plane_tiles - rim, planes)
             if weight is None:
-                yield launch(geometry, residency, Columns(0, planes), others)
+                yield launch(geometry, residency, others)
                 continue
             for height in {edge_height(geometry, planes, weight), planes}:
-                yield launch(geometry, residency, Columns(rim, height, weight), others)
-        if weight is None:
-            yield from whole_columns(geometry, residency)
+                edge = Columns(rim, height, weight, on_rim=True)
+                yield launch(geometry, residency, edge, others)
+        edges = [] if weight is None else [Columns(rim, n, weight, on_rim=True) for n in heights]
+        yield from whole_columns(geometry, residency, edges)
 
     return min(candidates(), key=lambda chunks: chunks.steps * residency.crowding(chunks.tiles))
+
+
+def variants_of(
+    kernel: KernelOp, columns: Sequence[Columns], *, guards_all: bool
+) -> list[VariantAttr]:
+    """The variants of columns in their order: the last ones inside, and on the rim, take what is left of their kind."""
+    last = {part.on_rim: part for part in columns}
+    variants: list[VariantAttr] = []
+    for part in columns:
+        axes = kernel.plane_axes if part.on_rim or guards_all else ()
+        count = 0 if part is last[part.on_rim] else part.count
+        variants.append(VariantAttr(axes, part.planes, count))
+    return variants
 
 
 def check_residency(kernel: KernelOp, arch: Arch) -> None:
@@ -183,16 +225,10 @@ class PeelBoundariesPass(ModulePass):
             guards = self.guards or schedules.get(kernel.sym_name.data, Schedule()).guards
             weight = edge_weight(geometry, guards)
             if self.planes is not None:
-                first = second = Columns(0, self.planes)
+                columns: tuple[Columns, ...] = (Columns(0, self.planes),)
+                if weight is not None:
+                    columns = (Columns(0, self.planes, on_rim=True), *columns)
             else:
                 given = None if weight is None else self.edge_weight or weight
-                chosen = choose_chunks(geometry, Residency.of(kernel, arch), given)
-                first, second = chosen.first, chosen.second
-            axes = kernel.plane_axes
-            if weight is not None:
-                variants = [VariantAttr(axes, first.planes), VariantAttr((), second.planes)]
-            else:
-                variants = [VariantAttr(axes, second.planes)]
-                if first.count:
-                    variants.insert(0, VariantAttr(axes, first.planes, first.count))
-            kernel.variants = ArrayAttr(variants)
+                columns = choose_chunks(geometry, Residency.of(kernel, arch), given).columns
+            kernel.variants = ArrayAttr(variants_of(kernel, columns, guards_all=weight is None))

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, queue_type
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    StoreOp,
+    queue_type,
+    taps_of,
+)
 from timetile.dialects.tile_attributes import QueueType
 
 
@@ -65,6 +73,13 @@ def assign_lags(kernel: KernelOp) -> None:
         new = QueueType.new([old.element, type(old.lag)(lag), old.edges])
         if new != old:
             Rewriter.replace_value_with_new_type(value, new)
+
+
+def is_early_sum(queue: SSAValue) -> bool:
+    """A partial sum that is kept for later steps: its readers read their own cell alone."""
+    taps = list(taps_of(queue))
+    own = isinstance(queue.owner, ApplyOp) and not any(any(tap.offset) for _, tap in taps)
+    return own and any(reader.age(tap) > 0 for reader, tap in taps)
 
 
 def oldest_age(queue: SSAValue, stream: int | None) -> int:

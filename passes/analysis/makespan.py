@@ -1,42 +1,63 @@
-"""When a launch ends: tiles of two kinds, the dear ones first, on slots that take the next when free."""
+"""When a launch ends: tiles of several kinds, one kind after the other, on slots that take the next when free."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
 
+Free = list[tuple[int, float]]
+"""Groups of slots: how many, and when they are free."""
 
-def makespan(first: tuple[int, float], second: tuple[int, float], slots: int) -> float:
+
+def makespan(kinds: Sequence[tuple[int, float]], slots: int) -> float:
     """
-    The time at which the last of `first` (count, cost each) and then `second` is done, when each of
+    The time at which the last tile is done. Tiles start in the order of their kinds (count, cost each), and each of
     `slots` takes the next one as soon as it is free.
     """
-    count, cost = first
-    rounds, extra = divmod(count, slots)
-    busy = (rounds + (extra > 0)) * cost
-    if second[0] == 0:
-        return busy
-    # Slots that are free for the second kind, the earliest first.
-    free = [(slots - extra, rounds * cost), (extra, (rounds + 1) * cost)]
-    free = [(number, start) for number, start in free if number]
-    return max(busy, done(free, *second))
+    free: Free = [(slots, 0.0)]
+    end = 0.0
+    for count, cost in kinds:
+        if count:
+            time = done(free, count, cost)
+            free, end = after(free, count, cost, time), max(end, time)
+    return end
 
 
-def done(free: Sequence[tuple[int, float]], count: int, cost: float) -> float:
-    """The time at which `count` tiles are done by groups of slots, each (number, start)."""
+def tiles_by(time: float, start: float, cost: float) -> int:
+    """Tiles that a slot has done by some time, if it is free at `start`."""
+    return int((time - start) / cost + 1e-9) if start < time else 0
+
+
+def done(free: Free, count: int, cost: float) -> float:
+    """The time at which `count` tiles are done."""
 
     def done_by(time: float) -> int:
-        return sum(
-            number * int((time - start) / cost + 1e-9) for number, start in free if start < time
-        )
+        return sum(number * tiles_by(time, start, cost) for number, start in free)
 
-    # If slots could share a tile, it would be this time, of the first groups alone or of all.
+    # If slots could share a tile, it would be this time, of the first groups alone or of more of them.
+    earliest = sorted(free, key=lambda group: group[1])
     least = min(
-        (count * cost + sum(number * start for number, start in free[:groups]))
-        / sum(number for number, _ in free[:groups])
+        (count * cost + sum(number * start for number, start in earliest[:groups]))
+        / sum(number for number, _ in earliest[:groups])
         for groups in range(1, len(free) + 1)
     )
     ends = [start + cost * max(1, ceil((least - start) / cost - 1e-9)) for _, start in free]
     while done_by(time := min(ends)) < count:
         ends[ends.index(time)] += cost
     return time
+
+
+def after(free: Free, count: int, cost: float, time: float) -> Free:
+    """The groups of slots once `count` tiles are done, the last at some time."""
+    left: dict[float, int] = {}
+    spare = sum(number * tiles_by(time, start, cost) for number, start in free) - count
+    for number, start in free:
+        each = tiles_by(time, start, cost)
+        end = start + each * cost
+        # Of those that would end last, some find no tile left.
+        idle = min(spare, number) if each and end > time - cost * 1e-6 else 0
+        spare -= idle
+        for slots, moment in ((number - idle, end), (idle, end - cost)):
+            if slots:
+                left[moment] = left.get(moment, 0) + slots
+    return [(number, moment) for moment, number in left.items()]

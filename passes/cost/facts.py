@@ -17,7 +17,6 @@ from timetile.dialects.tile import (
     LoadOp,
     StoreOp,
     queue_type,
-    taps_of,
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import Needs
@@ -27,7 +26,7 @@ from timetile.passes.analysis.instructions import (
     long_constants,
     operations,
 )
-from timetile.passes.analysis.lags import oldest_age
+from timetile.passes.analysis.lags import is_early_sum, oldest_age
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.analysis.sharing import Work, distinct_work
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
@@ -91,13 +90,6 @@ class ExchangeFacts(CellFacts):
 def cell_bytes(queue: SSAValue) -> int:
     """The size of a queue's cells."""
     return CELL_BYTES[queue_type(queue).element]
-
-
-def is_early_sum(queue: SSAValue) -> bool:
-    """A partial sum that is kept for later steps: its readers read their own cell alone."""
-    taps = list(taps_of(queue))
-    own = isinstance(queue.owner, ApplyOp) and not any(any(tap.offset) for _, tap in taps)
-    return own and any(reader.age(tap) > 0 for reader, tap in taps)
 
 
 def span(offsets: list[int]) -> int:
