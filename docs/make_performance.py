@@ -104,7 +104,10 @@ def tile_cells(row: Row) -> tuple[str, ...]:
     shape = [f"{' x '.join(map(str, changes[axis]))} {axis}" for axis in axes if axis in changes]
     late = [f"delay {changes['delay']}"] if "delay" in changes else []
     stays = ["stays"] if changes.get("stream") == "none" else []
-    late += ["barriers of the grid"] if changes.get("sync") == "grid" else []
+    stays += ["planes in shared memory"] if changes.get("storage") == "shared" else []
+    if changes.get("sync") == "grid":
+        every = changes.get("every", 1)
+        late += ["barriers of the grid"] if every == 1 else [f"one of the grid in {every} steps"]
     late += ["sums in halves"] if changes.get("form") == "halves" else []
     return (
         row["stencil"], TYPES[row["dtype"]], " x ".join(map(str, row["domain"])), str(row["depth"]),
@@ -204,6 +207,8 @@ def main() -> None:
     # What has not been measured has no section yet.
     if apart := rows_of("h200-apart.json"):
         text = replace(text, "table apart", table(COLUMNS, map(cells_of, apart)))
+    if fast := rows_of("h200-fast.json"):
+        text = replace(text, "table fast", table(COLUMNS, map(cells_of, fast)))
     if compared := rows_of("h200-ablation.json"):
         text = replace(text, "table ablation", table(COMPARED, map(compared_cells, compared)))
     if tiles := rows_of("h200-tiles.json"):

@@ -276,7 +276,7 @@ class Explanation:
         deepest = kernels[0]
         self.say(f"cells of @{deepest.sym_name.data}", f"{classes_text(deepest)} (AN5D, section 5)")
         self.say(
-            "planes of a chunk", "of the columns that start first / of the others, and in how many"
+            "planes of a chunk", "of the columns in the order in which they start, and of how many"
         )
         self.say("computed / useful", "by the tiles' overlap x by filling and draining the stream")
         self.say("bytes", "of memory traffic that a cell and step cannot avoid")
