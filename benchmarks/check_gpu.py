@@ -43,6 +43,8 @@ class Case:
 CLUSTER = {"tile": "cluster", "blocks": (2, 1), "sync": "mbarrier"}
 
 DEVICE = {"tile": "device", "sync": "flags", "cells": (4, 2), "warps": (8, 1)}
+BATCHES = {"sync": "grid", "every": 2, "ahead": 1}
+RINGS = {"storage": "shared", "addressing": "computed", "cells": (2, 2)}
 STILL = {"stream": "none", "lanes": (1, 32), "pack": 1, "form": "none", "occupancy": 1}
 
 CASES = (
@@ -65,6 +67,8 @@ CASES = (
     Case("star3d2r", (17, 90, 66), "f32", 5, 2, CLUSTER | {"cells": (4, 2), "warps": (4, 1)}),
     Case("j3d7pt", (20, 141, 67), "f64", 9, 4, DEVICE | {"blocks": (5, 1)}),
     Case("star3d2r", (17, 90, 66), "f32", 5, 2, DEVICE | {"blocks": (3, 1), "sync": "grid"}),
+    Case("j3d7pt", (20, 141, 67), "f32", 9, 3, DEVICE | BATCHES | {"blocks": (5, 1)}),
+    Case("j3d7pt", (20, 141, 67), "f64", 7, 2, DEVICE | BATCHES | RINGS | {"blocks": (5, 1)}),
     Case("j3d7pt", (9, 77, 67), "f32", 7, 3, DEVICE | {"blocks": (3, 1)}, bound_waits=True),
     Case("j2d5pt", (300, 257), "f64", 17, 8, DEVICE | STILL | {"blocks": (4, 1), "cells": (6, 4)}),
     Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": "halves"}),
@@ -95,9 +99,9 @@ def check(case: Case, halos: Halos) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="the first 22 programs only")
+    parser.add_argument("--small", action="store_true", help="the first 24 programs only")
     options = parser.parse_args()
-    cases = CASES[:22] if options.small else CASES
+    cases = CASES[:24] if options.small else CASES
     failed = 0
     for case in cases:
         for halos in HALOS:
