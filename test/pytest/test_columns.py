@@ -113,20 +113,25 @@ def test_columns_of_both_kinds_are_cut(
 
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize("guards", ["rim", "all"])
-@pytest.mark.parametrize(
-    ("element", "useful", "tiles"), [("f32", 58, 2), ("f64", 56, 3)], ids=["f32", "f64"]
-)
-def test_cells_stored_alone_save_a_tile(
-    element: Element, useful: int, tiles: int, guards: Guards, executor: Executor
-):
-    """
-    Of 64 cells 58 are stored, from the fourth on: lanes hold two, and those at both ends store one. In FP64, where that
-    costs an access more, whole vectors are.
-    """
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, executor: Executor):
+    """Of 64 cells 58 are stored, from the fourth on: lanes hold two, and those at both ends store one."""
     program = sum_program(element, list(star(3, 1)))((9, 13, 120))
     *passes, peel = PLANES.passes(3)
     placed = check(program, 7, executor, *passes, replace(peel, guards=guards))
     kernel = deepest(placed, 3)
     geometry = Geometry(kernel)
+    assert geometry.cuts_pairs
+    assert (geometry.axes[-1].useful, geometry.axes[-1].count) == (58, 2)
+
+
+@pytest.mark.parametrize(("element", "useful", "tiles"), [("f32", 58, 16), ("f64", 56, 17)])
+def test_doubles_are_stored_alone_where_that_saves_more(element: Element, useful: int, tiles: int):
+    """They take an access more then, which one tile of seventeen is not worth."""
+    program = sum_program(element, list(star(3, 1)))((9, 13, 920))
+    compiled = timetile.compile(
+        program_text(program), executor="simt", passes=PLANES.passes(3), halos="common", cache=False
+    )
+    geometry = Geometry(deepest(compiled.kernels.tiled, 3))
     assert geometry.cuts_pairs == (element == "f32")
     assert (geometry.axes[-1].useful, geometry.axes[-1].count) == (useful, tiles)
