@@ -187,7 +187,7 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
         refuse(
             kernel,
             "the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; "
-            "use sync=grid, or storage=registers and what=edges",
+            "use register-streaming with sync=grid or what=edges",
         )
     if kernel.layout.has_cluster and (whole or "barrier" in sent):
         refuse(

@@ -11,7 +11,8 @@ Differences, fluxes and the like belong to a face, and both its cells compute th
 
 1. Operations on the same numbers in one block share a result: those of cells that a thread holds side by side, and
    those that meet along the stream, where the loop is unrolled.
-2. A difference serves for its opposite where nothing but squares and magnitudes are made of it: no bit changes.
+2. A difference serves for its opposite where nothing but squares and magnitudes are made of it: no bit changes, but
+   perhaps of a NaN, one of which is as good as another.
 3. It comes in the order in which the code runs: what is shared is computed where it is first needed.
 """
 
@@ -25,7 +26,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from timetile.passes.analysis.sharing import is_shared, key_of, reversed_difference
+from timetile.passes.analysis.sharing import find, is_shared, key_of
 
 
 def share_block(block: Block) -> None:
@@ -37,12 +38,9 @@ def share_block(block: Block) -> None:
                 share_block(inner)
         if not is_shared(op):
             continue
-        key = key_of(op, op.operands)
-        first = seen.get(key)
-        if first is None and (other := reversed_difference(op, op.operands)) is not None:
-            first = seen.get(other)
+        first = find(seen, op, op.operands)
         if first is None:
-            seen[key] = op
+            seen[key_of(op, op.operands)] = op
             continue
         for old, new in zip(op.results, first.results):
             old.replace_all_uses_with(new)

@@ -38,6 +38,7 @@ from timetile.dialects.tile_attributes import (
     SharedAttr,
 )
 from timetile.passes.analysis.lags import assign_lags, oldest_age
+from timetile.passes.diagnostics import refuse
 from timetile.passes.schedule import Schedule
 
 
@@ -113,8 +114,8 @@ def copies_slots(
     Slots from the oldest plane that is read to the newest that is on its way. Where a plane is read in
     the step of its arrival, the synchronisation stands behind the next copies, and they need a slot
     more. So they do where warps may still read after they arrived: in tiles of several blocks, and where
-    inner rows read along the row, if the tile's warps synchronise in two halves (`split`); and one for each step
-    that passes until the next barrier.
+    inner rows read along the row, if the tile's warps synchronise in two halves (`split`). Where only one step in
+    `every` begins with a barrier, they need one less than that at least.
     """
     assert kernel.layout is not None
     behind = exchange.hold + exchange.delay.data
@@ -164,6 +165,16 @@ def barrier_steps(kernel: KernelOp, schedule: Schedule) -> int:
     assert kernel.layout is not None
     meets = kernel.layout.has_messages and schedule.sync == "grid"
     return schedule.every if meets and kernel.stream_axis is not None else 1
+
+
+def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule) -> None:
+    """Refuse steps between barriers that were asked for where there is a synchronisation in each."""
+    if asked is not None and (asked < 1 or barrier_steps(kernel, schedule) != asked):
+        refuse(
+            kernel,
+            f"every={asked} was asked for, and only blocks of a streamed tile that meet at barriers of the grid "
+            "synchronise once in several steps; use tile=device and sync=grid, or every=1",
+        )
 
 
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
@@ -231,11 +242,11 @@ def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
 def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
     """
     Every plane in shared memory, where all threads of the tile read it, or those of a block of it, which takes from
-    the blocks beside what they look at around its part.
+    the blocks beside what they look at around its part, at barriers of the grid, however warps wait elsewhere.
     """
     assert kernel.layout is not None
     stream = kernel.stream_axis
-    # Others are refused by the lowering, unless they move to registers before.
+    # Blocks that exchange by flags, and tiles that stay, are refused by the lowering unless they move to registers before.
     apart = kernel.layout.has_messages and stream is not None and schedule.sync != "flags"
     schedule = replace(schedule, sync="grid") if apart else schedule
     every = barrier_steps(kernel, schedule)
@@ -286,6 +297,9 @@ class MultiQueueBufferingPass(ModulePass):
         }
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             schedule = replace(schedule_of(kernel, op), **own)
+            assert kernel.layout is not None
+            shared = schedule.storage == "shared" and kernel.layout.has_messages
+            check_every(kernel, self.every, replace(schedule, sync="grid") if shared else schedule)
             if schedule.storage == "shared":
                 place_in_shared(kernel, schedule)
             else:

@@ -126,14 +126,15 @@ def whole_columns(
 ) -> Iterator[Chunks]:
     """
     Launches in which as many columns as the device holds, once or a few times, advance from end to end, and those
-    that are left in chunks; with columns on the rim, if these have a copy of their own, after the first or among them.
+    that are left in chunks. Columns on the rim that have a copy of their own start between the two, or first where they
+    advance from end to end themselves.
     """
     slots = residency.tiles
     if residency.block_tiles > 1 or residency.tile_blocks > 1:
         return
     for edge in rim or (None,):
         inside = geometry.plane_tiles - (0 if edge is None else edge.count)
-        # On the rim, too, columns may advance from end to end.
+        # Those on the rim take slots of the device, too, if they advance from end to end.
         beside = edge.count if edge is not None and edge.planes == geometry.planes else 0
         for rounds in range(1, MOST_ROUNDS + 1):
             count = rounds * slots - beside

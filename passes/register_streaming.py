@@ -42,7 +42,12 @@ from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
 from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
 from timetile.passes.diagnostics import refuse
-from timetile.passes.multi_queue_buffering import barrier_steps, place_in_registers, schedule_of
+from timetile.passes.multi_queue_buffering import (
+    barrier_steps,
+    check_every,
+    place_in_registers,
+    schedule_of,
+)
 from timetile.passes.schedule import Schedule, Sync
 
 Published = Literal["edges", "plane", "copies"]
@@ -62,6 +67,12 @@ def planes_ahead(kernel: KernelOp, default: int) -> int:
         if isinstance(stage, LoadOp) and isinstance(stage.home, RegistersAttr):
             return stage.planes_ahead
     return default
+
+
+def steps_between(kernel: KernelOp, default: int) -> int:
+    """Steps between two barriers of the grid by now; the default where there is none."""
+    homes = [s.home for s in kernel.stages if isinstance(s, ExchangeOp) and s.home is not None]
+    return max([default, *(home.every.data for home in homes)])
 
 
 def crosses_one_axis(kernel: KernelOp) -> bool:
@@ -215,9 +226,11 @@ class RegisterStreamingPass(ModulePass):
         if streams_through_registers(kernel):
             add_exchanges(kernel)
             assign_lags(kernel)
-        sync, every = self.sync or schedule.sync, self.every or schedule.every
+        sync = self.sync or schedule.sync
+        every = steps_between(kernel, schedule.every) if self.every is None else self.every
         ahead = planes_ahead(kernel, schedule.ahead)
         schedule = replace(schedule, ahead=ahead, sync=sync, every=every)
+        check_every(kernel, self.every, schedule)
         publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
         assert kernel.layout is not None

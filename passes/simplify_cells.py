@@ -99,9 +99,10 @@ def reciprocal(op: arith.DivfOp, everywhere: bool) -> arith.ConstantOp | None:
 APPROXIMATE = FastMathFlag.APPROX_FUNC
 
 Approximated = arith.DivfOp | math_dialect.SqrtOp | math_dialect.RsqrtOp
-"""Operations that `fp-division=fast` allows to be approximate."""
-
-APPROXIMATED = (arith.DivfOp, math_dialect.SqrtOp, math_dialect.RsqrtOp)
+"""
+Operations that `fp-division=fast` allows to be approximate. A square root itself never is: it allows that of a quotient by
+it.
+"""
 
 
 def by_reciprocal_root(op: arith.DivfOp) -> list[Operation]:
@@ -138,7 +139,7 @@ class SimplifyCellsPass(ModulePass):
                 if (known := folded(inner)) is not None:
                     replace(inner, known)
                     continue
-                if isinstance(inner, APPROXIMATED):
+                if isinstance(inner, Approximated):
                     self.simplify(inner)
 
     def simplify(self, op: Approximated) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
+ROUNDING = 1e-9
+"""What sums of costs may be off by, as a share of a tile."""
+
 Free = list[tuple[int, float]]
 """Groups of slots: how many, and when they are free."""
 
@@ -25,7 +28,7 @@ def makespan(kinds: Sequence[tuple[int, float]], slots: int) -> float:
 
 def tiles_by(time: float, start: float, cost: float) -> int:
     """Tiles that a slot has done by some time, if it is free at `start`."""
-    return int((time - start) / cost + 1e-9) if start < time else 0
+    return int((time - start) / cost + ROUNDING) if start < time else 0
 
 
 def done(free: Free, count: int, cost: float) -> float:
@@ -41,7 +44,7 @@ def done(free: Free, count: int, cost: float) -> float:
         / sum(number for number, _ in earliest[:groups])
         for groups in range(1, len(free) + 1)
     )
-    ends = [start + cost * max(1, ceil((least - start) / cost - 1e-9)) for _, start in free]
+    ends = [start + cost * max(1, ceil((least - start) / cost - ROUNDING)) for _, start in free]
     while done_by(time := min(ends)) < count:
         ends[ends.index(time)] += cost
     return time
@@ -54,8 +57,8 @@ def after(free: Free, count: int, cost: float, time: float) -> Free:
     for number, start in free:
         each = tiles_by(time, start, cost)
         end = start + each * cost
-        # Of those that would end last, some find no tile left.
-        idle = min(spare, number) if each and end > time - cost * 1e-6 else 0
+        # Of those that would end last some find no tile left.
+        idle = min(spare, number) if each and end > time - ROUNDING * cost else 0
         spare -= idle
         for slots, moment in ((number - idle, end), (idle, end - cost)):
             if slots:

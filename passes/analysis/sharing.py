@@ -7,8 +7,9 @@ any: the cells of a thread are numbered as values, by what they are computed fro
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import product
+from typing import TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
@@ -18,6 +19,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.passes.analysis.instructions import instructions
+
+T = TypeVar("T")
 
 index = IndexType()
 
@@ -38,6 +41,7 @@ def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
     # Which of two factors or addends comes first is the same to both.
     return (
         op.name,
+        *(result.type for result in op.results),
         frozenset(operands[:factors]),
         *operands[factors:],
         *((name, value) for name, value in op.properties.items()),
@@ -52,6 +56,14 @@ def reversed_difference(op: Operation, operands: Sequence[Hashable]) -> Hashable
     if not isinstance(op, arith.SubfOp) or not is_magnitude(op.result):
         return None
     return key_of(op, operands[::-1])
+
+
+def find(found: Mapping[Hashable, T], op: Operation, operands: Sequence[Hashable]) -> T | None:
+    """What is known by an operation's key, or by that of the difference the other way round."""
+    if (known := found.get(key_of(op, operands))) is not None:
+        return known
+    other = reversed_difference(op, operands)
+    return None if other is None else found.get(other)
 
 
 def is_magnitude(value: SSAValue) -> bool:
@@ -89,11 +101,10 @@ def distinct_work(
                 values[argument] = (argument, cell) if argument.type == index else argument
         for op in operations:
             operands = [values[operand] for operand in op.operands]
-            key = key_of(op, operands) if is_shared(op) or not operands else (op, cell, *operands)
-            found = numbers.get(key)
-            if found is None and (other := reversed_difference(op, operands)) is not None:
-                found = numbers.get(other)
+            alike = is_shared(op) or not operands
+            found = find(numbers, op, operands) if alike else None
             if found is None:
+                key = key_of(op, operands) if alike else (op, cell)
                 found = numbers[key] = len(numbers)
                 work = instructions(op)
                 pipe, beside = pipe + work[0], beside + work[1]

@@ -64,7 +64,7 @@ def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
 
 
 def batches_keep(orders: Sequence[Order], every: int) -> bool:
-    """A barrier at the start of every `every`-th step keeps all orders: one lies between steps so far apart."""
+    """Barriers at the start of one step in `every` keep all orders: accesses that are so many steps apart have one between."""
     return all(order.distance >= every for order in orders)
 
 

@@ -271,7 +271,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @planes_by_flags: the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; use sync=grid, or storage=registers and what=edges
+// CHECK: tile.kernel in @planes_by_flags: the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; use register-streaming with sync=grid or what=edges
 tile.kernel @planes_by_flags(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>

@@ -82,3 +82,25 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "loop"} : () -> ()
 }) : () -> ()
+
+"gpu.module"() <{sym_name = "conversions"}> ({
+  // What is converted to another type is another number.
+  // CHECK-LABEL: ^bb0(%out: memref<4096xf64, 1 : i64>, %w: f64):
+  // CHECK:         arith.fptosi %w : f64 to i32
+  // CHECK-NEXT:    arith.fptosi %w : f64 to i64
+  // CHECK-NEXT:    arith.truncf %w : f64 to f32
+  "gpu.func"() <{function_type = (memref<4096xf64, 1>, f64) -> (), kernel}> ({
+  ^bb0(%out: memref<4096xf64, 1>, %w: f64):
+    %zero = arith.constant 0 : i32
+    %i = arith.fptosi %w : f64 to i32
+    %j = arith.fptosi %w : f64 to i64
+    %s = arith.truncf %w : f64 to f32
+    %a = arith.sitofp %i : i32 to f64
+    %b = arith.sitofp %j : i64 to f64
+    %c = arith.extf %s : f32 to f64
+    %d = arith.addf %a, %b : f64
+    %e = arith.addf %d, %c : f64
+    simt.store %e to %out[%zero + 0]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "types"} : () -> ()
+}) : () -> ()
