@@ -5,7 +5,7 @@ the hardware's accuracy; and ordinary operands never take the slow side of the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import ldexp, prod
@@ -22,14 +22,13 @@ from xdsl.ir import Block, Operation
 import timetile
 from support.catalogue import entry
 from support.compare import bits_of
-from support.division import KINDS, Body, points
+from support.division import KINDS, Body, guess_off_by, points
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.newton import Expansion
 from timetile.passes.analysis.instructions import instructions, is_dividing
-from timetile.runtime import arithmetic
 from timetile.runtime.program import Executor
 from timetile.runtime.simt import interpreter
 
@@ -204,15 +203,7 @@ def test_every_operand_is_rounded_correctly(element: str, body: str, executor: E
 def test_so_it_is_in_fp64_whatever_20_bits_newton_starts_from(
     body: str, sign: int, monkeypatch: pytest.MonkeyPatch
 ):
-    def off(exact: Callable[[Array], Array]) -> Callable[[Array], Array]:
-        def apply(a: Array) -> Array:
-            with np.errstate(all="ignore"):
-                return exact(a) * (1 + sign * 2.0**-20)
-
-        return apply
-
-    for op in (simt.ReciprocalOp, simt.ReciprocalRootOp):
-        monkeypatch.setitem(arithmetic.OPERATIONS, op, off(arithmetic.OPERATIONS[op]))
+    guess_off_by(sign * 2.0**-20, monkeypatch)
     check("f64", body, "simt")
 
 

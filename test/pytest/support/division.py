@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
+
+from timetile.dialects import simt
+from timetile.runtime import arithmetic
 
 Array = NDArray[Any]
 
@@ -43,3 +47,17 @@ def points(body: str, element: str, cells: int) -> str:
       }}
       func.return
     }}"""
+
+
+def guess_off_by(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Newton's method starts from is off by a share of it, in the SIMT interpreter."""
+
+    def off(guess: Callable[[Array], Array]) -> Callable[[Array], Array]:
+        def apply(a: Array) -> Array:
+            with np.errstate(all="ignore"):
+                return guess(a) * (1 + share)
+
+        return apply
+
+    for op in (simt.ReciprocalOp, simt.ReciprocalRootOp):
+        monkeypatch.setitem(arithmetic.OPERATIONS, op, off(arithmetic.OPERATIONS[op]))
