@@ -506,15 +506,36 @@ BATCHES = [
 ]
 
 
+SOLIDS = {
+    "several-tiles": entry("heat-3d").make((7, 23, 70)),
+    "radius-2": sum_program("f64", star(3, 2))((4, 9, 22)),
+    "box": entry("box-3d").make((3, 9, 22)),
+    "wave": entry("wave-3d").make((3, 9, 22)),
+}
+"""Programs for tiles of several blocks: more tiles than the device holds, edges of two rows, corners, two fields."""
+
+
+def solids_for(executor: Executor, name: str) -> list[Program]:
+    """All of them, or the one of a name where threads are interpreted, which takes long: each is some schedule's."""
+    return [SOLIDS[name]] if executor == "simt" else list(SOLIDS.values())
+
+
+BATCHED = {"batches-of-2": "several-tiles", "batches-of-3": "box"}
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", BATCHES, ids=named)
 def test_one_barrier_serves_a_batch_of_planes(schedule: Schedule, executor: Executor):
-    """All levels wait as many steps for their neighbours; several tiles, stars of two radii, and a box."""
-    check(entry("heat-3d").make((7, 23, 70)), schedule, 2, executor)
-    check(sum_program("f64", star(3, 2))((7, 9, 22)), schedule, 2, executor)
-    no_copies = replace(schedule, buffering=Buffering(ahead=0))
-    check(sum_program("f32", star(3, 1))((5, 11, 29)), no_copies, 3, executor)
-    check(entry("box-3d").make((4, 9, 29)), replace(schedule, form="rows"), 2, executor)
+    """All levels wait as many steps for their neighbours."""
+    for program in solids_for(executor, BATCHED[schedule.name]):
+        check(program, schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_batches_of_sums_and_without_copies(executor: Executor):
+    check(SOLIDS["box"], replace(BATCHES[0], form="rows"), 2, executor)
+    no_copies = replace(BATCHES[0], buffering=Buffering(ahead=0))
+    check(sum_program("f32", star(3, 1))((3, 9, 22)), no_copies, 3, executor)
 
 
 def in_rings(addressing: Addressing, every: int) -> Schedule:
@@ -551,14 +572,22 @@ RINGS = [
 ]
 
 
+IN_RINGS = {
+    "rings-computed-every-1": "several-tiles",
+    "rings-computed-every-2": "radius-2",
+    "rings-fixed-every-1": "wave",
+    "rings-shifting-every-2": "box",
+    "streamed": "several-tiles",
+    "streamed-in-batches": "radius-2",
+}
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", RINGS, ids=named)
 def test_blocks_keep_planes_in_shared_memory(schedule: Schedule, executor: Executor):
     """A circular queue for each block of the tile, with rows around its part that the others send."""
-    check(entry("heat-3d").make((7, 23, 70)), schedule, 2, executor)
-    check(entry("box-3d").make((4, 9, 29)), schedule, 2, executor)
-    check(sum_program("f64", star(3, 2))((5, 9, 22)), schedule, 2, executor)
-    check(entry("wave-3d").make((4, 9, 22)), schedule, 2, executor)
+    for program in solids_for(executor, IN_RINGS[schedule.name]):
+        check(program, schedule, 2, executor)
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
