@@ -67,8 +67,8 @@ def edge_weight(geometry: Geometry, guards: Guards = "rim") -> float | None:
     if geometry.reads_halos:
         return HALO_WEIGHTS[axes]
     queues = (queue for stage in geometry.kernel.stages for queue in stage.results)
-    sums = axes == 2 and any(map(is_early_sum, queues))
-    return SUMS_WEIGHT if sums and not is_word(geometry.stored_fields[0]) else GUARD_WEIGHTS[axes]
+    doubles = axes == 2 and not is_word(geometry.stored_fields[0])
+    return SUMS_WEIGHT if doubles and any(map(is_early_sum, queues)) else GUARD_WEIGHTS[axes]
 
 
 def edge_height(geometry: Geometry, interior: int, weight: float) -> int:

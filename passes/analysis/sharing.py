@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import product
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import AnyFloat, IndexType
+from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IndexType, IntegerType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.utils.hints import isa
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.passes.analysis.instructions import instructions
 
 T = TypeVar("T")
+
+FLOATS = get_args(AnyFloat)
 
 index = IndexType()
 
@@ -32,7 +33,7 @@ def is_shared(op: Operation) -> bool:
     """The operation computes from numbers, and nothing else."""
     if op.regions or not op.name.startswith(("arith.", "math.")):
         return False
-    return any(isa(value.type, AnyFloat) for value in op.operands)
+    return any(isinstance(value.type, FLOATS) for value in op.operands)
 
 
 def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
@@ -41,11 +42,24 @@ def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
     # Which of two factors or addends comes first is the same to both.
     return (
         op.name,
-        *(result.type for result in op.results),
+        *(said(result.type) for result in op.results),
         frozenset(operands[:factors]),
         *operands[factors:],
-        *((name, value) for name, value in op.properties.items()),
+        *map(said, op.properties.values()),
     )
+
+
+def said(attribute: Attribute) -> Hashable:
+    """What an attribute says, in Python's own words where that is simple: kernels have many, and these are hashed fast."""
+    match attribute:
+        case Float32Type() | Float64Type():
+            return type(attribute)
+        case arith.FastMathFlagsAttr():
+            return attribute.data
+        case IntegerType():
+            return attribute.width.data
+        case _:
+            return attribute
 
 
 def reversed_difference(op: Operation, operands: Sequence[Hashable]) -> Hashable | None:

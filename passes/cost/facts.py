@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
 
@@ -141,6 +141,7 @@ class KernelFacts:
         """`split`: its warps synchronise in two halves; None where the homes of its exchanges say it."""
         self.kernel, self.module, self.arch = kernel, module, arch
         self.needs = Needs.of(kernel)
+        self.sharings: dict[Hashable, Callable[[int, int, int], Work] | None] = {}
         applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
         self.stages = [self.stage_facts(stage) for stage in applies]
         self.long_constants = long_constants(module, applies)
@@ -190,14 +191,19 @@ class KernelFacts:
             return along, offset[axes[0]] if len(axes) == 2 else 0, offset[axes[-1]]
 
         function = cell_function(self.module, stage)
-        taps = [(stage.queues[tap.operand], place(tap.offset)) for tap in stage.tap_list]
+        taps = [(tap.operand, place(tap.offset)) for tap in stage.tap_list]
+        # Levels are alike: what their cells have in common is found out once.
+        key = (stage.cell, tuple(taps))
+        if key in self.sharings:
+            return self.sharings[key]
 
         @cache
         def work(planes: int, rows: int, cells: int) -> Work:
             return distinct_work(function, taps, (planes, rows, cells))
 
         alone, together = work(1, 1, 1), work(2, 2, 2)
-        return work if together[0] < 8 * alone[0] else None
+        self.sharings[key] = work if together[0] < 8 * alone[0] else None
+        return self.sharings[key]
 
     def exchange_facts(self, exchange: ExchangeOp) -> ExchangeFacts:
         slots = exchange.delay.data + 1 + oldest_age(exchange.result, self.kernel.stream_axis)
