@@ -8,7 +8,7 @@ but the last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
@@ -31,21 +31,27 @@ class Approximation(Sequences):
         one = 1 << form.fraction
         return self.emit.compare("ult", self.emit.add_int(word, -one), 2 * form.bias * one)
 
+    def refined(
+        self,
+        guess: simt.ReciprocalOp | simt.ReciprocalRootOp,
+        step: Callable[[SSAValue, SSAValue], SSAValue],
+        *,
+        signed: bool,
+    ) -> SSAValue:
+        """The hardware's guess for a value, and in FP64 a step from it where the value is normal."""
+        x, about = guess.value, self.emit.add(guess).result
+        if x.type != f64:
+            return about
+        closer = step(x, about)
+        return self.emit.select(self.is_normal(x, signed=signed), closer, about)
+
     def one_by(self, x: SSAValue) -> SSAValue:
         """About one by a value."""
-        guess = self.emit.add(simt.ReciprocalOp(x)).result
-        if x.type != f64:
-            return guess
-        refined = self.third_order(x, guess)
-        return self.emit.select(self.is_normal(x, signed=True), refined, guess)
+        return self.refined(simt.ReciprocalOp(x), self.third_order, signed=True)
 
     def one_by_root(self, x: SSAValue) -> SSAValue:
         """About one by a value's square root."""
-        guess = self.emit.add(simt.ReciprocalRootOp(x)).result
-        if x.type != f64:
-            return guess
-        refined = self.third_order_root(x, guess)
-        return self.emit.select(self.is_normal(x, signed=False), refined, guess)
+        return self.refined(simt.ReciprocalRootOp(x), self.third_order_root, signed=False)
 
     def expand(self, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
         """The result of a quotient or a reciprocal root."""

@@ -47,12 +47,7 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StageOp
 from timetile.dialects.tile_attributes import SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
-from timetile.lowering.tile_to_gpu.inboxes import (
-    barrier_steps,
-    launch_words,
-    messages,
-    tile_words,
-)
+from timetile.lowering.tile_to_gpu.inboxes import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place
 from timetile.lowering.tile_to_gpu.stages import VariantEmitter
 from timetile.lowering.tile_to_gpu.thread import (
@@ -67,6 +62,7 @@ from timetile.passes.analysis.synchronisation import (
     batches_keep,
     collect_orders,
     split_keeps,
+    steps_between_barriers,
 )
 from timetile.passes.diagnostics import refuse
 
@@ -156,7 +152,8 @@ def check_synchronisation(kernel: KernelOp) -> None:
             "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "
             "are delayed by a step and have a slot more",
         )
-    if "grid" in kinds and not batches_keep(orders, every := barrier_steps(kernel)):
+    every = steps_between_barriers(messages(kernel))
+    if "grid" in kinds and not batches_keep(orders, every):
         start = "a step" if every == 1 else f"one step in {every}"
         refuse(
             kernel,

@@ -20,7 +20,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from timetile.passes.analysis.constants import integer_constant
-from timetile.passes.analysis.rewriting import erase_unread_constants
+from timetile.passes.analysis.rewriting import erase_unread
 from timetile.passes.contract_cells import cell_functions
 
 
@@ -48,7 +48,7 @@ def expand(op: math_dialect.FPowIOp, exponent: int) -> None:
     op.result.replace_all_uses_with(result)
     exponent_value = op.rhs
     Rewriter.erase_op(op)
-    erase_unread_constants([exponent_value])
+    erase_unread([exponent_value], arith.ConstantOp)
 
 
 class ExpandPowersPass(ModulePass):

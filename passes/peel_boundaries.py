@@ -26,7 +26,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.geometry import Geometry, ceil_div, is_word
-from timetile.passes.analysis.lags import is_early_sum
+from timetile.passes.analysis.lags import keeps_sums
 from timetile.passes.analysis.makespan import makespan
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import Arch, arch_named
@@ -57,8 +57,11 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
     return geometry.replaces_cells and guards == "rim"
 
 
-def edge_weight(geometry: Geometry, guards: Guards = "rim") -> float | None:
-    """What a step of the guarded copy costs more than one of the tiles inside the bounds; None where it is the only one."""
+def edge_weight(geometry: Geometry, guards: Guards, *, sums: bool) -> float | None:
+    """
+    What a step of the guarded copy costs more than one of the tiles inside the bounds, for a kernel that keeps `sums` or
+    none; None where it is the only one.
+    """
     if not has_copies(geometry, guards):
         return None
     if geometry.kernel.stream_axis is None:
@@ -66,9 +69,8 @@ def edge_weight(geometry: Geometry, guards: Guards = "rim") -> float | None:
     axes = len(geometry.axes)
     if geometry.reads_halos:
         return HALO_WEIGHTS[axes]
-    queues = (queue for stage in geometry.kernel.stages for queue in stage.results)
     doubles = axes == 2 and not is_word(geometry.stored_fields[0])
-    return SUMS_WEIGHT if doubles and any(map(is_early_sum, queues)) else GUARD_WEIGHTS[axes]
+    return SUMS_WEIGHT if sums and doubles else GUARD_WEIGHTS[axes]
 
 
 def edge_height(geometry: Geometry, interior: int, weight: float) -> int:
@@ -224,7 +226,7 @@ class PeelBoundariesPass(ModulePass):
             check_residency(kernel, arch)
             geometry = Geometry(kernel)
             guards = self.guards or schedules.get(kernel.sym_name.data, Schedule()).guards
-            weight = edge_weight(geometry, guards)
+            weight = edge_weight(geometry, guards, sums=keeps_sums(kernel))
             if self.planes is not None:
                 columns: tuple[Columns, ...] = (Columns(0, self.planes),)
                 if weight is not None:

@@ -39,7 +39,11 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_
 from timetile.dialects.tile_attributes import QueueType, RegistersAttr, SharedAttr
 from timetile.passes.analysis.geometry import VECTOR_BYTES
 from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.analysis.synchronisation import collect_orders, split_keeps
+from timetile.passes.analysis.synchronisation import (
+    collect_orders,
+    split_keeps,
+    steps_between_barriers,
+)
 from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
 from timetile.passes.diagnostics import refuse
 from timetile.passes.multi_queue_buffering import (
@@ -67,12 +71,6 @@ def planes_ahead(kernel: KernelOp, default: int) -> int:
         if isinstance(stage, LoadOp) and isinstance(stage.home, RegistersAttr):
             return stage.planes_ahead
     return default
-
-
-def steps_between(kernel: KernelOp, default: int) -> int:
-    """Steps between two barriers of the grid by now; the default where there is none."""
-    homes = [s.home for s in kernel.stages if isinstance(s, ExchangeOp) and s.home is not None]
-    return max([default, *(home.every.data for home in homes)])
 
 
 def crosses_one_axis(kernel: KernelOp) -> bool:
@@ -226,8 +224,11 @@ class RegisterStreamingPass(ModulePass):
         if streams_through_registers(kernel):
             add_exchanges(kernel)
             assign_lags(kernel)
-        sync = self.sync or schedule.sync
-        every = steps_between(kernel, schedule.every) if self.every is None else self.every
+        sync, every = self.sync or schedule.sync, self.every
+        if every is None:
+            # What it was placed with stays.
+            exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+            every = max(schedule.every, steps_between_barriers(exchanges))
         ahead = planes_ahead(kernel, schedule.ahead)
         schedule = replace(schedule, ahead=ahead, sync=sync, every=every)
         check_every(kernel, self.every, schedule)

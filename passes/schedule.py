@@ -41,8 +41,8 @@ class Schedule:
     are split into stages. `storage` and `addressing`: where queues live. `ahead`: planes fetched
     early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
     between publishing and reading across warps. `every`: steps between two barriers of the whole
-    grid, where blocks meet at those. `sync`: how warps wait for each other, at a `barrier` or, in two halves, at an `mbarrier`; where the device holds a tile, how its
-    blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `guards`: which tiles
+    grid, where blocks meet at those. `sync`: how warps wait for each other, at a `barrier` or, in two
+    halves, at an `mbarrier`; where the device holds a tile, how its blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `guards`: which tiles
     run the copy with guards; where no cell is replaced, all do. `stream`: none
     where a tile stays in its threads' registers for all steps instead of being streamed. `occupancy`: blocks per multiprocessor.
     """

@@ -39,12 +39,6 @@ def meets_at_barriers(kernel: KernelOp) -> bool:
     return any(e.home is not None and e.home.sync.data == "grid" for e in messages(kernel))
 
 
-def barrier_steps(kernel: KernelOp) -> int:
-    """Steps between two barriers of a tile's blocks."""
-    homes = (exchange.home for exchange in messages(kernel))
-    return max((home.every.data for home in homes if home is not None), default=1)
-
-
 def lane_words(kernel: KernelOp, element: Attribute) -> int:
     """64-bit words that a cell takes."""
     return 1 if meets_at_barriers(kernel) else CELL_BYTES[element] // WORD_BYTES

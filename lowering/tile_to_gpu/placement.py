@@ -54,6 +54,8 @@ class Placement:
     prefetches: list[PrefetchRing] = field(default_factory=list[PrefetchRing])
     staging: dict[SSAValue, Staging] = field(default_factory=dict[SSAValue, Staging])
     orders: list[Order] = field(default_factory=list[Order])
+    warp_orders: list[Order] = field(default_factory=list[Order])
+    """The same for the lanes of a warp."""
     shared_bytes: int = 0
     arrivals: SSAValue | None = None
     """The words in which the tile's warps arrive, where they synchronise in two halves."""
@@ -98,6 +100,7 @@ def place(
     assert kernel.layout is not None
     placement = Placement(one_warp=kernel.layout.warps == 1)
     placement.orders = collect_orders(kernel)
+    placement.warp_orders = collect_orders(kernel, within_warps=True)
     memory, mail_memory = SharedMemory(emit), MailMemory(kernel, placement.orders)
     ranks = neighbour_ranks(emit, thread, kernel.layout) if kernel.layout.has_cluster else {}
     if messages is not None:

@@ -299,12 +299,12 @@ class VariantEmitter(Variant):
         """All blocks of the tile wait for each other: once a step, or at every barrier without a stream."""
         inboxes, layout = self.placement.inboxes, self.kernel.layout
         assert inboxes is not None and layout is not None
-        if self.step is not None:
+        if self.step is not None and self.barrier_steps == 1:
             number = self.phase(-1)
-            if self.barrier_steps > 1:
-                batches = self.body.int(self.barrier_steps)
-                number = self.body.binary(arith.DivUIOp, self.phase(0), batches)
-                number = self.body.add_int(number, 1)
+        elif self.step is not None:
+            steps = self.body.int(self.barrier_steps)
+            before = self.body.binary(arith.DivUIOp, self.phase(0), steps)
+            number = self.body.add_int(before, 1)
         else:
             assert self.thread.said is not None
             number = self.setup.mul_int(self.thread.said, len(self.barriers))

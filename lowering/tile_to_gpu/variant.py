@@ -17,7 +17,7 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_
 from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.lowering.emitter import Emitter, integer_type
 from timetile.lowering.tile_to_gpu.cells import CellFunction
-from timetile.lowering.tile_to_gpu.inboxes import Messages, barrier_steps
+from timetile.lowering.tile_to_gpu.inboxes import Messages, messages
 from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.planes import (
     Guard,
@@ -35,7 +35,11 @@ from timetile.lowering.tile_to_gpu.thread import (
     plane_base,
 )
 from timetile.passes.analysis.geometry import FieldShape, Geometry
-from timetile.passes.analysis.synchronisation import collect_orders, crossing_rows, place_barriers
+from timetile.passes.analysis.synchronisation import (
+    crossing_rows,
+    place_barriers,
+    steps_between_barriers,
+)
 
 FULL_WARP = -1
 
@@ -113,9 +117,9 @@ class Variant:
         self.cells = geometry.axes[-1].layout.cells
         self.rows = geometry.thread_rows
         self.barriers = () if self.is_split else place_barriers(placement.orders)
-        self.warp_barriers = place_barriers(collect_orders(self.kernel, within_warps=True))
+        self.warp_barriers = place_barriers(placement.warp_orders)
         """Stages before which the lanes of a warp wait for each other."""
-        self.barrier_steps = barrier_steps(self.kernel)
+        self.barrier_steps = steps_between_barriers(messages(self.kernel))
         """Steps from one barrier of a tile's blocks to the next."""
         self.edge_rows = crossing_rows(self.kernel)
         """Rows at either end of a thread's own that are done before the warp arrives."""

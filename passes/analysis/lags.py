@@ -82,6 +82,11 @@ def is_early_sum(queue: SSAValue) -> bool:
     return own and any(reader.age(tap) > 0 for reader, tap in taps)
 
 
+def keeps_sums(kernel: KernelOp) -> bool:
+    """Planes enter sums as they arrive, which later steps complete."""
+    return any(is_early_sum(queue) for stage in kernel.stages for queue in stage.results)
+
+
 def oldest_age(queue: SSAValue, stream: int | None) -> int:
     """
     How many steps back the oldest plane lies that a reader of the queue asks for. Who reads an

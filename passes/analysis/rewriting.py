@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -44,11 +43,6 @@ def replace_with(op: Operation, new: Sequence[Operation]) -> None:
     result.name_hint = old.name_hint
     old.replace_all_uses_with(result)
     Rewriter.erase_op(op)
-
-
-def erase_unread_constants(values: Iterable[SSAValue]) -> None:
-    """Erase the constants among values that nothing needs any more."""
-    erase_unread(values, arith.ConstantOp)
 
 
 def erase_unread(values: Iterable[SSAValue], *kinds: type[Operation]) -> None:

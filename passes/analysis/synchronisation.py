@@ -16,7 +16,7 @@ synchronisation between. There are three kinds:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -61,6 +61,12 @@ def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
     ):
         barriers.append(0)
     return tuple(sorted(barriers))
+
+
+def steps_between_barriers(exchanges: Iterable[ExchangeOp]) -> int:
+    """Steps between two synchronisations that some exchanges have, by their homes; 1 where there is none."""
+    homes = (exchange.home for exchange in exchanges)
+    return max((home.every.data for home in homes if home is not None), default=1)
 
 
 def batches_keep(orders: Sequence[Order], every: int) -> bool:

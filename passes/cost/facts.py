@@ -26,7 +26,7 @@ from timetile.passes.analysis.instructions import (
     long_constants,
     operations,
 )
-from timetile.passes.analysis.lags import is_early_sum, oldest_age
+from timetile.passes.analysis.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.analysis.sharing import Work, distinct_work
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
@@ -156,7 +156,7 @@ class KernelFacts:
         self.natural_period = natural_period(kernel)
         self.boxed = sum(isinstance(s, ApplyOp) and s.box is not None for s in kernel.stages)
         self.dividing = sum(divides(module, stage) for stage in applies)
-        self.sums_early = any(is_early_sum(q) for s in kernel.stages for q in s.results)
+        self.sums_early = keeps_sums(kernel)
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
         self.words_per_cell = self.plane_words()
         self.tapped = self.taps_by_queue()

@@ -22,7 +22,8 @@ class KernelCost(KernelTime):
     def predict(self, geometry: Geometry, ahead: int) -> Cost:
         """The cost of one launch with the kernel's present layout and occupancy."""
         residency = self.residency
-        chunks = choose_chunks(geometry, residency, edge_weight(geometry, self.guards))
+        weight = edge_weight(geometry, self.guards, sums=self.sums_early)
+        chunks = choose_chunks(geometry, residency, weight)
         updates = self.kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):
             updates *= high - low
