@@ -157,15 +157,8 @@ class PlanesRunner(PlannedRunner):
 class SimtRunner(PlannedRunner):
     """Runs planned launches with the SIMT interpreter, on buffers that track races."""
 
-    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
-        super().__init__(kernels, progress)
-        self.threads: dict[str, gpu.ModuleOp] = {}
-
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        name = op.kernel.string_value()
-        if name not in self.threads:
-            self.threads[name] = self.kernels.threads(name)
-        module = self.threads[name]
+        module = self.kernels.threads(op.kernel.string_value())
         function = module.body.block.first_op
         assert isinstance(function, gpu.FuncOp)
         grid, block, cluster = (launch_fact(module, n) for n in ("grid", "block", "cluster"))

@@ -163,6 +163,7 @@ class ProgramKernels:
             str(source), options.key(), timetile.__version__, version("xdsl"), assembler_version()
         )
         self.made: dict[str, Kernel] = {}
+        self.lowered: dict[str, gpu.ModuleOp] = {}
 
     @cached_property
     def tiled(self) -> ModuleOp:
@@ -220,11 +221,13 @@ class ProgramKernels:
                 kept.insert(0, op)
         return ModuleOp([op.clone() for op in kept])
 
-    def threads(self, name: str, *, verify: bool = True) -> gpu.ModuleOp:
-        """A kernel as per-thread code."""
-        module = self.kernel_module(name)
-        run_passes(thread_passes(), module, verify=verify)
-        return next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
+    def threads(self, name: str) -> gpu.ModuleOp:
+        """A kernel as per-thread code, from memory or made now; verified."""
+        if name not in self.lowered:
+            module = self.kernel_module(name)
+            run_passes(thread_passes(), module)
+            self.lowered[name] = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
+        return self.lowered[name]
 
     def nvvm(self, name: str, *, verify: bool = False) -> ModuleOp:
         """A kernel at nvvm level, in a module of its own."""

@@ -7,7 +7,6 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation
 
 from timetile.dialects import simt
-from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.runtime.arithmetic import dtype_of
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.machine import Handler, Machine
@@ -18,25 +17,25 @@ def fetch(
     m: Machine, op: simt.LoadOp | simt.OverrideOp, active: Mask
 ) -> tuple[Mask, list[tuple[Values, Mask]]]:
     """The cells that an access reads, and for which threads."""
-    buffer: Buffer = m.values[op.buffer]
-    shared = address_space(op.buffer) == SHARED_SPACE
-    taking = m.selected(active, op.mask, op)
-    cell, base = m.addresses(buffer, op.index, op.offset.value.data, shared)
-    who = m.clocks.threads[taking]
+    access = m.access_of(op)
+    buffer: Buffer = m.values[access.buffer]
+    taking = m.selected(active, access.mask, op)
+    cell, base = m.addresses(buffer, access.index, access.offset, access.shared)
+    who, first, start = m.clocks.threads[taking], cell[taking], base[taking]
     results: list[tuple[Values, Mask]] = []
-    for k in range(len(op.cell_types)):
-        at = cell[taking] + k
+    for k in range(access.width):
+        at = first + k
         buffer.check_bounds(op, at)
-        at = at + base[taking]
+        at = at + start
         buffer.note_read(op, at, who, m.clocks)
         results.append(m.spread_over(taking, buffer.data[at], buffer.unset[at]))
-    check_alignment(op, cell[taking], len(op.cell_types))
+    check_alignment(op, first, access.width)
     return taking, results
 
 
 def check_alignment(op: Operation, cells: Ints, width: int) -> None:
     """An access of several cells begins at a multiple of them."""
-    if (cells % width).any():
+    if width > 1 and (cells % width).any():
         raise SimtError(op, f"an access of {width} cells is not aligned")
 
 
@@ -61,11 +60,11 @@ def run_prefetch(m: Machine, op: simt.PrefetchOp, active: Mask) -> None:
 
 
 def run_store(m: Machine, op: simt.StoreOp, active: Mask) -> None:
-    buffer: Buffer = m.values[op.buffer]
-    shared = address_space(op.buffer) == SHARED_SPACE
-    taking = m.selected(active, op.mask, op)
-    cell, base = m.addresses(buffer, op.index, op.offset.value.data, shared)
-    write(m, op, buffer, taking, cell, base, keep=not shared)
+    access = m.access_of(op)
+    buffer: Buffer = m.values[access.buffer]
+    taking = m.selected(active, access.mask, op)
+    cell, base = m.addresses(buffer, access.index, access.offset, access.shared)
+    write(m, op, buffer, taking, cell, base, keep=not access.shared)
 
 
 def write(

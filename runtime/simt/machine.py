@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import gpu, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from timetile.dialects import simt
+from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile_attributes import LANES
 from timetile.runtime.arithmetic import dtype_of
 from timetile.runtime.simt.errors import SimtError
@@ -26,6 +29,26 @@ Handler = Callable[..., None]
 
 Waiter = Callable[..., Strand]
 """The same, where they may wait for others."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What an access to a buffer says of itself: which cells, counted from an index, and who takes part."""
+
+    buffer: SSAValue
+    shared: bool
+    index: SSAValue | None
+    offset: int
+    mask: SSAValue | None
+    width: int
+    """Consecutive cells."""
+
+    @staticmethod
+    def of(op: simt.LoadOp | simt.StoreOp | simt.OverrideOp) -> Access:
+        """An operation's."""
+        shared = address_space(op.buffer) == SHARED_SPACE
+        width = len(op.cell_types)
+        return Access(op.buffer, shared, op.index, op.offset.value.data, op.mask, width)
 
 
 class Machine(ABC):
@@ -46,6 +69,7 @@ class Machine(ABC):
     ):
         self.function, self.grid, self.block, self.cluster = function, grid, block, cluster
         self.count = grid * block
+        self.shape = (self.count,)
         self.clocks = Clocks.of(grid, block, max(cluster, apart))
         self.messages: dict[Buffer, Messages] = {}
         self.gathered: Counter[tuple[int, int]] = Counter()
@@ -55,6 +79,9 @@ class Machine(ABC):
         self.phases = Phases(grid, self.clocks.team_warps)
         self.values: dict[SSAValue, Any] = {}
         self.unset: dict[SSAValue, Mask | None] = {}
+        self.operands: dict[Operation, tuple[SSAValue, ...]] = {}
+        self.accesses: dict[Operation, Access] = {}
+        """What operations say of themselves: loops run them many times."""
         self.events = 0
         """What some thread may have waited for, so far."""
         self.stuck: SimtError | None = None
@@ -85,7 +112,8 @@ class Machine(ABC):
 
     def spread(self, value: SSAValue) -> Values:
         """A value as an array over the threads."""
-        return np.broadcast_to(self.values[value], (self.count,))
+        known = self.values[value]
+        return known if np.shape(known) == self.shape else np.broadcast_to(known, self.shape)
 
     def unset_of(self, value: SSAValue) -> Mask | None:
         return self.unset.get(value)
@@ -94,9 +122,15 @@ class Machine(ABC):
         self.values[result] = value
         self.unset[result] = unset if unset is not None and unset.any() else None
 
-    def any_unset(self, op: Operation) -> Mask | None:
-        """Where an operand is unset; None where none is."""
-        masks = [m for v in op.operands if (m := self.unset_of(v)) is not None]
+    def operands_of(self, op: Operation) -> tuple[SSAValue, ...]:
+        """The operands of an operation, which a loop runs many times."""
+        if op not in self.operands:
+            self.operands[op] = tuple(op.operands)
+        return self.operands[op]
+
+    def any_unset(self, operands: Iterable[SSAValue]) -> Mask | None:
+        """Where one of some values is unset; None where none is."""
+        masks = [m for v in operands if (m := self.unset.get(v)) is not None]
         return np.logical_or.reduce(masks) if masks else None
 
     def known(self, value: SSAValue) -> tuple[Values, Mask | None]:
@@ -116,15 +150,21 @@ class Machine(ABC):
             )
         return np.where(mask, new[0], old[0]), unset
 
+    def access_of(self, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp) -> Access:
+        """What an access says of itself."""
+        if op not in self.accesses:
+            self.accesses[op] = Access.of(op)
+        return self.accesses[op]
+
     def addresses(
         self, buffer: Buffer, index: SSAValue | None, offset: int, shared: bool
     ) -> tuple[Ints, Ints]:
         """Per thread, the cell inside its instance of the buffer, and the instance's first cell."""
-        cell = np.full(self.count, offset, dtype=np.int64)
-        if index is not None:
-            cell = cell + self.spread(index).astype(np.int64)
-        base = self.clocks.blocks * buffer.cells if shared else np.zeros_like(cell)
-        return cell, base
+        if index is None:
+            cell = np.full(self.count, offset, dtype=np.int64)
+        else:
+            cell = np.add(self.spread(index), offset, dtype=np.int64)
+        return cell, self.clocks.blocks * (buffer.cells if shared else 0)
 
     def selected(self, active: Mask, mask: SSAValue | None, op: Operation) -> Mask:
         """The threads that take part in an access."""

@@ -13,11 +13,12 @@ from timetile.runtime.simt.memory import Mask
 
 
 def run_arithmetic(m: Machine, op: Operation, active: Mask) -> None:
-    operands = [m.values[v] for v in op.operands]
-    unset = m.any_unset(op)
+    operands = m.operands_of(op)
+    values = [m.values[v] for v in operands]
+    unset = m.any_unset(operands)
     if isinstance(op, arith.SelectOp) and unset is not None:
         unset = select_unset(m, op)
-    m.define(op.results[0], evaluate(op, operands), unset)
+    m.define(op.results[0], evaluate(op, values), unset)
 
 
 def select_unset(m: Machine, op: arith.SelectOp) -> Mask:
@@ -36,7 +37,7 @@ def run_split(m: Machine, op: simt.SplitOp, active: Mask) -> None:
 
 def run_join(m: Machine, op: simt.JoinOp, active: Mask) -> None:
     joined = join(m.values[op.low], m.values[op.high], dtype_of(op.result.type))
-    m.define(op.result, joined, m.any_unset(op))
+    m.define(op.result, joined, m.any_unset(op.operands))
 
 
 def run_unset(m: Machine, op: simt.UnsetOp, active: Mask) -> None:
