@@ -167,6 +167,11 @@ class LayoutAttr(ParametrizedAttribute):
         return self.blocks > 1 and self.level.data == "device"
 
     @property
+    def edge_warps(self) -> int:
+        """Warps of a block that lie side by side at either end of its first axis."""
+        return self.warps // self.axis_layouts[0].warps
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         return LANES * self.warps * self.pack.data

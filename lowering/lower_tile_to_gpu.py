@@ -61,6 +61,7 @@ from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
 from timetile.passes.analysis.synchronisation import (
     batches_keep,
     collect_orders,
+    lives_in_ring,
     split_keeps,
     steps_between_barriers,
 )
@@ -101,8 +102,8 @@ def check(kernel: KernelOp) -> None:
         )
     axes = kernel.layout.axis_layouts
     check_synchronisation(kernel)
-    if not 1 <= len(axes) <= 2:
-        refuse(kernel, f"planes of {len(axes)} axes are not lowered yet; stream along one axis")
+    if len(axes) > 2 and kernel.stream_axis is not None:
+        refuse(kernel, f"planes of {len(axes)} axes are not streamed; use stream-axis=none")
     if any(axis.lanes > 1 for axis in axes[:-1]):
         refuse(kernel, "lanes are spread along the last axis only; give the others warps or cells")
     for argument, role in zip(kernel.body.block.args, kernel.roles):
@@ -167,9 +168,14 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     assert kernel.layout is not None
     first, *others = kernel.layout.axis_layouts
     if not others or any(axis.blocks > 1 for axis in others):
-        refuse(kernel, "the blocks of a tile lie along the first of two in-plane axes")
-    if exchanges and any(axis.warps > 1 for axis in others):
-        refuse(kernel, "the blocks of a tile lie along its first axis, and so must their warps")
+        refuse(kernel, "the blocks of a tile lie along the first of several in-plane axes")
+    edges = any(exchange.what.data == "edges" for exchange in exchanges)
+    if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
+        refuse(
+            kernel,
+            "the blocks of a tile lie along its first axis, and so must their warps, but where it stays and they "
+            "exchange whole planes",
+        )
     for exchange in exchanges:
         if not exchange.publishes_copies and exchange.edges[0] > first.cells:
             refuse(
@@ -178,9 +184,14 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
             )
     sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
     whole = any(map(is_ring_of_tile, kernel.stages))
-    if kernel.layout.has_messages and whole and kernel.stream_axis is None:
-        refuse(kernel, "a tile that stays keeps its planes in registers; use storage=registers")
-    if kernel.layout.has_messages and whole and sent != {"grid"}:
+    kept = [result for stage in kernel.stages for result in stage.results]
+    if kernel.stream_axis is None and any(map(lives_in_ring, kept)):
+        refuse(
+            kernel,
+            "the blocks of a tile that stays keep their own cells in registers; use storage=registers",
+        )
+    streamed = kernel.layout.has_messages and kernel.stream_axis is not None
+    if streamed and whole and sent != {"grid"}:
         refuse(
             kernel,
             "the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; "

@@ -83,6 +83,9 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     """Neighbours look no further than the next warp's own cells, so edges serve them."""
     assert kernel.layout is not None
     *rows, last = kernel.layout.axis_layouts
+    if len(rows) > 1:
+        # Edges are rows: those of planes of three axes would be planes themselves.
+        return False
     for axis, edge in zip(kernel.layout.axis_layouts, exchange.edges):
         if edge > axis.cells * axis.lanes:
             return False

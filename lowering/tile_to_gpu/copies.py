@@ -128,10 +128,10 @@ def take_prefetched(v: Variant, number: int, ring: PrefetchRing) -> Plane:
     for vector in ring.reads:
         types = [ring.element] * vector.width
         op = simt.LoadOp(ring.ring.buffer, index, slot.offset + vector.place, types)
-        row, start = vector.at
-        v.mark(number, row)
+        row, start = vector.at[:-1], vector.at[-1]
+        v.mark(number, v.rows.index(row))
         for k, value in enumerate(v.body.add(op).cells):
-            plane[row, start + k] = value
+            plane[*row, start + k] = value
     # Nobody waits for a later plane: its copies start behind the rows that others wait for, before the inner ones.
     v.mark(number, -1, private=True)
     later = ring.ring.slot(v.body, v.step, v.turn, -ring.ahead, 0)

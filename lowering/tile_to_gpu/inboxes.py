@@ -10,6 +10,7 @@ those of all tiles stands one in which a thread that waits in vain says so, wher
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
@@ -18,7 +19,7 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ExchangeOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.thread import Thread
+from timetile.lowering.tile_to_gpu.thread import Thread, split
 from timetile.passes.analysis.synchronisation import collect_orders, place_barriers
 
 HEADER_WORDS = 2
@@ -81,8 +82,8 @@ def launch_words(tiles: int, words: int) -> int:
 @dataclass(frozen=True)
 class Letters:
     """
-    The slots of one exchange in every inbox, from word `first` on, each for `width` rows of `cells` cells a
-    lane.
+    The slots of one exchange in every inbox, from word `first` on, each for `rows` rows of `cells` cells of every lane
+    of the `warps` at the edge.
     """
 
     element: Attribute
@@ -92,13 +93,19 @@ class Letters:
     fixed: bool
     """Slots take turns as the copies of the unrolled loop do."""
     first: int
-    width: int
+    rows: int
     cells: int
+    warps: int
 
     @property
     def slot_words(self) -> int:
         """Words of a slot, of all lanes."""
-        return LANES * self.words * self.width * self.cells
+        return self.apart * self.rows * self.cells
+
+    @property
+    def apart(self) -> int:
+        """Words from a lane's cell to its next one."""
+        return LANES * self.warps * self.words
 
     @property
     def all_words(self) -> int:
@@ -107,22 +114,25 @@ class Letters:
 
     def places(self, slot: int, row: int) -> list[int]:
         """Where a lane's cells of an edge row begin."""
-        apart = LANES * self.words
-        return [self.first + slot + (row * self.cells + k) * apart for k in range(self.cells)]
+        before = row * self.cells
+        return [self.first + slot + (before + k) * self.apart for k in range(self.cells)]
 
 
 def letters_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> Letters:
     """The slots of an exchange, from a word of every inbox on."""
     assert kernel.layout is not None and exchange.home is not None
     element, home = queue_type(exchange.result).element, exchange.home
+    _, *others = kernel.layout.axis_layouts
+    rows = exchange.edges[0] * prod(axis.cells for axis in others[:-1])
     return Letters(
         element,
         lane_words(kernel, element),
         home.slots.data,
         home.addressing.data == "fixed",
         first,
-        exchange.edges[0],
-        kernel.layout.axis_layouts[-1].cells,
+        rows,
+        others[-1].cells,
+        kernel.layout.edge_warps,
     )
 
 
@@ -173,8 +183,12 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
     if takes_turns(kernel):
         turn = emit.binary(arith.AndIOp, thread.turn.said, emit.int(1))
         own = emit.add_int(own, emit.mul_int(turn, slots_of_tile(kernel)))
+    number = thread.lane
+    if kernel.layout.edge_warps > 1:
+        among, _ = split(emit, thread.warp_in_block, kernel.layout.edge_warps)
+        number = emit.add_int(emit.mul_int(among, LANES), number)
     for width in {lane_words(kernel, queue_type(e.result).element) for e in messages(kernel)}:
-        lane = emit.add_int(own, emit.mul_int(thread.lane, width))
+        lane = emit.add_int(own, emit.mul_int(number, width))
         before, after = 0, words
         inboxes.taken[-1, width] = emit.add_int(lane, before)
         inboxes.taken[1, width] = emit.add_int(lane, after)

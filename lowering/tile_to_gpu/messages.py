@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, gpu, scf
 from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects import simt
@@ -14,14 +14,14 @@ from timetile.lowering.tile_to_gpu.inboxes import Letters, Message
 from timetile.lowering.tile_to_gpu.planes import Plane, Queue, Rim
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.geometry import vector_cells
+from timetile.passes.analysis.geometry import Row, vector_cells
 
 SIDES = (-1, 1)
 """The blocks before and after."""
 
 
 def edge_warp(v: Variant, side: int) -> int:
-    """The warp at the block's edge on a side."""
+    """The number, along the first axis, of the warps at the block's edge on a side."""
     return 0 if side < 0 else v.geometry.axes[0].layout.warps - 1
 
 
@@ -36,7 +36,7 @@ class Edge:
     @property
     def places(self) -> list[int]:
         """Where a lane's cells begin, row by row."""
-        rows = range(self.letters.width)
+        rows = range(self.letters.rows)
         return [at for row in rows for at in self.letters.places(self.offset, row)]
 
 
@@ -58,14 +58,14 @@ def letter_slot(v: Variant, letters: Letters, age: int) -> Address:
     return Address(v.letter_slots[key], 0)
 
 
-def write_letter(v: Variant, letters: Letters, plane: Plane, row: int, target: int) -> None:
+def write_letter(v: Variant, letters: Letters, plane: Plane, row: Row, target: int) -> None:
     """Add an edge row, the `target`-th of both edges, to the message for the block on its side."""
-    width = letters.width
-    side, number = (-1, target) if target < width else (1, target - width)
+    edge = letters.rows
+    side, number = (-1, target) if target < edge else (1, target - edge)
     slot = letter_slot(v, letters, 0)
     key = (side, letters.element, letters.words, slot.index)
     message = v.messages.setdefault(key, Message())
-    message.cells += [plane[row, cell] for cell in range(v.cells)]
+    message.cells += [plane[*row, cell] for cell in range(v.cells)]
     message.places += letters.places(slot.offset, number)
 
 
@@ -118,8 +118,11 @@ def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
         block.add_op(scf.YieldOp())
         v.body.add(scf.IfOp(v.block_edge(side, edge_warp(v, side)), [], [block]))
     if any(queue.rim is not None for queue in queues):
-        # Lanes read in the rows around a plane what others of the warp have put there.
-        v.synchronise_warp()
+        # Lanes read in the rows around a plane what others of the warp have put there, or of the block.
+        if v.takes_for_others:
+            v.body.add(gpu.BarrierOp())
+        else:
+            v.synchronise_warp()
 
 
 def put_around(v: Variant, emit: Emitter, rim: Rim, side: int, cells: Iterator[SSAValue]) -> None:
@@ -128,11 +131,10 @@ def put_around(v: Variant, emit: Emitter, rim: Rim, side: int, cells: Iterator[S
     slot = plane.ring.slot(v.body, v.step, v.turn, rim.age, plane.base)
     index = add_offsets(emit, plane.own, slot.index)
     vector = vector_cells(v.cells, plane.element)
-    first = -rim.width if side < 0 else v.rows
-    for row in range(first, first + rim.width):
+    for row in rim.rows(v.geometry, side):
         for start in range(0, v.cells, vector):
             group = [next(cells) for _ in range(vector)]
-            at = slot.offset + row * plane.pitch + start
+            at = slot.offset + plane.offset((*row, start))
             emit.add(simt.StoreOp(group, plane.ring.buffer, index, at))
 
 

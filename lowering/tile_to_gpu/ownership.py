@@ -25,7 +25,7 @@ def owned(v: Variant, at: Position, view: Thread, width: int = 1) -> SSAValue | 
 
     def make() -> SSAValue | None:
         widths = [1] * (len(view.axes) - 1) + [width]
-        places = zip(v.geometry.axes, view.axes, v.shifts(at), widths)
+        places = zip(v.geometry.axes, view.axes, at, widths, strict=True)
         return v.setup.all_of([stored_along(v, *place) for place in places])
 
     return v.mask(("owned", at, view.axes[-1].coordinate, width), make)
@@ -106,7 +106,7 @@ def needed(v: Variant, load: LoadOp, at: Position, view: Thread) -> SSAValue | N
 
     def make() -> SSAValue | None:
         parts: list[SSAValue | None] = []
-        for tiling, axis, shift in zip(v.geometry.axes, view.axes, v.shifts(at)):
+        for tiling, axis, shift in zip(v.geometry.axes, view.axes, at, strict=True):
             # Groups of a vector are loaded whole.
             more = v.geometry.vector - 1
             around = extent.low[tiling.axis] + more, extent.high[tiling.axis] + more

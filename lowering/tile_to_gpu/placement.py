@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
@@ -40,6 +41,9 @@ from timetile.passes.analysis.synchronisation import (
     place_barriers,
 )
 from timetile.passes.multi_queue_buffering import ring_window
+
+Allocate = Callable[[Attribute, int], SSAValue]
+"""Hands out shared memory for so many cells of an element."""
 
 
 @dataclass
@@ -113,17 +117,18 @@ def place(
                 if exchange is None:
                     ring = lane_ring(emit, geometry, thread, memory, stage, arguments)
                 else:
-                    plane = exchange_plane(emit, geometry, thread, memory, exchange)
+                    plane = exchange_plane(emit, geometry, thread, memory.allocate, exchange)
                     placement.shared[exchange.result] = plane
                     ring = tile_ring(emit, geometry, thread, plane, stage, arguments)
                 placement.prefetches.append(ring)
             case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
                 for number, result in enumerate(stage.results):
                     placement.shared[result] = shared_plane(
-                        emit, geometry, thread, memory, result, home, number, multi_queue
+                        emit, geometry, thread, memory.allocate, result, home, number, multi_queue
                     )
             case ExchangeOp() if stage.what.data == "plane":
-                plane = exchange_plane(emit, geometry, thread, memory, stage)
+                allocate = partial(mail_memory.allocate, memory, stage)
+                plane = exchange_plane(emit, geometry, thread, allocate, stage)
                 placement.shared[stage.result] = plane
                 if placement.inboxes is not None:
                     letters = placement.inboxes.letters(kernel, stage)
@@ -161,7 +166,7 @@ def place(
 
 class MailMemory:
     """
-    Hands out shared memory for edges. Without a stream every exchange happens once: who comes later takes
+    Hands out shared memory for what is exchanged. Without a stream every exchange happens once: who comes later takes
     what an earlier one leaves, where a barrier stands between the last reader and the next writer.
     """
 
@@ -175,7 +180,7 @@ class MailMemory:
     def allocate(
         self, memory: SharedMemory, exchange: ExchangeOp, element: Attribute, cells: int
     ) -> SSAValue:
-        """A buffer for the edges of an exchange."""
+        """A buffer for what an exchange publishes."""
         writer = self.stages.index(exchange)
         buffer = next((b for b in self.left if self.is_free(b, element, cells, writer)), None)
         if buffer is None:
@@ -202,33 +207,32 @@ def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
     return next((e for e in geometry.copies if e.queue is load.result), None)
 
 
-def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, int]:
-    """Rows and cells that the readers of a queue look beyond their own, or of an exchange of its edges."""
+def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
+    """Cells that the readers of a queue look beyond their own, or of an exchange of its edges, per in-plane axis."""
     axes = kernel.plane_axes
-    rows, cells = 0, 0
     exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
     read = [queue, *(exchange.result for exchange in exchanges if exchange.what.data == "edges")]
-    for _, tap in (found for value in read for found in taps_of(value)):
-        cells = max(cells, abs(tap.offset[axes[-1]]))
-        if len(axes) == 2:
-            rows = max(rows, abs(tap.offset[axes[0]]))
-    return rows, cells
+    taps = [tap for value in read for _, tap in taps_of(value)]
+    return tuple(max((abs(tap.offset[axis]) for tap in taps), default=0) for axis in axes)
 
 
 def plane_layout(
-    emit: Emitter, geometry: Geometry, thread: Thread, element: Attribute, reach: tuple[int, int]
+    emit: Emitter, geometry: Geometry, thread: Thread, element: Attribute, reach: tuple[int, ...]
 ) -> tuple[SharedPlane, int]:
     """How a whole plane lies in a slot, and the cells of a slot; the ring is filled in later."""
-    axes = geometry.axes
-    pad_cells = geometry.padded(element, reach[1])
-    pitch = geometry.padded(element, axes[-1].layout.block_extent + 2 * pad_cells)
-    rows = axes[0].layout.block_extent if len(axes) == 2 else 1
-    position = emit.add_int(thread.axes[-1].in_block, reach[0] * pitch + pad_cells)
-    if len(axes) == 2:
-        position = emit.add_int(position, emit.mul_int(thread.axes[0].in_block, pitch))
-    slot_cells = (rows + 2 * reach[0]) * pitch
+    *others, last = geometry.axes
+    pads = (*reach[:-1], geometry.padded(element, reach[-1]))
+    slot_cells = pitch = geometry.padded(element, last.layout.block_extent + 2 * pads[-1])
+    strides = [1]
+    for tiling, pad in reversed([*zip(others, pads)]):
+        strides.insert(0, slot_cells)
+        slot_cells *= tiling.layout.block_extent + 2 * pad
+    first = sum(pad * stride for pad, stride in zip(pads, strides))
+    position = emit.add_int(thread.axes[-1].in_block, first)
+    for axis, stride in zip(thread.axes[:-1], strides):
+        position = emit.add_int(position, emit.mul_int(axis.in_block, stride))
     ring = Ring(emit.int(0), 1, "fixed", slot_cells)
-    plane = SharedPlane(ring, element, rows, pitch, reach[0], pad_cells, 0, position)
+    plane = SharedPlane(ring, element, pitch, tuple(strides), pads, 0, position)
     return plane, slot_cells
 
 
@@ -242,7 +246,7 @@ def own_ring(
     emit: Emitter,
     geometry: Geometry,
     thread: Thread,
-    memory: SharedMemory,
+    allocate: Allocate,
     plane: SharedPlane,
     slots: int,
     addressing: str,
@@ -250,7 +254,7 @@ def own_ring(
 ) -> SharedPlane:
     """Give a plane a ring of its own, one per tile of the block."""
     tiles = tiles_of_block(geometry)
-    buffer = memory.allocate(plane.element, tiles * slots * slot_cells)
+    buffer = allocate(plane.element, tiles * slots * slot_cells)
     plane.ring = Ring(buffer, slots, addressing, slot_cells)
     assert plane.own is not None
     if tiles > 1:
@@ -262,7 +266,7 @@ def shared_plane(
     emit: Emitter,
     geometry: Geometry,
     thread: Thread,
-    memory: SharedMemory,
+    allocate: Allocate,
     queue: SSAValue,
     home: SharedAttr,
     number: int,
@@ -275,13 +279,13 @@ def shared_plane(
     slots, addressing = home.slots.data, home.addressing.data
     if addressing != "computed":
         plane, cells = plane_layout(emit, geometry, thread, element, reach_of(kernel, queue))
-        return own_ring(emit, geometry, thread, memory, plane, slots, addressing, cells)
+        return own_ring(emit, geometry, thread, allocate, plane, slots, addressing, cells)
     if element not in multi_queue:
         reaches = [reach_of(kernel, r) for s in kernel.stages for r in s.results]
-        reach = (max(r[0] for r in reaches), max(r[1] for r in reaches))
+        reach = tuple(map(max, zip(*reaches)))
         plane, cells = plane_layout(emit, geometry, thread, element, reach)
         multi_queue[element] = own_ring(
-            emit, geometry, thread, memory, plane, slots, addressing, cells
+            emit, geometry, thread, allocate, plane, slots, addressing, cells
         )
     base = home.base.data
     stage = queue.owner
@@ -290,13 +294,12 @@ def shared_plane(
         base -= ring_window(earlier, stream)
     common = multi_queue[element]
     return SharedPlane(
-        common.ring, element, common.rows, common.pitch, common.pad_rows, common.pad_cells,
-        base % slots, common.own,
-    )  # fmt: skip
+        common.ring, element, common.pitch, common.strides, common.pads, base % slots, common.own
+    )
 
 
 def exchange_plane(
-    emit: Emitter, geometry: Geometry, thread: Thread, memory: SharedMemory, stage: ExchangeOp
+    emit: Emitter, geometry: Geometry, thread: Thread, allocate: Allocate, stage: ExchangeOp
 ) -> SharedPlane:
     """The ring of an exchange of whole planes."""
     assert stage.home is not None
@@ -304,7 +307,7 @@ def exchange_plane(
     reach = reach_of(geometry.kernel, stage.result)
     plane, cells = plane_layout(emit, geometry, thread, element, reach)
     slots, addressing = stage.home.slots.data, stage.home.addressing.data
-    return own_ring(emit, geometry, thread, memory, plane, slots, addressing, cells)
+    return own_ring(emit, geometry, thread, allocate, plane, slots, addressing, cells)
 
 
 def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[int, SSAValue]:

@@ -13,10 +13,13 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Letters
 from timetile.lowering.tile_to_gpu.rings import Ring, add_offsets
 from timetile.lowering.tile_to_gpu.thread import Thread
-from timetile.passes.analysis.geometry import FieldShape, Geometry, vector_cells
+from timetile.passes.analysis.geometry import FieldShape, Geometry, Row, vector_cells
 
-Position = tuple[int, int]
-"""Row and cell, relative to the thread's first own cell; outside 0 to rows and cells for neighbours."""
+Position = tuple[int, ...]
+"""A cell's place along every in-plane axis, from the thread's first own cell: its row's, then its own in the row."""
+
+Reach = Sequence[tuple[int, int]]
+"""Cells that readers look below and above their own, per in-plane axis."""
 
 Sides = tuple[tuple[bool, bool], ...]
 """Per in-plane axis, whether a position may be outside the bounds below, and above."""
@@ -36,19 +39,22 @@ class Guard:
 @dataclass
 class SharedPlane:
     """
-    How a plane lies in a slot of a ring: rows of `pitch` cells, with `pad` rows and cells around it
-    so that neighbours' addresses are always valid.
+    How a plane lies in a slot of a ring: its cells, and `pads` around them on both sides of every in-plane axis so
+    that neighbours' addresses are always valid, `strides` cells from one to the next along each; `pitch` cells a row.
     """
 
     ring: Ring
     element: Attribute
-    rows: int
     pitch: int
-    pad_rows: int
-    pad_cells: int
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
     base: int = 0
     own: SSAValue | None = None
     """Offset of the thread's first own cell in a slot (elements)."""
+
+    def offset(self, at: Position) -> int:
+        """Elements from the thread's first own cell to a position."""
+        return sum(place * stride for place, stride in zip(at, self.strides, strict=True))
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,15 @@ class Rim:
     letters: Letters
     width: int
     age: int
+
+    def rows(self, geometry: Geometry, side: int) -> list[Row]:
+        """The rows before (-1) or after (1) a thread's own, along the first axis."""
+        own = geometry.axes[0].layout.cells
+        return [
+            (place + (-self.width if side < 0 else own), *others)
+            for place, *others in geometry.thread_rows
+            if place < self.width
+        ]
 
 
 @dataclass
@@ -190,12 +205,12 @@ class PlaneReader:
 
     def shuffle(self, value: SSAValue, delta: int) -> SSAValue:
         """The value of another lane, shuffled once."""
-        key = (value, delta, (0, 0))
+        key = (value, delta, ())
         if key not in self.fetched:
             self.fetched[key] = self.emit.add(simt.ShuffleOp(value, delta)).result
         return self.fetched[key]
 
-    def read(self, queue: Queue, age: int, at: Position, moved: tuple[int, int]) -> SSAValue:
+    def read(self, queue: Queue, age: int, at: Position, moved: Position) -> SSAValue:
         """
         The cell at a position of the plane of some age. `moved` is the in-plane offset of the tap:
         only what a tap moves to can lie outside the bounds.
@@ -211,26 +226,20 @@ class PlaneReader:
         if queue.source is not None:
             if queue.source.born_legal and not queue.copied:
                 return True
-            row_is_own = 0 <= at[0] < self.rows
-            if queue.mail is None or not (queue.mail.along_rows and row_is_own):
+            if queue.mail is None or not (queue.mail.along_rows and at[:-1] in self.rows):
                 return False
             age += queue.delay + queue.hold
             queue = queue.source
         return queue.born_legal or (age > 0 and queue.shared is None)
 
-    def sides(self, at: Position, reach: Sequence[tuple[int, int]]) -> Sides:
-        """
-        Where a position may be outside the bounds, no further than readers reach (cells below and
-        above, by rows and cells).
-        """
-        count = len(self.geometry.axes)
-        places = zip(range(count), at[2 - count :], reach[2 - count :])
+    def sides(self, at: Position, reach: Reach) -> Sides:
+        """Where a position may be outside the bounds, no further than readers reach."""
         return tuple(
             (self.crosses(k, position, -low), self.crosses(k, position, high))
-            for k, position, (low, high) in places
+            for k, (position, (low, high)) in enumerate(zip(at, reach, strict=True))
         )
 
-    def legal_row(self, queue: Queue, reach: Sequence[tuple[int, int]], row: int) -> Plane:
+    def legal_row(self, queue: Queue, reach: Reach, row: Row) -> Plane:
         """
         A row of the newest plane with its cells outside the bounds replaced. Where no neighbour reads it in
         this step it takes the plane's place at the end: what the next level computes from such cells until
@@ -239,7 +248,7 @@ class PlaneReader:
         return {
             at: self.override(queue, 0, at, self.sides(at, reach), value)
             for at, value in queue.planes[0].items()
-            if at[0] == row
+            if at[:-1] == row
         }
 
     def crosses(self, number: int, position: int, moved: int) -> bool:
@@ -254,9 +263,10 @@ class PlaneReader:
 
     def raw(self, queue: Queue, age: int, at: Position) -> SSAValue:
         """The cell, whatever the bounds."""
-        row, cell = at
+        *_, cell = at
+        row = at[:-1]
         if queue.shared is not None:
-            own = 0 <= row < self.rows and 0 <= cell < self.cells
+            own = row in self.rows and 0 <= cell < self.cells
             if queue.copied:
                 assert queue.source is not None
                 behind = age + queue.delay + queue.hold
@@ -265,6 +275,9 @@ class PlaneReader:
                 return self.from_ring(queue, queue.shared, behind, at)
             if age == 0 and own and queue.planes and queue.source is None:
                 return queue.planes[0][at]
+            behind = age + queue.delay + queue.hold
+            if own and queue.source is not None and behind < len(queue.source.planes):
+                return queue.source.planes[behind][at]
             return self.from_ring(queue, queue.shared, age + queue.delay, at)
         if queue.mail is not None:
             return self.from_mail(queue, queue.mail, age, at)
@@ -272,12 +285,12 @@ class PlaneReader:
             # The ring serves who reads the exchange, the rows around it included.
             behind = age + queue.delay + queue.hold
             return self.from_ring(queue.source, queue.source.shared, behind, at)
-        if not 0 <= row < self.rows:
+        if row not in self.rows:
             # Beyond the tile, which overlaps its neighbours there.
             return self.emit.add(simt.UnsetOp(queue.element)).result
         plane = queue.planes[age]
         lane, within = divmod(cell, self.cells)
-        value = plane[row, within]
+        value = plane[*row, within]
         return value if lane == 0 else self.shuffle(value, lane)
 
     def from_ring(self, queue: Queue, shared: SharedPlane, age: int, at: Position) -> SSAValue:
@@ -287,36 +300,36 @@ class PlaneReader:
             slot = shared.ring.slot(self.emit, self.step, self.turn, age, shared.base)
             index = add_offsets(self.emit, shared.own, slot.index)
             width = vector_cells(self.cells, shared.element)
-            row, first = at[0], at[1] // width * width
-            offset = slot.offset + row * shared.pitch + first
+            row, first = at[:-1], at[-1] // width * width
+            offset = slot.offset + shared.offset((*row, first))
             load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element] * width)
             for k, value in enumerate(self.emit.add(load).cells):
-                self.fetched[queue.value, age, (row, first + k)] = value
+                self.fetched[queue.value, age, (*row, first + k)] = value
         return self.fetched[key]
 
     def from_mail(self, queue: Queue, mail: EdgeMail, age: int, at: Position) -> SSAValue:
         """A cell of a neighbouring warp's edge, or of the own warp's registers."""
         assert queue.source is not None
-        row, cell = at
+        row, cell = at[:-1], at[-1]
         lane, within = divmod(cell, self.cells)
         source_age = age + queue.delay + queue.hold
         if mail.along_rows:
-            if 0 <= row < self.rows:
-                value = queue.source.planes[source_age][row, within]
+            if row in self.rows:
+                value = queue.source.planes[source_age][*row, within]
             else:
                 value = self.mail_row(queue, mail, age, row)[within]
             return value if lane == 0 else self.shuffle(value, lane)
-        value = queue.source.planes[source_age][row, within]
+        value = queue.source.planes[source_age][*row, within]
         if lane == 0:
             return value
         return self.mail_cell(queue, mail, age, cell, self.shuffle(value, lane))
 
-    def mail_row(self, queue: Queue, mail: EdgeMail, age: int, row: int) -> list[SSAValue]:
+    def mail_row(self, queue: Queue, mail: EdgeMail, age: int, row: Row) -> list[SSAValue]:
         """The lane's cells of a row that a neighbouring warp published."""
-        width = mail.width
-        number = row if row < 0 else 2 * width + row - self.rows
+        (place,) = row
         # The warp before ends `width` rows before the own first edge row: its last rows.
-        keys = [(queue.value, age, (row, cell)) for cell in range(self.cells)]
+        number = place if place < 0 else 2 * mail.width + place - len(self.rows)
+        keys = [(queue.value, age, (place, cell)) for cell in range(self.cells)]
         if keys[0] not in self.fetched:
             slot = mail.ring.slot(self.emit, self.step, self.turn, age + queue.delay, 0)
             index = add_offsets(self.emit, mail.own, slot.index)
@@ -333,7 +346,7 @@ class PlaneReader:
         self, queue: Queue, mail: EdgeMail, age: int, cell: int, shuffled: SSAValue
     ) -> SSAValue:
         """The shuffled cell, or a neighbouring warp's published one where the lane leaves the warp."""
-        key = (queue.value, age, (0, cell))
+        key = (queue.value, age, (cell,))
         if key in self.fetched:
             return self.fetched[key]
         assert mail.lane_position is not None
@@ -350,14 +363,12 @@ class PlaneReader:
         self.fetched[key] = self.emit.add(override).res[0]
         return self.fetched[key]
 
-    def fetch_halo(
-        self, guard: Guard, element: Attribute, lag: int, reach: Sequence[tuple[int, int]]
-    ) -> None:
+    def fetch_halo(self, guard: Guard, element: Attribute, lag: int, reach: Reach) -> None:
         """
         Ask for the cells outside the bounds of the plane `lag` steps back: every level reads them, and
         the first would wait for memory.
         """
-        for at in [(row, cell) for row in range(self.rows) for cell in range(self.cells)]:
+        for at in own_positions(self.geometry):
             sides = self.sides(at, reach)
             if any(map(any, sides)):
                 mask = self.halo_mask(guard.shape, at, sides, lag)
@@ -398,6 +409,12 @@ class PlaneReader:
 
 def cells_between(geometry: Geometry, shape: FieldShape, at: Position) -> int:
     """Cells between the thread's first own cell and a position, in a field."""
-    axes = geometry.axes
-    offset = at[1] * shape.strides[axes[-1].axis]
-    return offset + (at[0] * shape.strides[axes[0].axis] if len(axes) == 2 else 0)
+    return sum(
+        place * shape.strides[tiling.axis] for place, tiling in zip(at, geometry.axes, strict=True)
+    )
+
+
+def own_positions(geometry: Geometry) -> list[Position]:
+    """A thread's own cells of a plane."""
+    cells = range(geometry.axes[-1].layout.cells)
+    return [(*row, cell) for row in geometry.thread_rows for cell in cells]

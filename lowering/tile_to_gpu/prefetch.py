@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
@@ -16,6 +17,7 @@ from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width, spl
 from timetile.passes.analysis.geometry import (
     FieldShape,
     Geometry,
+    Row,
     ceil_div,
     vector_cells,
 )
@@ -82,14 +84,18 @@ class PrefetchRing:
         return self.copied_from is not self.read_from
 
 
-def row_vectors(rows: int, cells: int, width: int, pitch: int, stride: int) -> list[Vector]:
+def row_vectors(
+    rows: Sequence[Row], cells: int, width: int, pitch: int, stride: int
+) -> list[Vector]:
     """
     One vector after the other of every row of a thread: `pitch` elements between rows, `stride`
     cells between the vectors of a row.
     """
     starts = [n * stride for n in range(cells // width)]
     return [
-        Vector((row, start), row * pitch + start, width) for row in range(rows) for start in starts
+        Vector((*row, start), line * pitch + start, width)
+        for line, row in enumerate(rows)
+        for start in starts
     ]
 
 
@@ -106,7 +112,7 @@ def lane_ring(
     element = element_type(load.data)
     width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
     rows = geometry.thread_rows
-    plane_cells = rows * cells * LANES
+    plane_cells = len(rows) * cells * LANES
     slots = 1 << load.planes_ahead.bit_length()
     assert geometry.kernel.layout is not None
     warps = geometry.kernel.layout.threads // LANES
@@ -173,24 +179,26 @@ def pad_copies(
     """
     assert geometry.kernel.layout is not None
     threads = geometry.kernel.layout.threads
-    extent = geometry.axes[-1].layout.block_extent
-    per_row = ceil_div(extent + 2 * plane.pad_cells, width)
-    beside = plane.pad_cells // width
-    outer = 2 * plane.pad_rows * per_row
-    total = outer + 2 * beside * plane.rows
+    *others, last = geometry.axes
+    extent, pad_cells = last.layout.block_extent, plane.pads[-1]
+    rows, pad_rows = (others[0].layout.block_extent, plane.pads[0]) if others else (1, 0)
+    per_row = ceil_div(extent + 2 * pad_cells, width)
+    beside = pad_cells // width
+    outer = 2 * pad_rows * per_row
+    total = outer + 2 * beside * rows
     number = emit.add_int(emit.mul_int(thread.warp_in_block, LANES), thread.lane)
 
     def outer_place(number: SSAValue) -> tuple[SSAValue, SSAValue]:
         group, row = split(emit, number, per_row)
-        below = emit.add_int(row, plane.rows)
-        row = emit.select(emit.compare("ult", row, plane.pad_rows), row, below)
+        below = emit.add_int(row, rows)
+        row = emit.select(emit.compare("ult", row, pad_rows), row, below)
         return row, emit.mul_int(group, width)
 
     def beside_place(number: SSAValue) -> tuple[SSAValue, SSAValue]:
         side, row = split(emit, number, 2 * beside)
         left = emit.mul_int(side, width)
         right = emit.add_int(left, extent)
-        return emit.add_int(row, plane.pad_rows), emit.select(
+        return emit.add_int(row, pad_rows), emit.select(
             emit.compare("ult", side, beside), left, right
         )
 
@@ -226,11 +234,10 @@ def pad_copy(
 ) -> PadCopy:
     """The copy at a row and cell of the padded plane, seen from the thread's first own cell."""
     places = (row, cell)[2 - len(geometry.axes) :]
-    pads = (plane.pad_rows, plane.pad_cells)[2 - len(geometry.axes) :]
     width = index_width(geometry)
     coordinates: list[SSAValue] = []
     distance: SSAValue | None = None
-    for axis, place, pad in zip(thread.axes, places, pads):
+    for axis, place, pad in zip(thread.axes, places, plane.pads, strict=True):
         moved = emit.sub_int(emit.add_int(place, -pad), axis.in_block)
         coordinates.append(emit.add_int(axis.coordinate, moved))
         term = emit.mul_int(emit.extend(moved, width), shape.strides[axis.axis])
@@ -260,8 +267,8 @@ def row_staging(
     element, width = element_type(stored), geometry.access_width(stored)
     cells, rows = geometry.axes[-1].layout.cells, geometry.thread_rows
     warps, pitch = geometry.kernel.layout.threads // LANES, cells * LANES
-    buffer = memory.allocate(element, warps * rows * pitch)
-    warp = emit.mul_int(thread.warp_in_block, rows * pitch)
+    buffer = memory.allocate(element, warps * len(rows) * pitch)
+    warp = emit.mul_int(thread.warp_in_block, len(rows) * pitch)
     whole = vector_cells(cells, element)
     return Staging(
         buffer,

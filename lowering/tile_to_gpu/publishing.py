@@ -11,7 +11,7 @@ from timetile.lowering.tile_to_gpu.messages import write_letter
 from timetile.lowering.tile_to_gpu.planes import EdgeMail, Parcel, Plane, Queue, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.geometry import vector_cells
+from timetile.passes.analysis.geometry import Row, vector_cells
 
 
 def write_plane(v: Variant, shared: SharedPlane, plane: Plane, base: int) -> None:
@@ -19,10 +19,10 @@ def write_plane(v: Variant, shared: SharedPlane, plane: Plane, base: int) -> Non
     slot = shared.ring.slot(v.body, v.step, v.turn, 0, base)
     index = add_offsets(v.body, shared.own, slot.index)
     width = vector_cells(v.cells, shared.element)
-    for row in range(v.rows):
+    for row in v.rows:
         for start in range(0, v.cells, width):
-            cells = [plane[row, start + k] for k in range(width)]
-            offset = slot.offset + row * shared.pitch + start
+            cells = [plane[*row, start + k] for k in range(width)]
+            offset = slot.offset + shared.offset((*row, start))
             v.body.add(simt.StoreOp(cells, shared.ring.buffer, index, offset))
 
 
@@ -53,18 +53,18 @@ def publish(v: Variant, number: int, stage: ExchangeOp) -> None:
         publish_cells(v, number, mail, plane, index, slot.offset)
 
 
-def edge_rows(v: Variant, queue: Queue) -> list[int]:
+def edge_rows(v: Variant, queue: Queue) -> list[Row]:
     """The first and the last rows of the warp that the blocks beside read, those for the block before first."""
     if queue.rim is None:
         return []
-    width = queue.rim.width
-    return [*range(width), *range(v.rows - width, v.rows)]
+    edge = len(queue.rim.rows(v.geometry, -1))
+    return [*v.rows[:edge], *v.rows[-edge:]]
 
 
-def ring_rows(v: Variant, queue: Queue, age: int, rows: list[int]) -> Plane:
+def ring_rows(v: Variant, queue: Queue, age: int, rows: list[Row]) -> Plane:
     """The thread's own cells of some rows of a plane of some age, which is in shared memory."""
-    cells = range(v.cells)
-    return {(row, k): v.reader.raw(queue, age, (row, k)) for row in rows for k in cells}
+    own = [(*row, k) for row in rows for k in range(v.cells)]
+    return {at: v.reader.raw(queue, age, at) for at in own}
 
 
 def send_rows(v: Variant, queue: Queue, plane: Plane) -> None:
@@ -79,14 +79,16 @@ def publish_rows(
 ) -> None:
     """The first and the last rows of the warp, all lanes."""
     width = vector_cells(v.cells, mail.element)
-    slots = [(row, row) for row in range(mail.width)]
-    slots += [(v.rows - mail.width + k, mail.width + k) for k in range(mail.width)]
-    for row, target in slots:
-        v.mark(number, row)
+    edge = range(mail.width)
+    slots = [(k, k) for k in edge]
+    slots += [(len(v.rows) - mail.width + k, mail.width + k) for k in edge]
+    for line, target in slots:
+        row = v.rows[line]
+        v.mark(number, line)
         if mail.letters is not None:
             write_letter(v, mail.letters, plane, row, target)
         for start in range(0, v.cells, width):
-            cells = [plane[row, start + k] for k in range(width)]
+            cells = [plane[*row, start + k] for k in range(width)]
             at = offset + target * mail.row_cells + start
             v.body.add(simt.StoreOp(cells, mail.ring.buffer, index, at))
             for edge, peer in mail.peers:
@@ -127,7 +129,7 @@ def publish_cells(
         ):
             mask = lane_between(v, mail.lane_position, cell, low, high)
             if mask is not None:
-                op = simt.StoreOp([plane[0, cell]], mail.ring.buffer, moved, offset + target, mask)
+                op = simt.StoreOp([plane[(cell,)]], mail.ring.buffer, moved, offset + target, mask)
                 v.body.add(op)
 
 

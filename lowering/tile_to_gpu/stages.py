@@ -36,7 +36,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     chunk_steps,
     whole_turns,
 )
-from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
+from timetile.lowering.tile_to_gpu.variant import Variant, moved_by, queue_field
 from timetile.passes.analysis.geometry import FieldShape
 from timetile.passes.multi_queue_buffering import taps_of_step
 
@@ -138,7 +138,7 @@ class VariantEmitter(Variant):
         """What the loop carries before the first step."""
         state: list[SSAValue] = []
         for queue in self.loop_queues():
-            state += [self.unset(queue)] * (queue.depth * self.rows * self.cells)
+            state += [self.unset(queue)] * (queue.depth * len(self.own_positions()))
         for ring in self.placement.shifting_rings:
             state += carried_offsets(self.setup, ring)
         return state
@@ -204,7 +204,7 @@ class VariantEmitter(Variant):
                 self.synchronise_warp()
             self.run_stage(number, stage)
         if self.is_split:
-            self.mark(len(stages), self.rows, private=True)
+            self.mark(len(stages), len(self.rows), private=True)
         if self.guarded:
             self.fetch_halos()
             for queue in self.queues.values():
@@ -287,7 +287,8 @@ class VariantEmitter(Variant):
                 self.meet(count)
         elif self.placement.one_warp:
             self.synchronise_warp()
-        else:
+        elif not (self.arriving and self.takes_for_others):
+            # Else the barrier stands behind what is taken.
             self.body.add(gpu.BarrierOp())
         if together and self.step is not None:
             take_messages(self, self.queues.values())
@@ -319,11 +320,11 @@ class VariantEmitter(Variant):
                     self.finish(number, self.queues[stage.result], self.load(number, stage))
             case ApplyOp():
                 planes: list[Plane] = [{} for _ in stage.res]
-                for row in range(self.rows):
-                    self.mark(number, row)
+                for line, row in enumerate(self.rows):
+                    self.mark(number, line)
                     for cell in range(self.cells):
-                        for plane, value in zip(planes, self.apply(stage, (row, cell))):
-                            plane[row, cell] = value
+                        for plane, value in zip(planes, self.apply(stage, (*row, cell))):
+                            plane[*row, cell] = value
                 for result, plane in zip(stage.res, planes):
                     self.finish(number, self.queues[result], plane)
             case ExchangeOp():
@@ -354,9 +355,9 @@ class VariantEmitter(Variant):
         stage of this number that made it, if it is given.
         """
         plane: Plane = {}
-        for row in range(self.rows):
+        for line, row in enumerate(self.rows):
             if number is not None:
-                self.mark(number, row)
+                self.mark(number, line)
             plane.update(self.reader.legal_row(queue, self.reaches[queue.value], row))
         return plane
 
@@ -372,7 +373,7 @@ class VariantEmitter(Variant):
         for tap in stage.tap_list:
             queue = self.queues[stage.queues[tap.operand]]
             moved = self.in_plane_offset(tap.offset)
-            position = (at[0] + moved[0], at[1] + moved[1])
+            position = moved_by(at, moved)
             arguments.append(self.reader.read(queue, stage.age(tap), position, moved))
         arguments += [self.arguments[scalar] for scalar in stage.scalars]
         arguments += [self.coordinate(axis, stage.lag, at) for axis in stage.index_axes]
@@ -389,7 +390,7 @@ class VariantEmitter(Variant):
         for queue, result in zip(stage.otherwise, results):
             source = self.queues[queue]
             age = stage.lag - source.lag
-            old = self.reader.read(source, age, at, (0, 0))
+            old = self.reader.read(source, age, at, tuple(0 for _ in at))
             chosen.append(self.body.select(inside, result, old))
         return chosen
 
@@ -398,7 +399,7 @@ class VariantEmitter(Variant):
         assert stage.box is not None
         low, high = tuple(stage.box.lb), tuple(stage.box.ub)
         parts: list[SSAValue | None] = []
-        for tiling, axis, shift in zip(self.geometry.axes, self.thread.axes, self.shifts(at)):
+        for tiling, axis, shift in zip(self.geometry.axes, self.thread.axes, at, strict=True):
             parts.append(self.within(axis.coordinate, shift, low[tiling.axis], high[tiling.axis]))
         if self.stream is not None:
             parts.append(self.plane_between(stage.lag, low[self.stream], high[self.stream]))
@@ -412,8 +413,7 @@ class VariantEmitter(Variant):
             assert self.step is not None
             return as_index(self.body, self.body.add_int(self.step, self.turn - lag))
         k = self.kernel.plane_axes.index(axis)
-        shift = at[1] if k == len(self.thread.axes) - 1 else at[0]
-        return as_index(self.body, self.body.add_int(self.thread.axes[k].coordinate, shift))
+        return as_index(self.body, self.body.add_int(self.thread.axes[k].coordinate, at[k]))
 
     def carry(self, queue: Queue, at: Position, partial: SSAValue) -> SSAValue:
         """
@@ -445,12 +445,12 @@ class VariantEmitter(Variant):
         width = self.geometry.access_width(queue_field(self.kernel, self.arguments, guard.field))
         index, distance = self.plane_at(shape, queue.lag)
         replaced: Plane = {}
-        for row in range(self.rows):
-            self.mark(number, row)
+        for line, row in enumerate(self.rows):
+            self.mark(number, line)
             for start in range(0, self.cells, width):
-                group = [(row, start + k) for k in range(width)]
-                offset = distance + self.in_plane(shape, (row, start))
-                mask = self.body.all_of([outside, self.in_field(shape, (row, start), self.thread)])
+                group = [(*row, start + k) for k in range(width)]
+                offset = distance + self.in_plane(shape, group[0])
+                mask = self.body.all_of([outside, self.in_field(shape, group[0], self.thread)])
                 assert mask is not None
                 own = [plane[at] for at in group]
                 op = simt.OverrideOp(own, guard.field, index, offset, mask)
@@ -468,13 +468,13 @@ class VariantEmitter(Variant):
         element = element_type(stage.data)
         index, distance = self.plane_at(shape, stage.lag)
         plane: Plane = {}
-        for row in range(self.rows):
+        for row in self.rows:
             for start in range(0, self.cells, width):
                 shift = self.turn - stage.lag
-                at = (row, start)
+                at = (*row, start)
                 mask = load_mask(self, self.body, stage, shape, self.step, shift, at, self.thread)
-                offset = distance + self.in_plane(shape, (row, start))
+                offset = distance + self.in_plane(shape, at)
                 op = simt.LoadOp(field, index, offset, [element] * width, mask)
                 for k, value in enumerate(self.body.add(op).cells):
-                    plane[row, start + k] = value
+                    plane[*row, start + k] = value
         return plane

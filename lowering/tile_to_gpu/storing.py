@@ -18,28 +18,28 @@ from timetile.lowering.tile_to_gpu.planes import Position
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.geometry import FieldShape, is_word
+from timetile.passes.analysis.geometry import FieldShape, Row, is_word
 
 
 def store(v: Variant, number: int, stage: StoreOp) -> None:
     """Write the tile's own cells of the newest plane."""
     width, plane = v.geometry.access_width(stage.field), v.queues[stage.queue].planes[0]
-    rows = {row: [plane[row, k] for k in range(v.cells)] for row in range(v.rows)}
+    rows = {row: [plane[*row, k] for k in range(v.cells)] for row in v.rows}
     if (staging := v.placement.staging.get(stage.field)) is not None:
         deal_rows(v, number, stage, staging, rows)
         return
-    for row, own in rows.items():
-        v.mark(number, row, private=True)
+    for line, (row, own) in enumerate(rows.items()):
+        v.mark(number, line, private=True)
         cells = {start: own[start : start + width] for start in range(0, v.cells, width)}
         store_row(v, stage, row, cells, v.thread)
 
 
 def store_row(
-    v: Variant, stage: StoreOp, row: int, cells: dict[int, list[SSAValue]], view: Thread
+    v: Variant, stage: StoreOp, row: Row, cells: dict[int, list[SSAValue]], view: Thread
 ) -> None:
     """Write vectors of a row, by their first cells in the thread's view."""
     for start, vector in cells.items():
-        at, width = (row, start), len(vector)
+        at, width = (*row, start), len(vector)
         stride = v.cells if view is v.thread else width
         write(v, stage, at, vector, view, owned(v, at, view, width))
         cut = v.geometry.cut_cells(start, width, stride, guarded=v.guarded)
@@ -48,21 +48,21 @@ def store_row(
             write_either(v, stage, at, vector, view)
             continue
         for k in cut:
-            own = owned(v, (row, start + k), view)
-            mask = alone(v, own, owned(v, at, view, width))
-            write(v, stage, (row, start + k), [vector[k]], view, mask)
+            cell = (*row, start + k)
+            mask = alone(v, owned(v, cell, view), owned(v, at, view, width))
+            write(v, stage, cell, [vector[k]], view, mask)
 
 
 def write_either(
     v: Variant, stage: StoreOp, at: Position, cells: Sequence[SSAValue], view: Thread
 ) -> None:
     """Write one cell of a vector of two, in the lanes of which the tile stores only that one: one access for all."""
-    row, start = at
+    *row, start = at
     tiling, axis = v.geometry.axes[-1], view.axes[-1]
     second = v.known(
         ("second", start, axis.coordinate), lambda: stored_along(v, tiling, axis, start + 1)
     )
-    mask = alone(v, owned(v, (row, start), view), owned(v, (row, start + 1), view))
+    mask = alone(v, owned(v, at, view), owned(v, (*row, start + 1), view))
     cell = v.body.select(second, cells[1], cells[0])
     write(v, stage, at, [cell], view, mask, second)
 
@@ -98,7 +98,7 @@ def write(
 
 
 def deal_rows(
-    v: Variant, number: int, stage: StoreOp, staging: Staging, rows: dict[int, list[SSAValue]]
+    v: Variant, number: int, stage: StoreOp, staging: Staging, rows: dict[Row, list[SSAValue]]
 ) -> None:
     """Hand rows over, through shared memory, to the lanes that write them: a vector each in turn."""
     if not v.synchronises:
@@ -106,15 +106,15 @@ def deal_rows(
         v.mark(number, 0, private=True)
         v.synchronise_warp()
     for vector in staging.writes:
-        row, start = vector.at
-        v.mark(number, row, private=True)
+        row, start = vector.at[:-1], vector.at[-1]
+        v.mark(number, v.rows.index(row), private=True)
         cells = rows[row][start : start + vector.width]
         v.body.add(simt.StoreOp(cells, staging.buffer, staging.written_from, vector.place))
-    v.mark(number, v.rows, private=True)
+    v.mark(number, len(v.rows), private=True)
     v.synchronise_warp()
-    dealt: dict[int, dict[int, list[SSAValue]]] = {}
+    dealt: dict[Row, dict[int, list[SSAValue]]] = {}
     for vector in staging.reads:
-        row, start = vector.at
+        row, start = vector.at[:-1], vector.at[-1]
         types = [staging.element] * vector.width
         op = simt.LoadOp(staging.buffer, staging.read_from, vector.place, types)
         dealt.setdefault(row, {})[start] = list(v.body.add(op).cells)

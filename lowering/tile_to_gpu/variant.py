@@ -7,7 +7,7 @@ the loops that use them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
@@ -25,14 +25,17 @@ from timetile.lowering.tile_to_gpu.planes import (
     PlaneReader,
     Position,
     Queue,
+    Reach,
     Sides,
     cells_between,
+    own_positions,
 )
 from timetile.lowering.tile_to_gpu.thread import (
     Thread,
     block_beside,
     index_width,
     plane_base,
+    split,
 )
 from timetile.passes.analysis.geometry import FieldShape, Geometry
 from timetile.passes.analysis.synchronisation import (
@@ -46,8 +49,10 @@ FULL_WARP = -1
 FAR_CELLS = 1 << 20
 """Cells from which on an offset does not fit the 24 signed bits that an access has for it, in 8-byte cells."""
 
-Reach = Sequence[tuple[int, int]]
-"""Cells that readers look below and above their own, by rows and cells."""
+
+def moved_by(at: Position, moved: Position) -> Position:
+    """A position so many cells from another."""
+    return tuple(place + more for place, more in zip(at, moved, strict=True))
 
 
 def widest(a: Reach, b: Reach) -> Reach:
@@ -132,10 +137,10 @@ class Variant:
 
     def reach_of(self, queue: SSAValue) -> Reach:
         """
-        How far readers look from their own cell, below and above, rows and cells: those of the queue, of
-        its exchanges, and of what takes cells outside the bounds from it.
+        How far readers look from their own cell, below and above: those of the queue, of its exchanges, and of
+        what takes cells outside the bounds from it.
         """
-        reach: Reach = [(0, 0), (0, 0)]
+        reach: Reach = [(0, 0) for _ in self.geometry.axes]
         for use in queue.uses:
             stage = use.operation
             if isinstance(stage, ExchangeOp) and not stage.publishes_copies:
@@ -164,7 +169,7 @@ class Variant:
         if queue.older is None:
             # In planes of two axes every neighbour that is read at once would be replaced by itself.
             many = self.neighbours_now(queue.value) > len(self.own_positions())
-            return many and len(self.geometry.axes) == 2 and queue.shared is None
+            return many and len(self.geometry.axes) > 1 and queue.shared is None
         published = any(isinstance(use.operation, ExchangeOp) for use in queue.value.uses)
         taps = taps_of(queue.value)
         return published or any(
@@ -173,7 +178,7 @@ class Variant:
 
     def neighbours_now(self, queue: SSAValue) -> int:
         """Neighbours in the plane that a thread reads in the step in which the plane is made."""
-        rows, cells = range(self.rows), range(self.cells)
+        own = self.own_positions()
         seen: set[Position] = set()
         values = [queue]
         values += [
@@ -183,8 +188,8 @@ class Variant:
             for reader, tap in taps_of(value):
                 moved = self.in_plane_offset(tap.offset)
                 if reader.age(tap) == 0 and any(moved):
-                    seen |= {(row + moved[0], cell + moved[1]) for row in rows for cell in cells}
-        return len(seen - {(row, cell) for row in rows for cell in cells})
+                    seen |= {moved_by(at, moved) for at in own}
+        return len(seen.difference(own))
 
     def make_queues(self) -> dict[SSAValue, Queue]:
         queues: dict[SSAValue, Queue] = {}
@@ -249,8 +254,7 @@ class Variant:
             several = sum(map(any, sides)) > 1
             for k, (below, above) in enumerate(sides):
                 axis = self.geometry.axes[k].axis
-                shift = at[1] if k == len(sides) - 1 else at[0]
-                place = self.thread.axes[k].coordinate
+                shift, place = at[k], self.thread.axes[k].coordinate
                 low, high = self.geometry.lower[axis], self.geometry.upper[axis]
                 if below:
                     beyond.append(self.within(place, shift, shape.lower[axis], low))
@@ -284,8 +288,7 @@ class Variant:
             parts: list[SSAValue | None] = []
             for k, (below, above) in enumerate(sides):
                 axis, place = self.geometry.axes[k].axis, self.thread.axes[k].coordinate
-                shift = at[1] if k == len(sides) - 1 else at[0]
-                low, high = self.geometry.lower[axis] - shift, self.geometry.upper[axis] - shift
+                low, high = self.geometry.lower[axis] - at[k], self.geometry.upper[axis] - at[k]
                 if below:
                     parts.append(self.setup.compare("sge", place, low))
                 if above:
@@ -294,10 +297,6 @@ class Variant:
 
         return self.known(("inside", at, sides), make)
 
-    def shifts(self, at: Position) -> tuple[int, ...]:
-        """A position, per in-plane axis."""
-        return at[2 - len(self.geometry.axes) :]
-
     def in_field(self, shape: FieldShape, at: Position, view: Thread) -> SSAValue | None:
         """A position lies in a field, halo included, as far as its in-plane axes go."""
         if not self.guarded:
@@ -305,7 +304,7 @@ class Variant:
 
         def make() -> SSAValue | None:
             parts: list[SSAValue | None] = []
-            for tiling, axis, shift in zip(self.geometry.axes, view.axes, self.shifts(at)):
+            for tiling, axis, shift in zip(self.geometry.axes, view.axes, at, strict=True):
                 bounds = shape.lower[tiling.axis], shape.upper[tiling.axis]
                 parts.append(self.within(axis.coordinate, shift, *bounds))
             return self.setup.all_of(parts)
@@ -330,7 +329,8 @@ class Variant:
         )
 
     def own_positions(self) -> list[Position]:
-        return [(row, cell) for row in range(self.rows) for cell in range(self.cells)]
+        """The thread's own cells of a plane."""
+        return own_positions(self.geometry)
 
     def base_of(self, shape: FieldShape, view: Thread) -> SSAValue:
         """The first cell of a thread's view in plane 0 of the program's coordinates, in a field."""
@@ -433,15 +433,26 @@ class Variant:
         return self.setup.binary(arith.AndIOp, first_warp, first_lane)
 
     def block_edge(self, side: int, warp: int) -> SSAValue:
-        """The thread is of the warp at the block's edge on a side, and the tile goes on there in another."""
+        """
+        The thread is of a warp at the block's edge on a side, of this number along the first axis, and the tile goes
+        on there in another block.
+        """
 
         def make() -> SSAValue | None:
             assert self.kernel.layout is not None
             _, there = block_beside(self.setup, self.thread, side, self.kernel.layout)
-            here = self.setup.compare("eq", self.thread.warp_in_block, warp)
+            beside = self.kernel.layout.edge_warps
+            _, place = split(self.setup, self.thread.warp_in_block, beside)
+            here = self.setup.compare("eq", place, warp)
             return self.setup.all_of([there, here])
 
         return self.known(("block edge", side), make)
+
+    @property
+    def takes_for_others(self) -> bool:
+        """Several warps lie at the edge of a block, and read what any of them takes from the blocks beside."""
+        assert self.kernel.layout is not None
+        return self.kernel.layout.edge_warps > 1
 
     @property
     def is_split(self) -> bool:
@@ -454,10 +465,10 @@ class Variant:
 
     def mark(self, stage: int, row: int, *, private: bool = False) -> None:
         """
-        What follows belongs to a stage and a row. It is `private` if no other warp has to do with it, like
-        what is stored, wherever the row lies.
+        What follows belongs to a stage and the row of this number. It is `private` if no other warp has to do with
+        it, like what is stored, wherever the row lies.
         """
-        inner = private or self.edge_rows <= row < self.rows - self.edge_rows
+        inner = private or self.edge_rows <= row < len(self.rows) - self.edge_rows
         inner = inner and self.is_split
         self.body.add(simt.PhaseOp(self.turn, stage, row, inner=inner))
 
@@ -471,10 +482,9 @@ class Variant:
         """The lanes of the warp wait for each other."""
         self.body.add(nvvm.WarpSyncOp(self.body.int(FULL_WARP)))
 
-    def in_plane_offset(self, offset: tuple[int, ...]) -> tuple[int, int]:
-        """The part of a tap's offset that lies in the plane: rows and cells."""
-        axes = self.kernel.plane_axes
-        return (offset[axes[0]] if len(axes) == 2 else 0, offset[axes[-1]])
+    def in_plane_offset(self, offset: tuple[int, ...]) -> Position:
+        """The part of a tap's offset that lies in the plane."""
+        return tuple(offset[axis] for axis in self.kernel.plane_axes)
 
     def plane_between(self, lag: int, low: int, high: int) -> SSAValue:
         """The plane `lag` steps back lies in [low, high)."""

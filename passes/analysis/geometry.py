@@ -37,6 +37,10 @@ SLICE_ALIGNMENT = 128
 """Slices of shared memory start at multiples of so many bytes."""
 
 
+Row = tuple[int, ...]
+"""A row of cells along the last axis: its place along the other in-plane axes, from a thread's first own cell."""
+
+
 def vector_cells(cells: int, element: Attribute) -> int:
     """The cells of one access: the widest into which `cells` consecutive cells of a thread divide."""
     return gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
@@ -139,10 +143,10 @@ class Geometry:
             )
         )
 
-    @property
-    def thread_rows(self) -> int:
-        """Rows of a plane that one thread holds."""
-        return self.axes[0].layout.cells if len(self.axes) == 2 else 1
+    @cached_property
+    def thread_rows(self) -> list[Row]:
+        """The rows of a plane that one thread holds, by their place from its first one."""
+        return list(product(*(range(axis.layout.cells) for axis in self.axes[:-1])))
 
     @cached_property
     def reads_halos(self) -> bool:
