@@ -102,8 +102,6 @@ def check(kernel: KernelOp) -> None:
         )
     axes = kernel.layout.axis_layouts
     check_synchronisation(kernel)
-    if len(axes) > 2 and kernel.stream_axis is not None:
-        refuse(kernel, f"planes of {len(axes)} axes are not streamed; use stream-axis=none")
     if any(axis.lanes > 1 for axis in axes[:-1]):
         refuse(kernel, "lanes are spread along the last axis only; give the others warps or cells")
     for argument, role in zip(kernel.body.block.args, kernel.roles):

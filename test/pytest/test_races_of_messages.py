@@ -20,7 +20,7 @@ from support.catalogue import entry
 from support.description import Program, random_inputs
 from support.kernels import BARRIER, MAIL_WORDS, Case, by_threads_below, check
 from support.programs import program_text
-from support.schedules import Schedule, device_plane
+from support.schedules import Schedule, device_plane, solid
 from timetile.dialects import simt
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.tile import LaunchOp
@@ -234,7 +234,7 @@ def run_blocks(kernels: ProgramKernels, threads: gpu.ModuleOp, program: Program)
     """Launch a kernel as the executor does, with the messages' words that it needs."""
     runner = SimtRunner(kernels)
     name = threads.sym_name.data
-    runner.threads[name] = threads
+    kernels.lowered[name] = threads
     u, v = (Buffer(array) for array in random_inputs(program, seed=1).arrays.values())
     launch_op = LaunchOp.create(properties={"kernel": SymbolRefAttr(name)})
     runner.launch(launch_op, [u, v, u, v], {})
@@ -298,6 +298,25 @@ def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int)
         barriers = [op for op in module.walk() if isinstance(op, simt.TileBarrierOp)]
         Rewriter.replace_op(barriers[number], gpu.BarrierOp())
         with pytest.raises(SimtError, match=NOT_MET):
+            run_blocks(kernels, module, program)
+
+
+def test_every_barrier_of_a_tile_that_stays_is_needed():
+    """Warps read at their corners what others took from the blocks beside: without a barrier behind, too early."""
+    schedule = Schedule("stays", solid("device", (2, 2, 1), (1, 4, 1), blocks=4), planes=None)
+    program = entry("box-3d").make((6, 6, 28))
+    compiled = timetile.compile(
+        program_text(program), executor="simt", passes=schedule.passes(2), cache=False
+    )
+    kernels, threads = compiled.kernels, compiled.kernels.threads("run_d2")
+    run_blocks(kernels, threads.clone(), program)
+    # The first one stands between this tile and the one before.
+    _, *barriers = [op for op in threads.walk() if isinstance(op, gpu.BarrierOp)]
+    assert len(barriers) == 2, "one for each level"
+    for number in range(1, 3):
+        module = threads.clone()
+        Rewriter.erase_op([op for op in module.walk() if isinstance(op, gpu.BarrierOp)][number])
+        with pytest.raises(SimtError, match="without a synchronisation between"):
             run_blocks(kernels, module, program)
 
 

@@ -5,24 +5,27 @@ planes live, however threads share them, and however a sum is cut into stages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 import pytest
 
 import timetile
 from support.catalogue import entry, star, sum_program
-from support.compare import assert_as_unfused, assert_same_bits
+from support.compare import assert_same_bits
 from support.description import Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
 from support.schedules import (
+    FLAGS,
+    GRID,
     Schedule,
     block_plane,
     block_row,
+    check,
+    check_steps,
     cluster_plane,
     device_plane,
+    named,
     warp_row,
 )
 from timetile.dialects.tile_attributes import Addressing
@@ -89,35 +92,6 @@ LATE = [
     Schedule(f"late-{what}", block_row(), streaming=Streaming(delay=1, what=what), shown="delay 1")
     for what in ("edges", "plane")
 ]
-
-
-def check(program: Program, schedule: Schedule, depth: int, executor: Executor) -> None:
-    """One launch of every kernel, and a few, leave what the unfused program leaves."""
-    check_steps(program, schedule, (depth,), (depth + 1, 3 * depth + 2), executor)
-
-
-def check_steps(
-    program: Program,
-    schedule: Schedule,
-    depths: Sequence[int],
-    runs: Sequence[int],
-    executor: Executor,
-) -> None:
-    """Runs of so many steps with kernels of these depths leave what the unfused program leaves."""
-    compiled = timetile.compile(
-        program_text(program),
-        executor=executor,
-        passes=schedule.passes(*depths),
-        fp_contract="off",
-        cache=False,
-    )
-    assert schedule.shown in str(compiled.kernels.tiled), "the schedule was not taken"
-    for steps in runs:
-        assert_as_unfused(compiled, program, random_inputs(program, steps), steps, schedule.name)
-
-
-def named(schedule: Schedule) -> str:
-    return schedule.name
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
@@ -338,9 +312,6 @@ def test_rows_of_a_wide_star_are_read_after_the_warp_has_arrived(radius: int, ex
     check(sum_program("f64", star(3, radius))((5, 13, 66)), schedule, 2, executor)
 
 
-FLAGS = "space global, sync flags"
-"""What the exchanges between the blocks of a tile show that the device holds."""
-
 APART = [
     Schedule("two-blocks", device_plane((3, 2), 2, 2), planes=5, shown=FLAGS),
     Schedule("three-blocks-of-a-warp", device_plane((4, 1), 1, 3), planes=None, shown=FLAGS),
@@ -448,42 +419,9 @@ def test_slots_of_messages_in_a_loop_that_is_not_unrolled(schedule: Schedule, ex
     check(entry("heat-3d").make((7, 7, 29)), schedule, 2, executor)
 
 
-STILL = Schedule(
-    "still",
-    device_plane((4, 2), 2, 2, stream_axis="none"),
-    planes=None,
-    shown=f"delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
-)
-
-
-@pytest.mark.parametrize("executor", kernel_executors())
-def test_planes_that_stay_in_registers_for_all_steps(executor: Executor):
-    """The device's blocks hold a plane that is not streamed: edges pass once a step."""
-    check(entry("heat-2d").make((29, 131)), STILL, 3, executor)
-    check(entry("box-2d").make((23, 67)), STILL, 2, executor)
-    check(entry("gray-scott-2d").make((19, 71)), STILL, 2, executor)
-
-
-@pytest.mark.parametrize("executor", kernel_executors())
-@pytest.mark.parametrize("sync", ["flags", "grid"])
-def test_tiles_that_follow_each_other_where_blocks_speak_once(
-    sync: Literal["flags", "grid"], executor: Executor
-):
-    """Two fields' edges in one round, more tiles than are resident, one step a launch."""
-    tiling = device_plane((3, 2), 1, 4, stream_axis="none")
-    still = replace(STILL, name="once", tiling=tiling, streaming=Streaming(sync=sync), shown=sync)
-    check(entry("gray-scott-2d").make((19, 150)), still, 2, executor)
-
-
-GRID = "space global, sync grid"
-"""The same of blocks that meet at barriers."""
-
 MEETING = replace(APART[0], name="meeting", streaming=Streaming(sync="grid"), shown=GRID)
 MEETING_NOT_UNROLLED = replace(
     NOT_UNROLLED, streaming=Streaming(sync="grid", period=1), shown=f"computed, every 1, {GRID}"
-)
-MEETING_STILL = replace(
-    STILL, streaming=Streaming(sync="grid"), shown=f"slots 1, fixed, every 1, {GRID}"
 )
 
 
@@ -589,13 +527,6 @@ def test_blocks_keep_planes_in_shared_memory(schedule: Schedule, executor: Execu
     """A circular queue for each block of the tile, with rows around its part that the others send."""
     for program in solids_for(executor, IN_RINGS[schedule.name]):
         check(program, schedule, 2, executor)
-
-
-@pytest.mark.parametrize("executor", kernel_executors())
-def test_barriers_of_planes_that_stay_in_registers(executor: Executor):
-    """Without a stream blocks meet before and after every level."""
-    check(entry("heat-2d").make((29, 131)), MEETING_STILL, 3, executor)
-    check(entry("box-2d").make((23, 67)), MEETING_STILL, 2, executor)
 
 
 SEMI_ROWS = [

@@ -9,24 +9,13 @@ tile.kernel @unplaced() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
 
 // -----
 
-// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of two in-plane axes
+// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of several in-plane axes
 tile.kernel @line(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<device, [1 cells x 32 lanes x 2 blocks]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
-}
-
-// -----
-
-// CHECK: tile.kernel in @cube: planes of 3 axes are not lowered yet; stream along one axis
-tile.kernel @cube(%src: !stencil.field<[0,8]x[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]x[0,8]xf64>)
-    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0, 0], [8, 8, 8]>
-    layout #tile.layout<warp, [1 cells, 1 cells, 1 cells x 32 lanes]>
-    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [0, 1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]x[0,8]xf64>
 }
 
 // -----
@@ -134,7 +123,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of two in-plane axes
+// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of several in-plane axes
 tile.kernel @columns(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps, 2 cells x 32 lanes x 2 blocks]>
@@ -202,7 +191,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @across: the blocks of a tile lie along its first axis, and so must their warps
+// CHECK: tile.kernel in @across: the blocks of a tile lie along its first axis, and so must their warps, but where it stays and they exchange whole planes
 tile.kernel @across(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 blocks, 2 cells x 32 lanes x 2 warps]>
@@ -288,7 +277,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @still: a tile that stays keeps its planes in registers; use storage=registers
+// CHECK: tile.kernel in @still: the blocks of a tile that stays keep their own cells in registers; use storage=registers
 tile.kernel @still(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.field<[-1,33]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [32, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>

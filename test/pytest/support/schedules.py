@@ -1,7 +1,8 @@
-"""Schedules by hand: the passes from time loops to placed kernels, with every choice spelled out."""
+"""Schedules by hand: the passes from time loops to placed kernels, with every choice spelled out; and their check."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -9,8 +10,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+import timetile
+from support.compare import assert_as_unfused
+from support.description import Program, random_inputs
+from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile_attributes import Addressing
+from timetile.dialects.tile_attributes import Addressing, TileLevel
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
@@ -19,6 +24,7 @@ from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.schedule import Schedule as LoopSchedule
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
+from timetile.runtime.program import Executor
 
 
 @dataclass(frozen=True)
@@ -99,3 +105,55 @@ def device_plane(
         pack=1,
         stream_axis=stream_axis,
     )
+
+
+def solid(
+    level: TileLevel,
+    cells: tuple[int, int, int],
+    warps: tuple[int, int, int],
+    blocks: int = 1,
+) -> DeviceTilingPass:
+    """Three in-plane axes: a tile of a volume that stays, its blocks along the first one."""
+    return DeviceTilingPass(
+        tile=level,
+        cells=cells,
+        lanes=(1, 1, 32),
+        warps=warps,
+        blocks=(blocks, 1, 1),
+        pack=1,
+        stream_axis="none",
+    )
+
+
+FLAGS, GRID = "space global, sync flags", "space global, sync grid"
+"""What the exchanges between the blocks of a tile show that the device holds, which hear of each other or meet."""
+
+
+def check(program: Program, schedule: Schedule, depth: int, executor: Executor) -> None:
+    """One launch of every kernel, and a few, leave what the unfused program leaves."""
+    check_steps(program, schedule, (depth,), (depth + 1, 3 * depth + 2), executor)
+
+
+def check_steps(
+    program: Program,
+    schedule: Schedule,
+    depths: Sequence[int],
+    runs: Sequence[int],
+    executor: Executor,
+) -> None:
+    """Runs of so many steps with kernels of these depths leave what the unfused program leaves."""
+    compiled = timetile.compile(
+        program_text(program),
+        executor=executor,
+        passes=schedule.passes(*depths),
+        fp_contract="off",
+        cache=False,
+    )
+    assert schedule.shown in str(compiled.kernels.tiled), "the schedule was not taken"
+    for steps in runs:
+        assert_as_unfused(compiled, program, random_inputs(program, steps), steps, schedule.name)
+
+
+def named(schedule: Schedule) -> str:
+    """A schedule's name, for the test's."""
+    return schedule.name

@@ -1,0 +1,147 @@
+"""
+Tiles that are not streamed (DTB): a tile of the plane, or of the volume, stays in its threads for all steps of a
+launch, and edges or whole planes are exchanged once a level. The bits are those of the unfused program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
+from support.catalogue import entry, star, sum_program
+from support.description import Program
+from support.executors import kernel_executors
+from support.schedules import FLAGS, GRID, Schedule, check, device_plane, named, solid
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.program import Executor
+
+EDGES = Schedule(
+    "edges-by-flags",
+    device_plane((4, 2), 2, 2, stream_axis="none"),
+    planes=None,
+    shown=f"what edges delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+)
+
+PLATES = [
+    EDGES,
+    replace(
+        EDGES,
+        name="edges-at-barriers",
+        streaming=Streaming(sync="grid"),
+        shown=f"what edges delay 0 home #tile.mail<slots 1, fixed, every 1, {GRID}>",
+    ),
+    replace(
+        EDGES,
+        name="planes-by-flags",
+        streaming=Streaming(what="plane"),
+        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+    ),
+    replace(
+        EDGES,
+        name="planes-at-barriers",
+        streaming=Streaming(what="plane", sync="grid"),
+        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {GRID}>",
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", PLATES, ids=named)
+def test_a_plate(schedule: Schedule, executor: Executor):
+    """Two blocks of two warps: edges or planes pass once a level, of one field and of two."""
+    check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
+    check(entry("box-2d").make((23, 67)), schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", [PLATES[0], PLATES[3]], ids=named)
+def test_two_fields_of_a_plate(schedule: Schedule, executor: Executor):
+    check(entry("gray-scott-2d").make((19, 71)), schedule, 2, executor)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("sync", ["flags", "grid"])
+def test_tiles_that_follow_each_other_where_blocks_speak_once(
+    sync: Literal["flags", "grid"], executor: Executor
+):
+    """Two fields' edges in one round, more tiles than are resident, one step a launch."""
+    tiling = device_plane((3, 2), 1, 4, stream_axis="none")
+    once = replace(EDGES, name="once", tiling=tiling, streaming=Streaming(sync=sync), shown=sync)
+    check(entry("gray-scott-2d").make((19, 150)), once, 2, executor)
+
+
+BETWEEN_WARPS = "what plane delay 0 home #tile.mail<slots 1, fixed, every 1, space shared"
+
+SOLIDS = [
+    Schedule("warp", solid("warp", (5, 6, 2), (1, 1, 1)), planes=None),
+    Schedule("block", solid("block", (2, 3, 1), (3, 2, 1)), planes=None, shown=BETWEEN_WARPS),
+    Schedule(
+        "warps-along-the-rows",
+        solid("block", (3, 5, 1), (2, 1, 2)),
+        planes=None,
+        shown=BETWEEN_WARPS,
+    ),
+    Schedule(
+        "block-in-shared-memory",
+        solid("block", (2, 3, 1), (3, 2, 1)),
+        Buffering(storage="shared", addressing="computed"),
+        streaming=None,
+        planes=None,
+        shown="home #tile.shared",
+    ),
+    Schedule(
+        "one-layer-of-warps",
+        solid("device", (2, 2, 2), (1, 3, 1), blocks=4),
+        planes=None,
+        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+    ),
+    Schedule(
+        "one-column-of-warps",
+        solid("device", (2, 5, 1), (2, 1, 1), blocks=3),
+        planes=None,
+        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+    ),
+    Schedule(
+        "meeting-at-barriers",
+        solid("device", (2, 2, 1), (2, 3, 1), blocks=2),
+        streaming=Streaming(sync="grid"),
+        planes=None,
+        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {GRID}>",
+    ),
+]
+
+VOLUMES = {
+    "star": (entry("heat-3d").make((7, 13, 37)), 2),
+    "box": (entry("box-3d").make((5, 7, 29)), 2),
+    "wave": (entry("wave-3d").make((7, 5, 23)), 2),
+    "doubles": (sum_program("f64", star(3, 2))((5, 9, 33)), 1),
+}
+"""Programs and depths: taps along one axis, corners, two fields, edges of two layers of double precision."""
+
+INTERPRETED = {
+    "warp": ["star"],
+    "block": ["star", "box"],
+    "warps-along-the-rows": ["wave"],
+    "block-in-shared-memory": ["box"],
+    "one-layer-of-warps": ["box", "doubles"],
+    "one-column-of-warps": ["star"],
+    "meeting-at-barriers": ["box", "wave"],
+}
+"""Where threads are interpreted, which takes long, each schedule has some of them."""
+
+
+def volumes_for(executor: Executor, schedule: Schedule) -> list[tuple[Program, int]]:
+    """The programs that a schedule runs, and their depths."""
+    names = INTERPRETED[schedule.name] if executor == "simt" else list(VOLUMES)
+    return [VOLUMES[name] for name in names]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", SOLIDS, ids=named)
+def test_a_volume(schedule: Schedule, executor: Executor):
+    """Warps along any axis, blocks along the first; neither the tile nor a block divides the domain."""
+    for program, depth in volumes_for(executor, schedule):
+        check(program, schedule, depth, executor)
