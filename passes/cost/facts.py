@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
@@ -20,6 +22,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import Needs
+from timetile.passes.analysis.geometry import Row
 from timetile.passes.analysis.instructions import (
     cell_function,
     divides,
@@ -35,11 +38,10 @@ from timetile.passes.multi_queue_buffering import kept_queues, natural_period
 
 @dataclass(frozen=True)
 class TapFacts:
-    """A tap of a queue: the plane's age, and rows and cells from the own cell."""
+    """A tap of a queue: the plane's age, and cells from the own one along every in-plane axis."""
 
     age: int
-    row: int
-    cell: int
+    offset: tuple[int, ...]
     shared: bool
     """Beyond the own cells it is read from shared memory: an exchange has whole planes there."""
 
@@ -59,6 +61,13 @@ class CellFacts:
         return CELL_BYTES[self.element]
 
 
+Sharing = Callable[[tuple[int, ...]], Work]
+"""
+The instructions of a patch of cells, along the stream and every in-plane axis: less than so many cells' where some
+compute the same.
+"""
+
+
 @dataclass(frozen=True)
 class StageFacts(CellFacts):
     """
@@ -69,11 +78,8 @@ class StageFacts(CellFacts):
     helpers: int
     taps: tuple[tuple[SSAValue, TapFacts], ...]
     """With the queue that each reads."""
-    sharing: Callable[[int, int, int], Work] | None
-    """
-    The instructions of a patch of planes, rows and cells, which is less than so many cells' where some compute the same;
-    None where they never do.
-    """
+    sharing: Sharing | None
+    """None where cells never compute the same."""
 
 
 @dataclass(frozen=True)
@@ -105,27 +111,36 @@ def wavefronts(cells: int, cell_bytes: int) -> float:
     return cells * cell_bytes * LANES / SHARED_BYTES_PER_CYCLE
 
 
-def neighbours(taps: Taps, rows: int, cells: int, group: int) -> tuple[int, int]:
+def cells_around(patch: tuple[int, ...], taps: Collection[TapFacts]) -> int:
+    """Cells of a patch, and those around it that taps of its cells read, in the box that holds them all."""
+    return prod(n + span([tap.offset[k] for tap in taps]) for k, n in enumerate(patch))
+
+
+def neighbours(taps: Taps, patch: tuple[int, ...], group: int) -> tuple[int, int]:
     """
-    What a thread of `rows` x `cells` cells fetches of a queue: cells by shuffles, and aligned vectors of
-    `group` cells from shared memory, each once. Where planes are not in shared memory, other warps' rows are:
-    they are shuffled like the own ones.
+    What a thread of a patch of cells fetches of a queue: cells by shuffles, and aligned vectors of `group` cells from
+    shared memory, each once. Where planes are not in shared memory, other warps' rows are: they are shuffled like the
+    own ones.
     """
-    shuffled: set[tuple[int, int, int]] = set()
-    vectors: set[tuple[int, int, int]] = set()
+    *others, cells = patch
+    own_rows = set(product(*map(range, others)))
+    shuffled: set[tuple[int, Row, int]] = set()
+    vectors: set[tuple[int, Row, int]] = set()
     for tap in taps:
-        for row in range(tap.row, tap.row + rows):
-            own_row = 0 <= row < rows
-            if tap.shared and not (own_row and tap.cell == 0):
-                first, last = tap.cell // group, (tap.cell + cells - 1) // group
+        *moved, cell = tap.offset
+        for own in own_rows:
+            row = tuple(place + more for place, more in zip(own, moved, strict=True))
+            own_row = row in own_rows
+            if tap.shared and not (own_row and cell == 0):
+                first, last = cell // group, (cell + cells - 1) // group
                 for number in range(first, last + 1):
                     if not (own_row and 0 <= number * group < cells):
                         vectors.add((tap.age, row, number))
                 continue
             if not own_row:
                 vectors.update((tap.age, row, number) for number in range(cells // group))
-            beyond = range(tap.cell, 0) if tap.cell < 0 else range(cells, cells + tap.cell)
-            shuffled.update((tap.age, row, cell) for cell in beyond)
+            beyond = range(cell, 0) if cell < 0 else range(cells, cells + cell)
+            shuffled.update((tap.age, row, place) for place in beyond)
     return len(shuffled), len(vectors)
 
 
@@ -141,7 +156,7 @@ class KernelFacts:
         """`split`: its warps synchronise in two halves; None where the homes of its exchanges say it."""
         self.kernel, self.module, self.arch = kernel, module, arch
         self.needs = Needs.of(kernel)
-        self.sharings: dict[Hashable, Callable[[int, int, int], Work] | None] = {}
+        self.sharings: dict[Hashable, Sharing | None] = {}
         applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
         self.stages = [self.stage_facts(stage) for stage in applies]
         self.long_constants = long_constants(module, applies)
@@ -160,7 +175,7 @@ class KernelFacts:
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
         self.words_per_cell = self.plane_words()
         self.tapped = self.taps_by_queue()
-        self.fetched: dict[tuple[Taps, int, int, int], tuple[int, int]] = {}
+        self.fetched: dict[tuple[Taps, tuple[int, ...], int], tuple[int, int]] = {}
 
     # What is collected once.
 
@@ -169,26 +184,25 @@ class KernelFacts:
         taps: list[tuple[SSAValue, TapFacts]] = []
         for tap in stage.tap_list:
             queue = stage.queues[tap.operand]
-            row = tap.offset[axes[0]] if len(axes) == 2 else 0
             age, exchange = stage.age(tap), queue.owner
             shared = isinstance(exchange, ExchangeOp) and exchange.what.data != "edges"
             if isinstance(exchange, ExchangeOp) and not shared:
                 queue, age = exchange.queue, age + exchange.delay.data + exchange.hold
-            facts = TapFacts(age, row, tap.offset[axes[-1]], shared)
-            taps.append((queue, facts))
+            offset = tuple(tap.offset[axis] for axis in axes)
+            taps.append((queue, TapFacts(age, offset, shared)))
         element = queue_type(stage.res[0]).element
         return StageFacts(
             element, *operations(self.module, stage), tuple(taps), self.sharing_of(stage)
         )
 
-    def sharing_of(self, stage: ApplyOp) -> Callable[[int, int, int], Work] | None:
+    def sharing_of(self, stage: ApplyOp) -> Sharing | None:
         """What the cells of a thread compute in common for a stage."""
         axes = self.kernel.plane_axes
         stream = self.kernel.stream_axis
 
-        def place(offset: tuple[int, ...]) -> tuple[int, int, int]:
+        def place(offset: tuple[int, ...]) -> tuple[int, ...]:
             along = 0 if stream is None else offset[stream]
-            return along, offset[axes[0]] if len(axes) == 2 else 0, offset[axes[-1]]
+            return along, *(offset[axis] for axis in axes)
 
         function = cell_function(self.module, stage)
         taps = [(tap.operand, place(tap.offset)) for tap in stage.tap_list]
@@ -198,11 +212,12 @@ class KernelFacts:
             return self.sharings[key]
 
         @cache
-        def work(planes: int, rows: int, cells: int) -> Work:
-            return distinct_work(function, taps, (planes, rows, cells))
+        def work(patch: tuple[int, ...]) -> Work:
+            return distinct_work(function, taps, patch)
 
-        alone, together = work(1, 1, 1), work(2, 2, 2)
-        self.sharings[key] = work if together[0] < 8 * alone[0] else None
+        around = 1 + len(axes)
+        alone, together = work((1,) * around), work((2,) * around)
+        self.sharings[key] = work if together[0] < 2**around * alone[0] else None
         return self.sharings[key]
 
     def exchange_facts(self, exchange: ExchangeOp) -> ExchangeFacts:
@@ -246,9 +261,14 @@ class KernelFacts:
         return self.kernel.layout.axis_layouts
 
     @property
+    def patch(self) -> tuple[int, ...]:
+        """Cells of a plane that one thread holds, along every in-plane axis."""
+        return tuple(axis.cells for axis in self.layouts)
+
+    @property
     def rows(self) -> int:
         """Rows of a plane that one thread holds."""
-        return self.layouts[0].cells if len(self.layouts) == 2 else 1
+        return prod(self.patch[:-1])
 
     @property
     def row_cells(self) -> int:

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.passes.analysis.geometry import SLICE_ALIGNMENT, Geometry
-from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, span
+from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, cells_around, span
 from timetile.passes.multi_queue_buffering import copies_slots, power_of_two
 
 MANY_TAPS = 20
@@ -92,18 +92,15 @@ class KernelSpace(KernelFacts):
         most = 0
         if self.sums_early and len(self.layouts) == 2:
             taps = [tap for stage in self.stages for _, tap in stage.taps]
-            around = self.rows + span([tap.row for tap in taps])
-            around *= self.row_cells + span([tap.cell for tap in taps])
-            most = self.words * (around - self.thread_cells)
+            most = self.words * (cells_around(self.patch, taps) - self.thread_cells)
         for stage in self.stages:
             served = [tap for queue, tap in stage.taps if queue in self.served]
             taps = [tap for queue, tap in stage.taps if queue not in self.served]
             if len(served) > MANY_TAPS:
-                cells = self.row_cells + span([tap.cell for tap in served])
+                cells = self.row_cells + span([tap.offset[-1] for tap in served])
                 most = max(most, self.words * self.rows * cells * 3 // 2)
             elif len(taps) > MANY_TAPS:
-                around = self.rows + span([tap.row for tap in taps])
-                around *= self.row_cells + span([tap.cell for tap in taps])
+                around = cells_around(self.patch, taps)
                 most = max(most, self.words * (around - self.thread_cells))
         return most
 

@@ -266,8 +266,9 @@ class KernelTime(KernelSpace):
             moved += 2 * cells * size / VECTOR_BYTES
             shared += 2 * wavefronts(cells, size)
         for facts in self.exchanges:
-            if not facts.copies and len(self.layouts) == 2:
-                published = 2 * facts.edges[0] * self.row_cells
+            if not facts.copies and len(self.layouts) > 1:
+                whole = facts.exchange.what.data == "plane"
+                published = self.thread_cells if whole else 2 * facts.edges[0] * self.row_cells
                 moved += published * facts.cell_bytes / VECTOR_BYTES
                 shared += wavefronts(published, facts.cell_bytes)
         moved += sum(cells * CELL_BYTES[element_type(f)] / VECTOR_BYTES for f in self.stored)
@@ -295,7 +296,7 @@ class KernelTime(KernelSpace):
         """
         if stage.sharing is None:
             return self.thread_cells * stage.operations, self.thread_cells * stage.helpers
-        pipe, beside = stage.sharing(self.period, self.rows, self.row_cells)
+        pipe, beside = stage.sharing((self.period, *self.patch))
         return pipe / self.period, beside / self.period
 
     @property
@@ -316,7 +317,7 @@ class KernelTime(KernelSpace):
         for queue, taps in self.tapped.items():
             facts = CellFacts(queue_type(queue).element)
             group = vector_cells(self.row_cells, facts.element)
-            key = (taps, self.rows, self.row_cells, group)
+            key = (taps, self.patch, group)
             if key not in self.fetched:
                 self.fetched[key] = neighbours(*key)
             found.append((facts, *self.fetched[key]))
