@@ -46,6 +46,7 @@ DEVICE = {"tile": "device", "sync": "flags", "cells": (4, 2), "warps": (8, 1)}
 BATCHES = {"sync": "grid", "every": 2, "ahead": 1}
 RINGS = {"storage": "shared", "addressing": "computed", "cells": (2, 2)}
 STILL = {"stream": "none", "lanes": (1, 32), "pack": 1, "form": "none", "occupancy": 1}
+SOLID = DEVICE | STILL | {"lanes": (1, 1, 32), "cells": (2, 2, 2), "blocks": (4, 1, 1)}
 
 CASES = (
     Case("j1d3pt", (1000,), "f64", 13, 4),
@@ -71,6 +72,8 @@ CASES = (
     Case("j3d7pt", (20, 141, 67), "f64", 7, 2, DEVICE | BATCHES | RINGS | {"blocks": (5, 1)}),
     Case("j3d7pt", (9, 77, 67), "f32", 7, 3, DEVICE | {"blocks": (3, 1)}, bound_waits=True),
     Case("j2d5pt", (300, 257), "f64", 17, 8, DEVICE | STILL | {"blocks": (4, 1), "cells": (6, 4)}),
+    Case("box3d1r", (13, 21, 97), "f64", 7, 2, SOLID | {"warps": (2, 5, 1)}),
+    Case("j3d7pt", (21, 31, 70), "f32", 7, 3, SOLID | {"warps": (1, 6, 2), "sync": "grid"}),
     Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": "halves"}),
     Case("box3d1r", (11, 30, 66), "f64", 7, 3),
     Case("wave1", (45, 150), "f64", 8, 2),
@@ -99,9 +102,9 @@ def check(case: Case, halos: Halos) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="the first 24 programs only")
+    parser.add_argument("--small", action="store_true", help="the first 26 programs only")
     options = parser.parse_args()
-    cases = CASES[:24] if options.small else CASES
+    cases = CASES[:26] if options.small else CASES
     failed = 0
     for case in cases:
         for halos in HALOS:

@@ -259,9 +259,13 @@ class Trials:
     ) -> tuple[Guards, Cost]:
         """
         Which tiles run the copy with guards, those on the rim or all, and what the model says of it. All, where a
-        block holds a tile of a plane of two axes (measured with one axis: j2d5pt FP64 1815 and 1917, j2d9pt 887 and 1007).
+        block holds a tile of a plane of two axes (measured with one axis: j2d5pt FP64 1815 and 1917, j2d9pt 887 and 1007);
+        all, too, where the device holds it and blocks wait for the slowest (27 points 195 and 239, j3d7pt 427 and 444).
         """
         assert geometry.kernel.layout is not None
+        if geometry.kernel.layout.has_messages:
+            model.guards = "all"
+            return "all", model.predict(geometry, ahead)
         model.guards = "rim"
         rim = model.predict(geometry, ahead)
         alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
