@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import ceil
+from math import ceil, prod
 
 from xdsl.ir import SSAValue
 
@@ -14,6 +14,7 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.residency import SCHEDULERS
+from timetile.passes.analysis.synchronisation import steps_between_barriers
 from timetile.passes.cost.facts import CellFacts, StageFacts, cell_bytes, neighbours, wavefronts
 from timetile.passes.cost.space import KernelSpace
 from timetile.passes.cost.terms import StepCycles
@@ -77,8 +78,14 @@ The same where lanes copy narrower vectors than they hold, for planes of two axe
 CLUSTER_SECONDS = 0.13e-6
 """What waiting for another block of the cluster adds to a stream step (measured: stars in 3D)."""
 
-MESSAGE_SECONDS = 0.4e-6
-"""What waiting for another block's message adds to a stream step (measured: stars in 3D)."""
+MESSAGE_SECONDS: dict[str, float] = {"flags": 0.5e-6, "grid": 1.25e-6}
+"""
+What waiting for another block's message adds to a stream step, and for a barrier of the grid (fitted to 19 tiles of the
+device).
+"""
+
+MESSAGE_BYTES_PER_SECOND = 60e9
+"""What a multiprocessor sends and takes, where it has nothing else to do meanwhile (fitted to volumes that stay)."""
 
 OVERHEAD_SHARE = 0.3
 """Share of the instructions without arithmetic that the busier pipe does not hide (measured on boxes)."""
@@ -229,7 +236,7 @@ class KernelTime(KernelSpace):
         if not self.exchanges:
             return 0.0
         if self.kernel.stream_axis is None:
-            apart = MESSAGE_SECONDS if layout.has_messages else 0.0
+            apart = self.message_seconds + self.message_bytes / MESSAGE_BYTES_PER_SECOND
             return len(self.exchanges) * (BARRIER_SECONDS + apart)
         # Exchanges that are delayed share a barrier with others.
         barriers = max(1, sum(not facts.exchange.delay.data for facts in self.exchanges))
@@ -245,7 +252,37 @@ class KernelTime(KernelSpace):
         if layout.has_cluster:
             return inside + CLUSTER_SECONDS
         sent = any(not facts.copies for facts in self.exchanges)
-        return inside + (MESSAGE_SECONDS if layout.has_messages and sent else 0.0)
+        return inside + (self.message_seconds if sent else 0.0)
+
+    @property
+    def message_seconds(self) -> float:
+        """What waiting for the other blocks of a tile adds to a step; nothing in tiles of one, or of a cluster."""
+        assert self.kernel.layout is not None
+        if not self.kernel.layout.has_messages:
+            return 0.0
+        every = steps_between_barriers(facts.exchange for facts in self.exchanges)
+        return MESSAGE_SECONDS["grid" if self.meets else "flags"] / every
+
+    @property
+    def meets(self) -> bool:
+        """The blocks of a tile wait for each other at barriers of the grid."""
+        homes = (facts.exchange.home for facts in self.exchanges)
+        return any(home is not None and home.sync.data == "grid" for home in homes)
+
+    @property
+    def message_bytes(self) -> float:
+        """
+        The most that a block sends and takes of one exchange: edges on both sides, in words of 64 bits, of which each
+        carries a cell, or four bytes and a number.
+        """
+        assert self.kernel.layout is not None
+        if not self.kernel.layout.has_messages:
+            return 0.0
+        layer = prod(axis.block_extent for axis in self.layouts[1:])
+        return max(
+            2 * 2 * facts.edges[0] * layer * 8 * (1 if self.meets else facts.cell_bytes / 4)
+            for facts in self.exchanges
+        )
 
     def step_cycles(self) -> StepCycles:
         """What one stream step of one warp keeps busy."""
