@@ -239,16 +239,28 @@ def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
     )
 
 
+def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
+    """
+    Every block of a streamed tile has a ring of its own. (Blocks that exchange by flags, and tiles that stay, are refused
+    by the lowering unless their planes move to registers before.)
+    """
+    assert kernel.layout is not None
+    streamed = kernel.layout.has_messages and kernel.stream_axis is not None
+    return schedule.storage == "shared" and streamed and schedule.sync != "flags"
+
+
+def meeting(kernel: KernelOp, schedule: Schedule) -> Schedule:
+    """The schedule as it holds for a kernel: blocks that have rings of their own meet at barriers of the grid."""
+    return replace(schedule, sync="grid") if rings_apart(kernel, schedule) else schedule
+
+
 def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
     """
     Every plane in shared memory, where all threads of the tile read it, or those of a block of it, which takes from
     the blocks beside what they look at around its part, at barriers of the grid, however warps wait elsewhere.
     """
-    assert kernel.layout is not None
-    stream = kernel.stream_axis
-    # Blocks that exchange by flags, and tiles that stay, are refused by the lowering unless they move to registers before.
-    apart = kernel.layout.has_messages and stream is not None and schedule.sync != "flags"
-    schedule = replace(schedule, sync="grid") if apart else schedule
+    stream, apart = kernel.stream_axis, rings_apart(kernel, schedule)
+    schedule = meeting(kernel, schedule)
     every = barrier_steps(kernel, schedule)
     if apart:
         keep_edges(kernel, every)
@@ -297,9 +309,7 @@ class MultiQueueBufferingPass(ModulePass):
         }
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             schedule = replace(schedule_of(kernel, op), **own)
-            assert kernel.layout is not None
-            shared = schedule.storage == "shared" and kernel.layout.has_messages
-            check_every(kernel, self.every, replace(schedule, sync="grid") if shared else schedule)
+            check_every(kernel, self.every, meeting(kernel, schedule))
             if schedule.storage == "shared":
                 place_in_shared(kernel, schedule)
             else:
