@@ -1,0 +1,110 @@
+"""The operations of a launch plan: scratch buffers, copies and launches of kernels, in a host function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, SymbolRefAttr
+from xdsl.dialects.stencil import FieldType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.utils.exceptions import VerifyException
+
+
+@irdl_op_definition
+class ScratchOp(IRDLOperation):
+    """
+    A buffer of the host function, as large as a field of the program; its content is unset.
+
+    Example: `%x = tile.scratch like %A : !stencil.field<[-1,9]xf64> -> !stencil.field<[-1,9]xf64>`
+    """
+
+    name = "tile.scratch"
+
+    like = operand_def(FieldType)
+    result = result_def(FieldType)
+
+    assembly_format = "`like` $like attr-dict `:` type($like) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, like: SSAValue):
+        super().__init__(operands=[like], result_types=[like.type])
+
+
+class CopyEffects(MemoryEffect):
+    """A copy reads one field and writes another."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        copy = cast(CopyOp, op)
+        return {
+            EffectInstance(MemoryEffectKind.READ, copy.source),
+            EffectInstance(MemoryEffectKind.WRITE, copy.target),
+        }
+
+
+@irdl_op_definition
+class CopyOp(IRDLOperation):
+    """
+    Copy a whole field into another of the same type, halos included.
+
+    Example: `tile.copy %A to %x : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>`
+    """
+
+    name = "tile.copy"
+
+    source = operand_def(FieldType)
+    target = operand_def(FieldType)
+
+    assembly_format = "$source `to` $target attr-dict `:` type($source) `,` type($target)"
+    traits = traits_def(CopyEffects())
+
+    def __init__(self, source: SSAValue, target: SSAValue):
+        super().__init__(operands=[source, target])
+
+    def verify_(self) -> None:
+        if self.source.type != self.target.type:
+            raise VerifyException(f"copy from {self.source.type} to {self.target.type}")
+
+
+class LaunchEffects(MemoryEffect):
+    """A launch reads and writes its fields."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {
+            EffectInstance(kind, value)
+            for value in cast(LaunchOp, op).arguments
+            if isinstance(value.type, FieldType)
+            for kind in (MemoryEffectKind.READ, MemoryEffectKind.WRITE)
+        }
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """
+    One launch of a kernel over the whole domain.
+
+    Example: `tile.launch @heat_d4(%A, %B) : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>`
+    """
+
+    name = "tile.launch"
+
+    arguments = var_operand_def()
+    kernel = prop_def(FlatSymbolRefAttrConstr)
+
+    assembly_format = "$kernel `(` $arguments `)` attr-dict `:` type($arguments)"
+    traits = traits_def(LaunchEffects())
+
+    def __init__(self, kernel: str, arguments: Sequence[SSAValue]):
+        super().__init__(operands=[list(arguments)], properties={"kernel": SymbolRefAttr(kernel)})
