@@ -3,9 +3,9 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared},register-streaming{sync=grid every=0}' --verify-diagnostics | filecheck %s --check-prefix=NONE
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared every=2}' --verify-diagnostics | filecheck %s
 
-!field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>
-
 // Steps between two barriers are not passed over in silence where there is a synchronisation in each.
+
+!field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>
 
 // CHECK: tile.kernel in @flags: every=2 was asked for, and only blocks of a streamed tile that meet at barriers of the grid synchronise once in several steps; use tile=device and sync=grid, or every=1
 // NONE:  tile.kernel in @flags: every=0 was asked for
