@@ -132,6 +132,8 @@ def check_synchronisation(kernel: KernelOp) -> None:
     assert kernel.layout is not None
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     kinds = {e.home.sync.data for e in exchanges if e.home is not None}
+    if kernel.stream_axis is None:
+        check_what_stays(kernel, exchanges)
     if kernel.layout.blocks > 1:
         check_blocks(kernel, exchanges)
     if not kernel.layout.has_messages and kinds & {"flags", "grid"}:
@@ -161,6 +163,23 @@ def check_synchronisation(kernel: KernelOp) -> None:
         )
 
 
+def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
+    """Refuse exchanges that a tile that stays cannot have."""
+    assert kernel.layout is not None
+    if any(exchange.publishes_copies for exchange in exchanges):
+        refuse(
+            kernel,
+            "a tile that stays fetches nothing ahead that copies could serve; use what=plane",
+        )
+    if len(kernel.plane_axes) > 2 and any(e.what.data == "edges" for e in exchanges):
+        refuse(kernel, "the edges of a volume are planes themselves; use what=plane")
+    if kernel.layout.has_cluster:
+        refuse(
+            kernel,
+            "the blocks of a cluster exchange a step of the stream late, and a tile that stays has none; use tile=device",
+        )
+
+
 def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     """Refuse what the blocks of a tile cannot exchange."""
     assert kernel.layout is not None
@@ -171,14 +190,14 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
         refuse(
             kernel,
-            "the blocks of a tile lie along its first axis, and so must their warps, but where it stays and they "
-            "exchange whole planes",
+            "the warps of a tile of several blocks lie along its first axis; give the others cells, or let it stay and "
+            "exchange whole planes (stream-axis=none, what=plane)",
         )
     for exchange in exchanges:
         if not exchange.publishes_copies and exchange.edges[0] > first.cells:
             refuse(
                 kernel,
-                f"its taps reach {exchange.edges[0]} rows and a warp has {first.cells}; give it more cells",
+                f"its taps reach {exchange.edges[0]} cells along the blocks and a warp has {first.cells}; give it more",
             )
     sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
     whole = any(map(is_ring_of_tile, kernel.stages))

@@ -10,7 +10,8 @@ After:
    which keeps the shared copy: redundant register streaming (EBISU, section 4.3.3).
 2. A field that is fetched ahead is published by its asynchronous copies: they land where all
    threads of the tile read them, with the cells around the tile that its readers look at. An
-   exchange along one axis publishes only the edges that neighbours read.
+   exchange along one axis publishes only the edges that neighbours read; one in planes of three axes, or
+   along several, the whole plane, whatever was asked for.
 3. An exchange waits `delay` steps where that makes no queue later than its readers allow anyway: then
    one synchronisation per step serves all levels (lazy streaming, EBISU, section 4.3.2).
 4. Lags, depths, slots and the unrolling are computed anew.

@@ -222,7 +222,7 @@ class ProgramKernels:
         return ModuleOp([op.clone() for op in kept])
 
     def threads(self, name: str) -> gpu.ModuleOp:
-        """A kernel as per-thread code, from memory or made now; verified."""
+        """A kernel as per-thread code, from memory or made now; verified. Who changes it takes a clone."""
         if name not in self.lowered:
             module = self.kernel_module(name)
             run_passes(thread_passes(), module)

@@ -3,7 +3,7 @@ Where the blocks of a tile that the device holds leave messages for each other: 
 
 Every block has an inbox for each side, with slots for the edges of every exchange. A word of 64 bits carries
 four bytes of a cell and the number of its message, or one cell where blocks meet at barriers; one cell of all
-lanes lies after the other. The words of a tile end with the one in which its blocks count each other; before
+lanes of the warps at the edge lies after the other. The words of a tile end with the one in which its blocks count each other; before
 those of all tiles stands one in which a thread that waits in vain says so, where waits are bounded.
 """
 
@@ -52,10 +52,20 @@ def slots_of_tile(kernel: KernelOp) -> int:
 
 def takes_turns(kernel: KernelOp) -> bool:
     """
-    Tiles that follow each other use different words: where the blocks of a tile speak once only, a block goes
-    on to the next tile before it can know that what it said of this one was taken.
+    Tiles that follow each other use different words: where the blocks of a tile speak once only, or meet once, a block
+    goes on to the next tile before it can know that what it said of this one was taken.
     """
-    return kernel.stream_axis is None and len(place_barriers(collect_orders(kernel))) == 1
+    return kernel.stream_axis is None and rounds(kernel) == 1
+
+
+def rounds(kernel: KernelOp) -> int:
+    """Barriers behind which the blocks of a tile that stays have heard of each other."""
+    barriers = place_barriers(collect_orders(kernel))
+    if meets_at_barriers(kernel):
+        return len(barriers)
+    stages = list(kernel.stages)
+    said = [stages.index(exchange) for exchange in messages(kernel) if exchange.edges[0]]
+    return len({next(b for b in barriers if b > position) for position in said})
 
 
 def inbox_words(kernel: KernelOp) -> int:

@@ -1,4 +1,7 @@
-"""The code that sends edges between the blocks of a tile that the device holds, and takes them."""
+"""
+The code that sends edges between the blocks of a tile that the device holds, and takes them: rows, or in volumes
+layers of them, which all warps send that lie at the block's edge.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def write_letter(v: Variant, letters: Letters, plane: Plane, row: Row, target: i
 
 
 def post_messages(v: Variant) -> None:
-    """Send what was written in this step: one branch a side, which the warp at that edge takes."""
+    """Send what was written in this step: one branch a side, which the warps at that edge take."""
     inboxes = v.placement.inboxes
     if inboxes is None:
         return
@@ -90,7 +93,8 @@ def post_messages(v: Variant) -> None:
 def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
     """
     Take what the blocks beside sent of some exchanges for this step, and put it beside the edges of the
-    block's own warps, where the warp at the edge reads it like those of another warp.
+    block's own warps, where the warp at the edge reads it like those of another warp; or around the block's plane,
+    where others read it, too, once they have waited for each other.
     """
     inboxes = v.placement.inboxes
     if inboxes is None:

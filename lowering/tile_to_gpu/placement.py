@@ -130,7 +130,7 @@ def place(
                 allocate = partial(mail_memory.allocate, memory, stage)
                 plane = exchange_plane(emit, geometry, thread, allocate, stage)
                 placement.shared[stage.result] = plane
-                if placement.inboxes is not None:
+                if placement.inboxes is not None and stage.edges[0]:
                     letters = placement.inboxes.letters(kernel, stage)
                     rim = Rim(plane, letters, stage.edges[0], stage.delay.data)
                     placement.rims[stage.result] = rim

@@ -107,8 +107,8 @@ class EdgeMail:
 @dataclass(frozen=True)
 class Rim:
     """
-    The `width` rows around a block's plane in shared memory on either side, which the blocks beside send, in a tile
-    that the device holds: planes of `age` arrive there.
+    The cells around a block's plane in shared memory, `width` along the first axis on either side, which the blocks
+    beside send, in a tile that the device holds: planes of `age` arrive there.
     """
 
     plane: SharedPlane

@@ -329,9 +329,10 @@ class VariantEmitter(Variant):
                     self.finish(number, self.queues[result], plane)
             case ExchangeOp():
                 publish(self, number, stage)
-                if self.step is None and self.placement.inboxes is not None:
+                queue = self.queues[stage.result]
+                if self.step is None and queue.letters is not None:
                     post_messages(self)
-                    self.arriving.append(self.queues[stage.result])
+                    self.arriving.append(queue)
             case StoreOp():
                 store(self, number, stage)
 

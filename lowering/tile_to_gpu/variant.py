@@ -167,7 +167,7 @@ class Variant:
         if any(heir.behind == 0 for heir in self.heirs_of(queue.value)):
             return True
         if queue.older is None:
-            # In planes of two axes every neighbour that is read at once would be replaced by itself.
+            # In planes of several axes every neighbour that is read at once would be replaced by itself.
             many = self.neighbours_now(queue.value) > len(self.own_positions())
             return many and len(self.geometry.axes) > 1 and queue.shared is None
         published = any(isinstance(use.operation, ExchangeOp) for use in queue.value.uses)

@@ -80,8 +80,8 @@ CLUSTER_SECONDS = 0.13e-6
 
 MESSAGE_SECONDS: dict[str, float] = {"flags": 0.5e-6, "grid": 1.25e-6}
 """
-What waiting for another block's message adds to a stream step, and for a barrier of the grid (fitted to 19 tiles of the
-device).
+What waiting for another block's message adds to a stream step, and for a barrier of the grid (fitted to 16 tiles of the
+device whose planes are in registers).
 """
 
 MESSAGE_BYTES_PER_SECOND = 60e9

@@ -10,9 +10,10 @@ from typing import Literal
 
 import pytest
 
-from support.catalogue import entry, star, sum_program
-from support.description import Program
+from support.catalogue import Domain, entry, normalised, star, sum_program
+from support.description import Box, Buffer, Program, Store, Update
 from support.executors import kernel_executors
+from support.expressions import Offset, Tap, weighted_sum
 from support.schedules import FLAGS, GRID, Schedule, check, device_plane, named, solid
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
@@ -116,7 +117,7 @@ SOLIDS = [
 VOLUMES = {
     "star": (entry("heat-3d").make((7, 13, 37)), 2),
     "box": (entry("box-3d").make((5, 7, 29)), 2),
-    "wave": (entry("wave-3d").make((7, 5, 23)), 2),
+    "wave": (entry("wave-3d").make((7, 5, 23)), 1),
     "doubles": (sum_program("f64", star(3, 2))((5, 9, 33)), 1),
 }
 """Programs and depths: taps along one axis, corners, two fields, edges of two layers of double precision."""
@@ -124,7 +125,7 @@ VOLUMES = {
 INTERPRETED = {
     "warp": ["star"],
     "block": ["star", "box"],
-    "warps-along-the-rows": ["wave"],
+    "warps-along-the-rows": ["star", "wave"],
     "block-in-shared-memory": ["box"],
     "one-layer-of-warps": ["box", "doubles"],
     "one-column-of-warps": ["star"],
@@ -145,3 +146,76 @@ def test_a_volume(schedule: Schedule, executor: Executor):
     """Warps along any axis, blocks along the first; neither the tile nor a block divides the domain."""
     for program, depth in volumes_for(executor, schedule):
         check(program, schedule, depth, executor)
+
+
+WIDER = Schedule(
+    "wider",
+    solid("device", (5, 5, 1), (2, 2, 1), blocks=2),
+    planes=None,
+    shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_two_levels_of_two_fields_and_of_far_neighbours(executor: Executor):
+    check(entry("wave-3d").make((7, 5, 23)), WIDER, 2, executor)
+    check(sum_program("f64", star(3, 2))((5, 9, 21)), WIDER, 2, executor)
+
+
+ALONG_ROWS: list[Offset] = [(0, -1, 0), (0, 0, 0), (0, 1, 0)]
+"""Neighbours that no other block has, where blocks lie along the first axis."""
+
+
+def coupled(domain: Domain, first: list[Offset], second: list[Offset]) -> Program:
+    """Two fields: one follows from the other's neighbours, and that from the new values' of the first."""
+    inner, zero = Box.of(domain), (0, 0, 0)
+    bounds = inner.grown((1, 1, 1), (1, 1, 1))
+    speed = Tap("v", zero) * 0.5 + weighted_sum(normalised(first), "s") * 0.4
+    place = Tap("s", zero) * 0.5 + weighted_sum(normalised(second), "w") * 0.4
+    names = ("v", "w", "s", "p")
+    return Program(
+        "f64",
+        tuple(Buffer(name, bounds, "f64") for name in names),
+        names,
+        (1, 0, 3, 2),
+        (
+            Update((speed,), (Store(0, "w", inner),)),
+            Update((place,), (Store(0, "p", inner),)),
+        ),
+    )
+
+
+def reading_rows(domain: Domain) -> Program:
+    """A star of one field, and neighbours of a coefficient along the rows and the cells."""
+    inner = Box.of(domain)
+    bounds = inner.grown((1, 1, 1), (1, 1, 1))
+    cell = weighted_sum(normalised(star(3, 1))) * Tap("k", (0, 1, -1))
+    return Program(
+        "f32",
+        tuple(Buffer(name, bounds, "f32") for name in ("u", "v", "k")),
+        ("u", "v"),
+        (1, 0),
+        (Update((cell,), (Store(0, "v", inner),)),),
+    )
+
+
+SILENT = {
+    "all": (sum_program("f32", ALONG_ROWS)((7, 11, 37)), 2),
+    "beside-a-star": (reading_rows((7, 9, 37)), 2),
+    "first-round": (coupled((9, 11, 35), ALONG_ROWS, star(3, 1)), 1),
+    "last-round": (coupled((9, 11, 35), star(3, 1), ALONG_ROWS), 1),
+}
+"""Programs and depths, by which of the exchanges passes nothing between blocks."""
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("sync", ["flags", "grid"])
+@pytest.mark.parametrize("silent", SILENT)
+def test_exchanges_that_pass_nothing_between_blocks(
+    silent: str, sync: Literal["flags", "grid"], executor: Executor
+):
+    """Their readers wait for the block's own warps; who speaks once only has other words for the next tile."""
+    program, depth = SILENT[silent]
+    tiling = solid("device", (3, 2, 1), (1, 3, 1), blocks=3)
+    quiet = Schedule("quiet", tiling, streaming=Streaming(sync=sync), planes=None, shown=sync)
+    check(program, quiet, depth, executor)

@@ -191,7 +191,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @across: the blocks of a tile lie along its first axis, and so must their warps, but where it stays and they exchange whole planes
+// CHECK: tile.kernel in @across: the warps of a tile of several blocks lie along its first axis; give the others cells, or let it stay and exchange whole planes (stream-axis=none, what=plane)
 tile.kernel @across(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 blocks, 2 cells x 32 lanes x 2 warps]>
@@ -208,7 +208,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @far: its taps reach 3 rows and a warp has 2; give it more cells
+// CHECK: tile.kernel in @far: its taps reach 3 cells along the blocks and a warp has 2; give it more
 tile.kernel @far(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -285,6 +285,57 @@ tile.kernel @still(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.fie
   %u = tile.load %src ahead 0 home #tile.shared<slots 1, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
   %v = tile.apply @cell(%u[0, 0], %u[1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,33]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @edges_of_a_volume: the edges of a volume are planes themselves; use what=plane
+tile.kernel @edges_of_a_volume(%src: !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0, 0], [8, 8, 32]>
+    layout #tile.layout<block, [2 cells x 5 warps, 10 cells, 1 cells x 32 lanes]>
+    variants [#tile.variant<axes [0, 1, 2], planes 1>] {
+  %u = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0, 0]>
+  %v = tile.apply @cell(%u[0, 0, 0], %e[1, 0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @copies_for_what_stays: a tile that stays fetches nothing ahead that copies could serve; use what=plane
+tile.kernel @copies_for_what_stays(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [8, 64]>
+    layout #tile.layout<block, [2 cells x 5 warps, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [0, 1], planes 1>] {
+  %u = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what copies delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0]>
+  %v = tile.apply @cell(%u[0, 0], %e[1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @cluster_that_stays: the blocks of a cluster exchange a step of the stream late, and a tile that stays has none; use tile=device
+tile.kernel @cluster_that_stays(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [8, 64]>
+    layout #tile.layout<cluster, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [0, 1], planes 1>] {
+  %u = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0]>
+  %v = tile.apply @cell(%u[0, 0], %e[1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,65]xf64>
 }
 func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64

@@ -150,6 +150,8 @@ def check_steps(
         cache=False,
     )
     assert schedule.shown in str(compiled.kernels.tiled), "the schedule was not taken"
+    made = {fact.steps for facts in compiled.kernels.facts for fact in facts}
+    assert made.issuperset(depths), "tiles are too small for the depth"
     for steps in runs:
         assert_as_unfused(compiled, program, random_inputs(program, steps), steps, schedule.name)
 

@@ -1,0 +1,23 @@
+"""What choose-schedule considers, beyond what the choice itself shows."""
+
+from __future__ import annotations
+
+from support.catalogue import entry
+from support.programs import program_text
+from timetile.passes.arch import arch_named
+from timetile.passes.choose_schedule import candidates
+from timetile.runtime.kernels import Options, loops_of, raise_program
+from timetile.runtime.loading import load
+
+
+def test_blocks_that_wait_for_each_other_are_all_guarded():
+    """None waits for a slower one; tiles of one block may be either, with halos in common."""
+    text = program_text(entry("heat-3d").make((96, 352, 384)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    found = candidates(loop, module, arch_named("sm_90"), None)
+    guards = {
+        level: {c.schedule.guards for c in found if c.schedule.tile == level and c.depth > 1}
+        for level in ("block", "device")
+    }
+    assert guards == {"block": {"rim", "all"}, "device": {"all"}}
