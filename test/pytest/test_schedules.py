@@ -303,7 +303,7 @@ def test_levels_of_a_box_do_not_wait_for_each_other(
 def test_rows_of_a_wide_star_are_read_after_the_warp_has_arrived(radius: int, executor: Executor):
     schedule = Schedule(
         "wide-star-in-two-halves",
-        block_plane((4, 2), (3, 1)),
+        block_plane((4, 2), (4, 1)),
         Buffering(ahead=2),
         streaming=Streaming(sync="mbarrier"),
         planes=5,
