@@ -180,6 +180,10 @@ class KernelOp(IRDLOperation):
         """The in-plane axes, slowest first."""
         return tuple(axis for axis in range(self.rank) if axis != self.stream_axis)
 
+    def in_plane(self, offset: Sequence[int]) -> tuple[int, ...]:
+        """The part of an offset that lies in the plane."""
+        return tuple(offset[axis] for axis in self.plane_axes)
+
     @property
     def blocks_per_multiprocessor(self) -> int:
         """The blocks that a multiprocessor runs at once; 1 until that is decided."""

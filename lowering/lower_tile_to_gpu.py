@@ -164,7 +164,7 @@ def check_synchronisation(kernel: KernelOp) -> None:
 
 
 def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
-    """Refuse exchanges that a tile that stays cannot have."""
+    """Refuse what a tile that stays cannot have."""
     assert kernel.layout is not None
     if any(exchange.publishes_copies for exchange in exchanges):
         refuse(
@@ -177,6 +177,12 @@ def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
         refuse(
             kernel,
             "the blocks of a cluster exchange a step of the stream late, and a tile that stays has none; use tile=device",
+        )
+    kept = [result for stage in kernel.stages for result in stage.results]
+    if kernel.layout.blocks > 1 and any(map(lives_in_ring, kept)):
+        refuse(
+            kernel,
+            "the blocks of a tile that stays keep their own cells in registers; use storage=registers",
         )
 
 
@@ -201,12 +207,6 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
             )
     sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
     whole = any(map(is_ring_of_tile, kernel.stages))
-    kept = [result for stage in kernel.stages for result in stage.results]
-    if kernel.stream_axis is None and any(map(lives_in_ring, kept)):
-        refuse(
-            kernel,
-            "the blocks of a tile that stays keep their own cells in registers; use storage=registers",
-        )
     streamed = kernel.layout.has_messages and kernel.stream_axis is not None
     if streamed and whole and sent != {"grid"}:
         refuse(

@@ -15,18 +15,19 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ExchangeOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.thread import Thread, split
-from timetile.passes.analysis.synchronisation import collect_orders, place_barriers
+from timetile.passes.analysis.synchronisation import (
+    collect_orders,
+    meets_at_barriers,
+    place_barriers,
+    words_of_cell,
+)
 
 HEADER_WORDS = 2
 """Words of the launch's buffer before those of its first tile: where a wait that is in vain is reported."""
-
-WORD_BYTES = 4
-"""What a 64-bit word of a message carries beside its number."""
 
 
 def messages(kernel: KernelOp) -> list[ExchangeOp]:
@@ -35,14 +36,14 @@ def messages(kernel: KernelOp) -> list[ExchangeOp]:
     return [e for e in exchanges if e.home is not None and e.home.space.data == "global"]
 
 
-def meets_at_barriers(kernel: KernelOp) -> bool:
+def blocks_meet(kernel: KernelOp) -> bool:
     """The blocks of a tile wait for each other at barriers."""
-    return any(e.home is not None and e.home.sync.data == "grid" for e in messages(kernel))
+    return meets_at_barriers(messages(kernel))
 
 
 def lane_words(kernel: KernelOp, element: Attribute) -> int:
     """64-bit words that a cell takes."""
-    return 1 if meets_at_barriers(kernel) else CELL_BYTES[element] // WORD_BYTES
+    return words_of_cell(element, meets=blocks_meet(kernel))
 
 
 def slots_of_tile(kernel: KernelOp) -> int:
@@ -61,7 +62,7 @@ def takes_turns(kernel: KernelOp) -> bool:
 def rounds(kernel: KernelOp) -> int:
     """Barriers behind which the blocks of a tile that stays have heard of each other."""
     barriers = place_barriers(collect_orders(kernel))
-    if meets_at_barriers(kernel):
+    if blocks_meet(kernel):
         return len(barriers)
     stages = list(kernel.stages)
     said = [stages.index(exchange) for exchange in messages(kernel) if exchange.edges[0]]
@@ -81,7 +82,7 @@ def all_inboxes(kernel: KernelOp) -> int:
 
 def tile_words(kernel: KernelOp) -> int:
     """Words of one tile: its inboxes, and where its blocks count each other (two, for the alignment)."""
-    return all_inboxes(kernel) + 2 * meets_at_barriers(kernel)
+    return all_inboxes(kernel) + 2 * blocks_meet(kernel)
 
 
 def launch_words(tiles: int, words: int) -> int:
@@ -188,7 +189,7 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
     words = inbox_words(kernel)
     tile = emit.add_int(emit.mul_int(thread.turn.held, tile_words(kernel)), HEADER_WORDS)
     own = emit.add_int(tile, emit.mul_int(thread.rank, 2 * words))
-    if meets_at_barriers(kernel):
+    if blocks_meet(kernel):
         inboxes.counter = emit.add_int(tile, all_inboxes(kernel))
     if takes_turns(kernel):
         turn = emit.binary(arith.AndIOp, thread.turn.said, emit.int(1))

@@ -263,27 +263,18 @@ class PlaneReader:
 
     def raw(self, queue: Queue, age: int, at: Position) -> SSAValue:
         """The cell, whatever the bounds."""
-        *_, cell = at
-        row = at[:-1]
+        row, cell = at[:-1], at[-1]
+        behind = age + queue.delay + queue.hold
         if queue.shared is not None:
-            own = row in self.rows and 0 <= cell < self.cells
-            if queue.copied:
-                assert queue.source is not None
-                behind = age + queue.delay + queue.hold
-                if own:
-                    return queue.source.planes[behind][at]
-                return self.from_ring(queue, queue.shared, behind, at)
-            if age == 0 and own and queue.planes and queue.source is None:
-                return queue.planes[0][at]
-            behind = age + queue.delay + queue.hold
-            if own and queue.source is not None and behind < len(queue.source.planes):
-                return queue.source.planes[behind][at]
-            return self.from_ring(queue, queue.shared, age + queue.delay, at)
+            planes = queue.planes[:1] if queue.source is None else queue.source.planes
+            if row in self.rows and 0 <= cell < self.cells and behind < len(planes):
+                return planes[behind][at]
+            slot = behind if queue.copied else age + queue.delay
+            return self.from_ring(queue, queue.shared, slot, at)
         if queue.mail is not None:
             return self.from_mail(queue, queue.mail, age, at)
         if queue.source is not None and queue.source.shared is not None:
             # The ring serves who reads the exchange, the rows around it included.
-            behind = age + queue.delay + queue.hold
             return self.from_ring(queue.source, queue.source.shared, behind, at)
         if row not in self.rows:
             # Beyond the tile, which overlaps its neighbours there.
@@ -368,7 +359,7 @@ class PlaneReader:
         Ask for the cells outside the bounds of the plane `lag` steps back: every level reads them, and
         the first would wait for memory.
         """
-        for at in own_positions(self.geometry):
+        for at in self.geometry.thread_positions:
             sides = self.sides(at, reach)
             if any(map(any, sides)):
                 mask = self.halo_mask(guard.shape, at, sides, lag)
@@ -412,9 +403,3 @@ def cells_between(geometry: Geometry, shape: FieldShape, at: Position) -> int:
     return sum(
         place * shape.strides[tiling.axis] for place, tiling in zip(at, geometry.axes, strict=True)
     )
-
-
-def own_positions(geometry: Geometry) -> list[Position]:
-    """A thread's own cells of a plane."""
-    cells = range(geometry.axes[-1].layout.cells)
-    return [(*row, cell) for row in geometry.thread_rows for cell in cells]

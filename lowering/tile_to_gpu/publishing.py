@@ -57,7 +57,7 @@ def edge_rows(v: Variant, queue: Queue) -> list[Row]:
     """The first and the last rows of the warp that the blocks beside read, those for the block before first."""
     if queue.rim is None:
         return []
-    edge = len(queue.rim.rows(v.geometry, -1))
+    edge = queue.rim.letters.rows
     return [*v.rows[:edge], *v.rows[-edge:]]
 
 

@@ -36,8 +36,8 @@ from timetile.lowering.tile_to_gpu.thread import (
     chunk_steps,
     whole_turns,
 )
-from timetile.lowering.tile_to_gpu.variant import Variant, moved_by, queue_field
-from timetile.passes.analysis.geometry import FieldShape
+from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
+from timetile.passes.analysis.geometry import FieldShape, moved_by
 from timetile.passes.multi_queue_buffering import taps_of_step
 
 LONGEST_TRIPLE = 1000
@@ -138,7 +138,7 @@ class VariantEmitter(Variant):
         """What the loop carries before the first step."""
         state: list[SSAValue] = []
         for queue in self.loop_queues():
-            state += [self.unset(queue)] * (queue.depth * len(self.own_positions()))
+            state += [self.unset(queue)] * (queue.depth * len(self.geometry.thread_positions))
         for ring in self.placement.shifting_rings:
             state += carried_offsets(self.setup, ring)
         return state
@@ -152,7 +152,8 @@ class VariantEmitter(Variant):
         arguments = iter(block.args[1:])
         for queue in self.loop_queues():
             queue.planes = [
-                {at: next(arguments) for at in self.own_positions()} for _ in range(queue.depth)
+                {at: next(arguments) for at in self.geometry.thread_positions}
+                for _ in range(queue.depth)
             ]
         rings = self.placement.shifting_rings
         for ring in rings:
@@ -162,7 +163,7 @@ class VariantEmitter(Variant):
         results: list[SSAValue] = []
         for queue in self.loop_queues():
             for plane in queue.planes[: queue.depth]:
-                results += [plane[at] for at in self.own_positions()]
+                results += [plane[at] for at in self.geometry.thread_positions]
         for ring in rings:
             results += ring.shifted
         block.add_op(scf.YieldOp(*results))
@@ -373,7 +374,7 @@ class VariantEmitter(Variant):
         arguments: list[SSAValue] = []
         for tap in stage.tap_list:
             queue = self.queues[stage.queues[tap.operand]]
-            moved = self.in_plane_offset(tap.offset)
+            moved = self.kernel.in_plane(tap.offset)
             position = moved_by(at, moved)
             arguments.append(self.reader.read(queue, stage.age(tap), position, moved))
         arguments += [self.arguments[scalar] for scalar in stage.scalars]

@@ -28,7 +28,6 @@ from timetile.lowering.tile_to_gpu.planes import (
     Reach,
     Sides,
     cells_between,
-    own_positions,
 )
 from timetile.lowering.tile_to_gpu.thread import (
     Thread,
@@ -37,7 +36,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     plane_base,
     split,
 )
-from timetile.passes.analysis.geometry import FieldShape, Geometry
+from timetile.passes.analysis.geometry import FieldShape, Geometry, moved_by
 from timetile.passes.analysis.synchronisation import (
     crossing_rows,
     place_barriers,
@@ -48,11 +47,6 @@ FULL_WARP = -1
 
 FAR_CELLS = 1 << 20
 """Cells from which on an offset does not fit the 24 signed bits that an access has for it, in 8-byte cells."""
-
-
-def moved_by(at: Position, moved: Position) -> Position:
-    """A position so many cells from another."""
-    return tuple(place + more for place, more in zip(at, moved, strict=True))
 
 
 def widest(a: Reach, b: Reach) -> Reach:
@@ -148,7 +142,7 @@ class Variant:
         for heir in self.heirs_of(queue):
             reach = widest(reach, self.reaches[heir.value])
         for _, tap in taps_of(queue):
-            moved = self.in_plane_offset(tap.offset)
+            moved = self.kernel.in_plane(tap.offset)
             reach = widest(reach, [(-d, d) for d in moved])
         return reach
 
@@ -168,17 +162,17 @@ class Variant:
             return True
         if queue.older is None:
             # In planes of several axes every neighbour that is read at once would be replaced by itself.
-            many = self.neighbours_now(queue.value) > len(self.own_positions())
+            many = self.neighbours_now(queue.value) > len(self.geometry.thread_positions)
             return many and len(self.geometry.axes) > 1 and queue.shared is None
         published = any(isinstance(use.operation, ExchangeOp) for use in queue.value.uses)
         taps = taps_of(queue.value)
         return published or any(
-            reader.age(tap) == 0 and any(self.in_plane_offset(tap.offset)) for reader, tap in taps
+            reader.age(tap) == 0 and any(self.kernel.in_plane(tap.offset)) for reader, tap in taps
         )
 
     def neighbours_now(self, queue: SSAValue) -> int:
         """Neighbours in the plane that a thread reads in the step in which the plane is made."""
-        own = self.own_positions()
+        own = self.geometry.thread_positions
         seen: set[Position] = set()
         values = [queue]
         values += [
@@ -186,7 +180,7 @@ class Variant:
         ]
         for value in values:
             for reader, tap in taps_of(value):
-                moved = self.in_plane_offset(tap.offset)
+                moved = self.kernel.in_plane(tap.offset)
                 if reader.age(tap) == 0 and any(moved):
                     seen |= {moved_by(at, moved) for at in own}
         return len(seen.difference(own))
@@ -327,10 +321,6 @@ class Variant:
         return self.known(
             ("unset", queue.element), lambda: self.setup.add(simt.UnsetOp(queue.element)).result
         )
-
-    def own_positions(self) -> list[Position]:
-        """The thread's own cells of a plane."""
-        return own_positions(self.geometry)
 
     def base_of(self, shape: FieldShape, view: Thread) -> SSAValue:
         """The first cell of a thread's view in plane 0 of the program's coordinates, in a field."""
@@ -481,10 +471,6 @@ class Variant:
     def synchronise_warp(self) -> None:
         """The lanes of the warp wait for each other."""
         self.body.add(nvvm.WarpSyncOp(self.body.int(FULL_WARP)))
-
-    def in_plane_offset(self, offset: tuple[int, ...]) -> Position:
-        """The part of a tap's offset that lies in the plane."""
-        return tuple(offset[axis] for axis in self.kernel.plane_axes)
 
     def plane_between(self, lag: int, low: int, high: int) -> SSAValue:
         """The plane `lag` steps back lies in [low, high)."""

@@ -5,6 +5,7 @@ All sizes are static, so everything here is plain integers. Coordinates are the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -39,6 +40,11 @@ SLICE_ALIGNMENT = 128
 
 Row = tuple[int, ...]
 """A row of cells along the last axis: its place along the other in-plane axes, from a thread's first own cell."""
+
+
+def moved_by(at: tuple[int, ...], moved: Sequence[int]) -> tuple[int, ...]:
+    """A place so many cells from another along every axis."""
+    return tuple(place + more for place, more in zip(at, moved, strict=True))
 
 
 def vector_cells(cells: int, element: Attribute) -> int:
@@ -147,6 +153,12 @@ class Geometry:
     def thread_rows(self) -> list[Row]:
         """The rows of a plane that one thread holds, by their place from its first one."""
         return list(product(*(range(axis.layout.cells) for axis in self.axes[:-1])))
+
+    @cached_property
+    def thread_positions(self) -> list[tuple[int, ...]]:
+        """The cells of a plane that one thread holds, by their place from its first one, row by row."""
+        cells = range(self.axes[-1].layout.cells)
+        return [(*row, cell) for row in self.thread_rows for cell in cells]
 
     @cached_property
     def reads_halos(self) -> bool:

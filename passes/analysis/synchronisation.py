@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
+from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, taps_of
 from timetile.dialects.tile_attributes import SharedAttr
@@ -67,6 +68,21 @@ def steps_between_barriers(exchanges: Iterable[ExchangeOp]) -> int:
     """Steps between two synchronisations that some exchanges have, by their homes; 1 where there is none."""
     homes = (exchange.home for exchange in exchanges)
     return max((home.every.data for home in homes if home is not None), default=1)
+
+
+def meets_at_barriers(exchanges: Iterable[ExchangeOp]) -> bool:
+    """The blocks of a tile that exchange so wait for each other at barriers of the grid."""
+    homes = (exchange.home for exchange in exchanges)
+    return any(home is not None and home.sync.data == "grid" for home in homes)
+
+
+MESSAGE_BYTES = 4
+"""What a 64-bit word of a message carries beside its number."""
+
+
+def words_of_cell(element: Attribute, *, meets: bool) -> int:
+    """64-bit words that a cell takes on its way to another block: one, without a number, where they meet at barriers."""
+    return 1 if meets else CELL_BYTES[element] // MESSAGE_BYTES
 
 
 def batches_keep(orders: Sequence[Order], every: int) -> bool:

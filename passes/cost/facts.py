@@ -22,7 +22,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import Needs
-from timetile.passes.analysis.geometry import Row
+from timetile.passes.analysis.geometry import Row, moved_by
 from timetile.passes.analysis.instructions import (
     cell_function,
     divides,
@@ -129,7 +129,7 @@ def neighbours(taps: Taps, patch: tuple[int, ...], group: int) -> tuple[int, int
     for tap in taps:
         *moved, cell = tap.offset
         for own in own_rows:
-            row = tuple(place + more for place, more in zip(own, moved, strict=True))
+            row = moved_by(own, moved)
             own_row = row in own_rows
             if tap.shared and not (own_row and cell == 0):
                 first, last = cell // group, (cell + cells - 1) // group
@@ -180,7 +180,6 @@ class KernelFacts:
     # What is collected once.
 
     def stage_facts(self, stage: ApplyOp) -> StageFacts:
-        axes = self.kernel.plane_axes
         taps: list[tuple[SSAValue, TapFacts]] = []
         for tap in stage.tap_list:
             queue = stage.queues[tap.operand]
@@ -188,8 +187,7 @@ class KernelFacts:
             shared = isinstance(exchange, ExchangeOp) and exchange.what.data != "edges"
             if isinstance(exchange, ExchangeOp) and not shared:
                 queue, age = exchange.queue, age + exchange.delay.data + exchange.hold
-            offset = tuple(tap.offset[axis] for axis in axes)
-            taps.append((queue, TapFacts(age, offset, shared)))
+            taps.append((queue, TapFacts(age, self.kernel.in_plane(tap.offset), shared)))
         element = queue_type(stage.res[0]).element
         return StageFacts(
             element, *operations(self.module, stage), tuple(taps), self.sharing_of(stage)
@@ -197,12 +195,11 @@ class KernelFacts:
 
     def sharing_of(self, stage: ApplyOp) -> Sharing | None:
         """What the cells of a thread compute in common for a stage."""
-        axes = self.kernel.plane_axes
         stream = self.kernel.stream_axis
 
         def place(offset: tuple[int, ...]) -> tuple[int, ...]:
             along = 0 if stream is None else offset[stream]
-            return along, *(offset[axis] for axis in axes)
+            return along, *self.kernel.in_plane(offset)
 
         function = cell_function(self.module, stage)
         taps = [(tap.operand, place(tap.offset)) for tap in stage.tap_list]
@@ -215,7 +212,7 @@ class KernelFacts:
         def work(patch: tuple[int, ...]) -> Work:
             return distinct_work(function, taps, patch)
 
-        around = 1 + len(axes)
+        around = 1 + len(self.kernel.plane_axes)
         alone, together = work((1,) * around), work((2,) * around)
         self.sharings[key] = work if together[0] < 2**around * alone[0] else None
         return self.sharings[key]

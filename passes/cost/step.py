@@ -14,7 +14,11 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.residency import SCHEDULERS
-from timetile.passes.analysis.synchronisation import steps_between_barriers
+from timetile.passes.analysis.synchronisation import (
+    meets_at_barriers,
+    steps_between_barriers,
+    words_of_cell,
+)
 from timetile.passes.cost.facts import CellFacts, StageFacts, cell_bytes, neighbours, wavefronts
 from timetile.passes.cost.space import KernelSpace
 from timetile.passes.cost.terms import StepCycles
@@ -266,21 +270,17 @@ class KernelTime(KernelSpace):
     @property
     def meets(self) -> bool:
         """The blocks of a tile wait for each other at barriers of the grid."""
-        homes = (facts.exchange.home for facts in self.exchanges)
-        return any(home is not None and home.sync.data == "grid" for home in homes)
+        return meets_at_barriers(facts.exchange for facts in self.exchanges)
 
     @property
     def message_bytes(self) -> float:
-        """
-        The most that a block sends and takes of one exchange: edges on both sides, in words of 64 bits, of which each
-        carries a cell, or four bytes and a number.
-        """
+        """The most that a block sends and takes of one exchange: edges on both sides, in words of 64 bits."""
         assert self.kernel.layout is not None
         if not self.kernel.layout.has_messages:
             return 0.0
         layer = prod(axis.block_extent for axis in self.layouts[1:])
         return max(
-            2 * 2 * facts.edges[0] * layer * 8 * (1 if self.meets else facts.cell_bytes / 4)
+            2 * 2 * facts.edges[0] * layer * 8 * words_of_cell(facts.element, meets=self.meets)
             for facts in self.exchanges
         )
 

@@ -19,11 +19,17 @@ from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buf
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program import Executor
 
+
+def exchanged(what: Literal["edges", "plane"], how: str) -> str:
+    """What the exchanges of a placed kernel show."""
+    return f"what {what} delay 0 home #tile.mail<slots 1, fixed, every 1, {how}>"
+
+
 EDGES = Schedule(
     "edges-by-flags",
     device_plane((4, 2), 2, 2, stream_axis="none"),
     planes=None,
-    shown=f"what edges delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+    shown=exchanged("edges", FLAGS),
 )
 
 PLATES = [
@@ -32,19 +38,19 @@ PLATES = [
         EDGES,
         name="edges-at-barriers",
         streaming=Streaming(sync="grid"),
-        shown=f"what edges delay 0 home #tile.mail<slots 1, fixed, every 1, {GRID}>",
+        shown=exchanged("edges", GRID),
     ),
     replace(
         EDGES,
         name="planes-by-flags",
         streaming=Streaming(what="plane"),
-        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+        shown=exchanged("plane", FLAGS),
     ),
     replace(
         EDGES,
         name="planes-at-barriers",
         streaming=Streaming(what="plane", sync="grid"),
-        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {GRID}>",
+        shown=exchanged("plane", GRID),
     ),
 ]
 
@@ -74,7 +80,7 @@ def test_tiles_that_follow_each_other_where_blocks_speak_once(
     check(entry("gray-scott-2d").make((19, 150)), once, 2, executor)
 
 
-BETWEEN_WARPS = "what plane delay 0 home #tile.mail<slots 1, fixed, every 1, space shared"
+BETWEEN_WARPS = exchanged("plane", "space shared, sync barrier")
 
 SOLIDS = [
     Schedule("warp", solid("warp", (5, 6, 2), (1, 1, 1)), planes=None),
@@ -97,20 +103,20 @@ SOLIDS = [
         "one-layer-of-warps",
         solid("device", (2, 2, 2), (1, 3, 1), blocks=4),
         planes=None,
-        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+        shown=exchanged("plane", FLAGS),
     ),
     Schedule(
         "one-column-of-warps",
         solid("device", (2, 5, 1), (2, 1, 1), blocks=3),
         planes=None,
-        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+        shown=exchanged("plane", FLAGS),
     ),
     Schedule(
         "meeting-at-barriers",
         solid("device", (2, 2, 1), (2, 3, 1), blocks=2),
         streaming=Streaming(sync="grid"),
         planes=None,
-        shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {GRID}>",
+        shown=exchanged("plane", GRID),
     ),
 ]
 
@@ -152,7 +158,7 @@ WIDER = Schedule(
     "wider",
     solid("device", (5, 5, 1), (2, 2, 1), blocks=2),
     planes=None,
-    shown=f"what plane delay 0 home #tile.mail<slots 1, fixed, every 1, {FLAGS}>",
+    shown=exchanged("plane", FLAGS),
 )
 
 
