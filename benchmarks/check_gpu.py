@@ -5,7 +5,7 @@
 
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
 roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the device, sums
-by rows and by halves, and domains with every remainder; each with halos that buffers have in common, and with
+by rows and by halves, chunks that go on in the next column, and domains with every remainder; each with halos that buffers have in common, and with
 others.
 """
 
@@ -17,9 +17,17 @@ from typing import Any
 
 import numpy as np
 from measure import Terms, scheduled, source, with_common_halos
+from stencils import Stencil, program
 
 import timetile
+from timetile.lowering.pipelines import tile_passes
 from timetile.runtime.kernels import Halos
+
+LAYERS = Stencil(
+    "layers",
+    tuple(((0, *offset), 0.2) for offset in ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))),
+)
+"""Layers that know nothing of each other: blocks along them have nothing to exchange."""
 
 HALOS: tuple[Halos, ...] = ("apart", "common")
 
@@ -38,6 +46,8 @@ class Case:
     depth: int | None
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
     bound_waits: bool = False
+    multiprocessors: int | None = None
+    """Planned for so many, so that chunks of a small domain go on in the next column."""
 
 
 CLUSTER = {"tile": "cluster", "blocks": (2, 1), "sync": "mbarrier"}
@@ -74,6 +84,10 @@ CASES = (
     Case("j2d5pt", (300, 257), "f64", 17, 8, DEVICE | STILL | {"blocks": (4, 1), "cells": (6, 4)}),
     Case("box3d1r", (13, 21, 97), "f64", 7, 2, SOLID | {"warps": (2, 5, 1)}),
     Case("j3d7pt", (21, 31, 70), "f32", 7, 3, SOLID | {"warps": (1, 6, 2), "sync": "grid"}),
+    Case("layers", (13, 21, 97), "f64", 7, 2, SOLID | {"warps": (2, 5, 1)}),
+    Case("j2d9pt-gol", (391, 2300), "f32", 9, 4, multiprocessors=8),
+    Case("star2d3r", (391, 1300), "f64", 6, 2, multiprocessors=8),
+    Case("j2d5pt", (389, 1230), "f64", 17, 8, multiprocessors=7),
     Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": "halves"}),
     Case("box3d1r", (11, 30, 66), "f64", 7, 3),
     Case("wave1", (45, 150), "f64", 8, 2),
@@ -83,7 +97,10 @@ CASES = (
 
 def check(case: Case, halos: Halos) -> bool:
     """The GPU leaves in every buffer, halos included, the bits that the CPU leaves."""
-    text, halo, count = source(case.name, case.domain, case.element)
+    if case.name == LAYERS.name:
+        text, halo, count = program(LAYERS, case.domain, case.element), LAYERS.radius, 2
+    else:
+        text, halo, count = source(case.name, case.domain, case.element)
     shape = tuple(n + 2 * halo for n in case.domain)
     generator = np.random.default_rng(3)
     kind = {"f64": np.float64, "f32": np.float32}[case.element]
@@ -93,18 +110,22 @@ def check(case: Case, halos: Halos) -> bool:
     on_gpu = [array.copy() for array in on_cpu]
     timetile.compile(text, executor="cpu")(*on_cpu, case.steps)
     given = scheduled(text, case.depth, case.changes, Terms(halos)) if case.changes else text
+    passes = None
+    if case.multiprocessors is not None:
+        passes = tile_passes(case.depth, multiprocessors=case.multiprocessors)
     compiled = timetile.compile(
-        given, executor="gpu", depth=case.depth, bound_waits=case.bound_waits
-    )
+        given, executor="gpu", depth=case.depth, bound_waits=case.bound_waits, passes=passes,
+        halos=halos,
+    )  # fmt: skip
     compiled(*on_gpu, case.steps)
     return all(np.array_equal(a, b) for a, b in zip(on_cpu, on_gpu))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="the first 26 programs only")
+    parser.add_argument("--small", action="store_true", help="the first 30 programs only")
     options = parser.parse_args()
-    cases = CASES[:26] if options.small else CASES
+    cases = CASES[:30] if options.small else CASES
     failed = 0
     for case in cases:
         for halos in HALOS:

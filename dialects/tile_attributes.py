@@ -469,18 +469,21 @@ class VariantAttr(ParametrizedAttribute):
     """
     Columns of a kernel's tiles: the axes along which they may touch the bounds, how many columns there are (0: all
     that are left of those with these axes), and the number of planes that one of their chunks advances. The variant
-    without axes is the interior.
+    without axes is the interior. So many planes from the middle of every column are `joined`: they lie end to end, and a chunk
+    of them goes on in the next column. What the others' planes do not fill is missing from the first and the last chunk.
 
-    Example: `#tile.variant<axes [0, 1], planes 430>` or `#tile.variant<axes [0, 1], columns 132, planes 512>`
+    Example: `#tile.variant<axes [0, 1], planes 430>`, `#tile.variant<axes [0, 1], columns 132, planes 512>` or
+    `#tile.variant<axes [], planes 430, joined 70>`
     """
 
     name = "tile.variant"
     axes: ArrayAttr[IntAttr]
     columns: IntAttr
     planes: IntAttr
+    joined: IntAttr
 
-    def __init__(self, axes: Sequence[int], planes: int, columns: int = 0):
-        super().__init__(int_array(axes), IntAttr(columns), IntAttr(planes))
+    def __init__(self, axes: Sequence[int], planes: int, columns: int = 0, *, joined: int = 0):
+        super().__init__(int_array(axes), IntAttr(columns), IntAttr(planes), IntAttr(joined))
 
     @property
     def is_interior(self) -> bool:
@@ -491,6 +494,8 @@ class VariantAttr(ParametrizedAttribute):
             raise VerifyException(f"a chunk has at least one plane, got {self.planes.data}")
         if self.columns.data < 0:
             raise VerifyException(f"a variant has no fewer than 0 columns, got {self.columns.data}")
+        if self.joined.data < 0:
+            raise VerifyException(f"no fewer than 0 planes are joined, got {self.joined.data}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -503,8 +508,14 @@ class VariantAttr(ParametrizedAttribute):
                 columns = parser.parse_integer()
                 parser.parse_punctuation(",")
             parser.parse_keyword("planes")
-            return [axes, IntAttr(columns), IntAttr(parser.parse_integer())]
+            planes, joined = parser.parse_integer(), 0
+            if parser.parse_optional_punctuation(",") is not None:
+                parser.parse_keyword("joined")
+                joined = parser.parse_integer()
+            return [axes, IntAttr(columns), IntAttr(planes), IntAttr(joined)]
 
     def print_parameters(self, printer: Printer) -> None:
         columns = f"columns {self.columns.data}, " if self.columns.data else ""
-        printer.print_string(f"<axes {list(ints(self.axes))}, {columns}planes {self.planes.data}>")
+        joined = f", joined {self.joined.data}" if self.joined.data else ""
+        axes = list(ints(self.axes))
+        printer.print_string(f"<axes {axes}, {columns}planes {self.planes.data}{joined}>")

@@ -17,7 +17,17 @@ from timetile.dialects.syntax import integer_type
 
 OpT = TypeVar("OpT", bound=Operation)
 
-PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7}
+PREDICATES = {
+    "eq": 0,
+    "ne": 1,
+    "slt": 2,
+    "sle": 3,
+    "sgt": 4,
+    "sge": 5,
+    "ult": 6,
+    "ule": 7,
+    "uge": 9,
+}
 
 
 class Emitter:
@@ -76,6 +86,16 @@ class Emitter:
     def sub_int(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """a - b."""
         return self.arithmetic(arith.SubiOp, a, b)
+
+    def split(self, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
+        """The number modulo `count`, and divided by it."""
+        if count == 1:
+            return self.int(0), number
+        divisor = self.int(count)
+        return (
+            self.binary(arith.RemUIOp, number, divisor),
+            self.binary(arith.DivUIOp, number, divisor),
+        )
 
     def arithmetic(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
         """An integer operation that carries overflow flags."""

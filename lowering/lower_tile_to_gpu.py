@@ -32,6 +32,7 @@ blocks of all tiles.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
@@ -47,6 +48,11 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StageOp
 from timetile.dialects.tile_attributes import SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
+from timetile.lowering.tile_to_gpu.chunks import (
+    chunk_of,
+    place_chunk,
+    place_stretch,
+)
 from timetile.lowering.tile_to_gpu.inboxes import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place
 from timetile.lowering.tile_to_gpu.stages import VariantEmitter
@@ -55,6 +61,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     chunk_steps,
     is_interior,
     place_thread,
+    take_seat,
     tile_of_block,
 )
 from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
@@ -125,6 +132,15 @@ def check_columns(kernel: KernelOp) -> None:
                 f"its variants name {given} of {have} columns of tiles {'inside' if interior else 'on'} the rim, and "
                 f"{takes_rest} take the rest; let one take it",
             )
+    if not geometry.joins_columns:
+        return
+    assert kernel.layout is not None
+    if kernel.layout.warps * kernel.layout.blocks > 1 or kernel.stream_axis is None:
+        refuse(
+            kernel,
+            "its variants join planes of columns, and only streamed tiles of one warp go on from one to the next; leave "
+            "out joined, or give device-tiling tile=warp",
+        )
 
 
 def check_synchronisation(kernel: KernelOp) -> None:
@@ -268,8 +284,20 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
         bounds = (held, emit.int(tiles), together)
         emit.add(scf.ForOp(*bounds, [emit.int(0)], loop))
         emit, turn = emit.into(loop), Turn(held, *loop.args)
+    seat = take_seat(emit, geometry, turn)
+    if geometry.joins_columns:
+        # A chunk that goes on in the next column begins anew there.
+        stretch, loop = place_stretch(emit, geometry, seat.tile), Block(arg_types=[i32])
+        end = stretch.columns_end
+        if seat.valid is not None:
+            end, seat = emit.select(seat.valid, end, stretch.column), replace(seat, valid=None)
+        emit.add(scf.ForOp(stretch.column, end, emit.int(1), [], loop))
+        emit = emit.into(loop)
+        chunk = chunk_of(emit, geometry, stretch, loop.args[0])
+    else:
+        chunk = place_chunk(emit, geometry, seat.tile)
     outer = emit.block
-    thread = place_thread(emit, geometry, turn)
+    thread = place_thread(emit, geometry, seat, chunk)
     placement = place(emit, geometry, thread, arguments, inboxes)
     functions = functions_of(kernel, module)
 
@@ -299,6 +327,8 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     if thread.said is not None:
         steps = chunk_steps(emit, geometry, thread.first, thread.last)
         emit.add(scf.YieldOp(emit.binary(arith.AddiOp, thread.said, steps)))
+    elif geometry.joins_columns:
+        emit.add(scf.YieldOp())
     entry.add_op(gpu.ReturnOp([]))
     function = gpu.FuncOp(
         name,

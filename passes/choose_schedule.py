@@ -36,7 +36,7 @@ from timetile.passes.device_tiling import (
     default_stream,
 )
 from timetile.passes.diagnostics import refuse
-from timetile.passes.peel_boundaries import has_copies
+from timetile.passes.peel_boundaries import has_copies, weighs_spills
 from timetile.passes.register_streaming import delay_exchanges, publish
 from timetile.passes.schedule import Form, Guards, Schedule
 from timetile.passes.split_sums import split_kernel
@@ -52,16 +52,10 @@ FEW_CELLS = 1 << 24
 MOST_AHEAD = 7
 """The most planes that are fetched ahead of their use in two dimensions."""
 
-WIDE_AHEAD = 3
-"""
-The same where a level keeps more than two planes: registers are scarcer, and the addresses of more slots
-cost more than fetching earlier gains (measured: 4% of the radius-3 star in FP64).
-"""
-
 LEAST_AHEAD = 2
 """Planes that kernels of several steps fetch ahead in three dimensions (measured: j3d7pt FP64 617 with one, 697)."""
 
-LEVEL_SPEED = 0.998
+LEVEL_SPEED = 0.995
 """
 What a level must gain: the remainder of a run is done by shallower kernels, and longer loops are assembled
 longer.
@@ -95,7 +89,10 @@ SUM_TURNS_SPEED, SUM_TURNS_SPARE = 1.02, 5
 """What two turns gain (a factor), and the registers that they leave free."""
 
 TIGHT_SPEED = 0.96
-"""A schedule whose guarded copies spill must gain more than this: they are few tiles, but slow then."""
+"""
+A schedule whose guarded copies spill must gain more than this, where the rim's weight does not count it: they are few
+tiles, but slow then.
+"""
 
 
 @dataclass(frozen=True)
@@ -252,6 +249,8 @@ class Trials:
             schedule = replace(schedule, period=2)
             cost = replace(cost, compute_seconds=cost.compute_seconds / SUM_TURNS_SPEED)
         tight = cost.registers > self.free_registers(schedule, model.spare_registers)
+        if weighs_spills(geometry, model.natural_period):
+            tight = False
         return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
 
     def predict(
@@ -331,8 +330,6 @@ class Trials:
         if self.rank == 3 and model.kernel.steps.data > 1:
             wanted = max(wanted, LEAST_AHEAD)
         wanted = min(schedule.ahead, wanted)
-        if self.rank == 2 and model.period > 2:
-            wanted = min(wanted, WIDE_AHEAD)
         for ahead in range(wanted, min(wanted, 1) - 1, -1):
             if model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared):
                 return ahead

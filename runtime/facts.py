@@ -118,14 +118,15 @@ class Redundancy:
 
 
 def chunk_heights(kernel: KernelOp) -> str:
-    """The planes of the chunks, as the kernel's columns of tiles start, and how many columns where that is fixed."""
-    geometry = Geometry(kernel)
-    heights = [
-        f"{variant.planes.data} in {variant.columns.data}"
-        if variant.columns.data
-        else str(variant.planes.data)
-        for variant in geometry.used_variants
-    ]
+    """
+    The planes of the chunks, as the kernel's columns of tiles start, how many columns where that is fixed, and how many
+    planes of each are joined.
+    """
+    heights: list[str] = []
+    for variant in Geometry(kernel).used_variants:
+        columns, joined = variant.columns.data, variant.joined.data
+        part = f" in {columns}" if columns else ""
+        heights.append(f"{variant.planes.data}{part}" + (f", {joined} joined" if joined else ""))
     return " / ".join(heights)
 
 

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects.tile import ExchangeOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.thread import Thread, split
+from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.synchronisation import (
     collect_orders,
     meets_at_barriers,
@@ -196,7 +196,7 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
         own = emit.add_int(own, emit.mul_int(turn, slots_of_tile(kernel)))
     number = thread.lane
     if kernel.layout.edge_warps > 1:
-        among, _ = split(emit, thread.warp_in_block, kernel.layout.edge_warps)
+        among, _ = emit.split(thread.warp_in_block, kernel.layout.edge_warps)
         number = emit.add_int(emit.mul_int(among, LANES), number)
     for width in {lane_words(kernel, queue_type(e.result).element) for e in messages(kernel)}:
         lane = emit.add_int(own, emit.mul_int(number, width))

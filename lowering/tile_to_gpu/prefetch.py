@@ -13,7 +13,7 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.planes import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
-from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width, split
+from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width
 from timetile.passes.analysis.geometry import (
     FieldShape,
     Geometry,
@@ -189,13 +189,13 @@ def pad_copies(
     number = emit.add_int(emit.mul_int(thread.warp_in_block, LANES), thread.lane)
 
     def outer_place(number: SSAValue) -> tuple[SSAValue, SSAValue]:
-        group, row = split(emit, number, per_row)
+        group, row = emit.split(number, per_row)
         below = emit.add_int(row, rows)
         row = emit.select(emit.compare("ult", row, pad_rows), row, below)
         return row, emit.mul_int(group, width)
 
     def beside_place(number: SSAValue) -> tuple[SSAValue, SSAValue]:
-        side, row = split(emit, number, 2 * beside)
+        side, row = emit.split(number, 2 * beside)
         left = emit.mul_int(side, width)
         right = emit.add_int(left, extent)
         return emit.add_int(row, pad_rows), emit.select(

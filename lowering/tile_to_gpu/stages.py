@@ -53,8 +53,11 @@ def begin_tile(v: Variant) -> None:
     see it. Before the next ones nobody reads any more what is in shared memory, and nothing is on its way there.
     """
     arrivals, said = v.placement.arrivals, v.thread.said
-    if said is not None and v.placement.prefetches:
+    joined = v.geometry.joins_columns
+    if (said is not None or joined) and v.placement.prefetches:
         v.setup.add(nvvm.CpAsyncWaitGroupOp(0))
+    if joined:
+        v.synchronise_warp()
     if arrivals is not None:
         assert v.kernel.layout is not None
         expect = Block([simt.ExpectOp(arrivals, v.kernel.layout.warps), scf.YieldOp()])

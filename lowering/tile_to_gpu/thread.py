@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
@@ -11,8 +10,9 @@ from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdO
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.tile_attributes import LANES, LayoutAttr, VariantAttr
+from timetile.dialects.tile_attributes import LANES, LayoutAttr
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.chunks import Chunk, is_tile
 from timetile.passes.analysis.geometry import FieldShape, Geometry
 
 
@@ -45,6 +45,20 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Seat:
+    """A thread's place in its block, and which tile that is."""
+
+    lane: SSAValue
+    warp: SSAValue
+    tile: SSAValue
+    rank: SSAValue | None
+    """Number of the block among those of the tile, where there are several."""
+    turn: Turn | None
+    valid: SSAValue | None
+    """Off where the block has more warps than there are tiles left; None where that cannot be."""
+
+
+@dataclass(frozen=True)
 class Thread:
     """A thread's place. `first` and `last` bound the planes of its chunk, in program coordinates."""
 
@@ -66,13 +80,9 @@ class Thread:
         return None if self.turn is None else self.turn.said
 
 
-def place_thread(
-    emit: Emitter,
-    geometry: Geometry,
-    turn: Turn | None = None,
-) -> Thread:
+def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Seat:
     """
-    Emit the computation of a thread's place from its block and thread numbers; where blocks take one tile
+    Emit the computation of a thread's tile from its block and thread numbers; where blocks take one tile
     after the other, from which one it is.
     """
     kernel = geometry.kernel
@@ -83,37 +93,40 @@ def place_thread(
     lane = emit.binary(arith.AndIOp, thread, emit.int(LANES - 1))
     warp = emit.binary(arith.ShRUIOp, thread, emit.int(LANES.bit_length() - 1))
     warp = emit.add(simt.UniformOp(warp)).result
-    tile, valid = block, None
-    pack = kernel.layout.pack.data
-    tiles = geometry.tiles
+    tile, pack = block, kernel.layout.pack.data
     rank: SSAValue | None = None
     if kernel.layout.blocks > 1:
-        rank, tile = split(emit, block, kernel.layout.blocks)
+        rank, tile = emit.split(block, kernel.layout.blocks)
     if turn is not None:
         tile = turn.tile
     if pack > 1:
         tile = emit.add_int(emit.mul_int(block, pack), warp)
-        if tiles % pack:
-            valid = emit.compare("ult", tile, tiles)
-    column, first, last = place_chunk(emit, geometry, tile)
+    return Seat(lane, warp, tile, rank, turn, is_tile(emit, geometry, tile))
+
+
+def place_thread(emit: Emitter, geometry: Geometry, seat: Seat, chunk: Chunk) -> Thread:
+    """Emit the computation of a thread's own cells in the column of tiles that its tile lies in."""
+    kernel = geometry.kernel
+    assert kernel.layout is not None
     axes: list[ThreadAxis] = []
-    inner_warp, inner_rank = warp if pack == 1 else None, rank
+    column, inner_rank = chunk.column, seat.rank
+    inner_warp = seat.warp if kernel.layout.pack.data == 1 else None
     for tiling in reversed(geometry.axes):
-        number, column = split(emit, column, tiling.count)
+        number, column = emit.split(column, tiling.count)
         along: SSAValue | None = None
         if tiling.layout.warps > 1:
             assert inner_warp is not None
-            along, inner_warp = split(emit, inner_warp, tiling.layout.warps)
+            along, inner_warp = emit.split(inner_warp, tiling.layout.warps)
         position = emit.int(0)
         if tiling.layout.lanes > 1:
-            position = emit.mul_int(lane, tiling.layout.cells)
+            position = emit.mul_int(seat.lane, tiling.layout.cells)
         if along is not None:
             stride = tiling.layout.cells * tiling.layout.lanes
             position = emit.add_int(position, emit.mul_int(along, stride))
         in_block = position
         if tiling.layout.blocks > 1:
             assert inner_rank is not None
-            place, inner_rank = split(emit, inner_rank, tiling.layout.blocks)
+            place, inner_rank = emit.split(inner_rank, tiling.layout.blocks)
             position = emit.add_int(position, emit.mul_int(place, tiling.layout.block_extent))
         start = emit.add_int(emit.mul_int(number, tiling.useful), tiling.origin)
         coordinate = emit.add_int(start, position)
@@ -121,7 +134,9 @@ def place_thread(
             0,
             ThreadAxis(tiling.axis, tiling.layout.cells, position, in_block, coordinate, along),
         )
-    return Thread(tuple(axes), lane, warp, first, last, rank, turn, valid)
+    return Thread(
+        tuple(axes), seat.lane, seat.warp, chunk.first, chunk.last, seat.rank, seat.turn, seat.valid
+    )
 
 
 def block_number(emit: Emitter) -> SSAValue:
@@ -132,7 +147,7 @@ def block_number(emit: Emitter) -> SSAValue:
 
 def tile_of_block(emit: Emitter, layout: LayoutAttr) -> SSAValue:
     """The number of the block's tile among those of the launch."""
-    return split(emit, block_number(emit), layout.blocks)[1]
+    return emit.split(block_number(emit), layout.blocks)[1]
 
 
 def chunk_steps(emit: Emitter, geometry: Geometry, first: SSAValue, last: SSAValue) -> SSAValue:
@@ -176,85 +191,6 @@ def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
         coordinate=emit.add_int(last.coordinate, moved),
     )
     return replace(thread, axes=(*others, first))
-
-
-def split(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
-    """The number modulo `count`, and divided by it."""
-    if count == 1:
-        return emit.int(0), number
-    divisor = emit.int(count)
-    return (
-        emit.binary(arith.RemUIOp, number, divisor),
-        emit.binary(arith.DivUIOp, number, divisor),
-    )
-
-
-def place_chunk(
-    emit: Emitter, geometry: Geometry, tile: SSAValue
-) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """
-    The column of tiles, and the planes, that a tile number stands for: the chunks of the columns on the
-    rim and those inside it follow each other as the kernel's variants do, and so do the columns of either kind.
-    """
-    kernel = geometry.kernel
-    if kernel.stream_axis is None:
-        return tile, emit.int(0), emit.int(1)
-    low, high = geometry.lower[kernel.stream_axis], geometry.upper[kernel.stream_axis]
-    variants = geometry.used_variants
-    counts = [axis.count for axis in geometry.axes]
-    kinds = {variant.is_interior for variant in variants}
-
-    def place(
-        tiles_before: int, columns_before: int, variant: VariantAttr
-    ) -> tuple[SSAValue, SSAValue, SSAValue]:
-        # Of tiles of the variants before it is a negative number, and nobody takes what follows from it.
-        planes, number = variant.planes.data, emit.add_int(tile, -tiles_before)
-        column, chunk = split(emit, number, geometry.columns(variant))
-        column = emit.add_int(column, columns_before)
-        if len(kinds) > 1:
-            numbered = inner_column if variant.is_interior else rim_column
-            column = numbered(emit, column, counts)
-        start = emit.add_int(emit.mul_int(chunk, planes), low)
-        return column, start, emit.add_int(start, planes)
-
-    before, passed = 0, {False: 0, True: 0}
-    column, start, end = place(before, 0, variants[0])
-    for former, variant in pairwise(variants):
-        before += geometry.variant_tiles(former)
-        passed[former.is_interior] += geometry.columns(former)
-        is_before = emit.compare("ult", tile, before)
-        later = place(before, passed[variant.is_interior], variant)
-        column, start, end = (
-            emit.select(is_before, *places) for places in zip((column, start, end), later)
-        )
-    end = emit.binary(arith.MinSIOp, end, emit.int(high))
-    return column, start, end
-
-
-def rim_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:
-    """
-    The column that a number among those of the rim stands for: with one axis its two ends, with two
-    the first row, the last row, then the two ends of the rows between.
-    """
-    if len(counts) == 1:
-        return emit.mul_int(number, counts[0] - 1)
-    rows, columns = counts
-    side, row = split(emit, emit.add_int(number, -2 * columns), 2)
-    between = emit.mul_int(emit.add_int(row, 1), columns)
-    between = emit.add_int(between, emit.mul_int(side, columns - 1))
-    last = emit.add_int(number, (rows - 2) * columns)
-    in_last = emit.compare("ult", number, 2 * columns)
-    beyond = emit.select(in_last, last, between)
-    return emit.select(emit.compare("ult", number, columns), number, beyond)
-
-
-def inner_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:
-    """The column that a number among those inside the rim stands for."""
-    if len(counts) == 1:
-        return emit.add_int(number, 1)
-    column, row = split(emit, number, counts[1] - 2)
-    moved = emit.mul_int(emit.add_int(row, 1), counts[1])
-    return emit.add_int(emit.add_int(moved, column), 1)
 
 
 def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue | None:

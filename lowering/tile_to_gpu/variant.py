@@ -34,7 +34,6 @@ from timetile.lowering.tile_to_gpu.thread import (
     block_beside,
     index_width,
     plane_base,
-    split,
 )
 from timetile.passes.analysis.geometry import FieldShape, Geometry, moved_by
 from timetile.passes.analysis.synchronisation import (
@@ -432,7 +431,7 @@ class Variant:
             assert self.kernel.layout is not None
             _, there = block_beside(self.setup, self.thread, side, self.kernel.layout)
             beside = self.kernel.layout.edge_warps
-            _, place = split(self.setup, self.thread.warp_in_block, beside)
+            _, place = self.setup.split(self.thread.warp_in_block, beside)
             here = self.setup.compare("eq", place, warp)
             return self.setup.all_of([there, here])
 

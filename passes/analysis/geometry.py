@@ -57,6 +57,16 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
+SHARING_MULTIPROCESSORS = 2
+"""Multiprocessors that share an instruction cache, and run blocks that follow each other (measured)."""
+
+
+def whole_blocks(tiles: int, pack: int) -> int:
+    """So many tiles, and as many more as fill the blocks of multiprocessors that share an instruction cache."""
+    together = SHARING_MULTIPROCESSORS * pack
+    return ceil_div(tiles, together) * together
+
+
 def tiles_beyond_first(span: int, extent: int, useful: int) -> int:
     """How many tiles of `extent` cells, of which each covers `useful` more, cover `span` cells beside the first."""
     return max(0, ceil_div(span - extent, useful))
@@ -418,9 +428,26 @@ class Geometry:
         """Stream steps of a chunk."""
         return ceil_div(planes + self.fill + self.drain, self.period) * self.period
 
-    def chunks(self, planes: int) -> int:
-        """Chunks of one column of tiles."""
-        return ceil_div(self.planes, planes)
+    def chunks(self, planes: int, joined: int = 0) -> int:
+        """Chunks of one column of tiles, beside the planes that are joined with those of other columns."""
+        return ceil_div(self.planes - joined, planes)
+
+    @property
+    def restart(self) -> int:
+        """
+        Steps that a chunk takes longer if it goes on in the next column: it fills the pipeline again, and waits for its
+        first planes.
+        """
+        return self.fill + self.drain + self.ahead
+
+    def joined_chunks(self, columns: int, planes: int, joined: int) -> int:
+        """
+        Chunks of the planes that are joined, of so many columns, each of which takes as long as one of `planes` in a
+        single column: a restart between two columns counts as so many planes.
+        """
+        if not joined:
+            return 0
+        return ceil_div(columns * (joined + self.restart) - self.restart, planes)
 
     @property
     def edge_columns(self) -> int:
@@ -452,7 +479,14 @@ class Geometry:
 
     def variant_tiles(self, variant: VariantAttr) -> int:
         """Tiles of one launch that one of the kernel's variants is for."""
-        return self.columns(variant) * self.chunks(variant.planes.data)
+        columns, planes, joined = self.columns(variant), variant.planes.data, variant.joined.data
+        alone = columns * self.chunks(planes, joined)
+        return alone + self.joined_chunks(columns, planes, joined)
+
+    @property
+    def joins_columns(self) -> bool:
+        """Chunks of some columns go on in the next one."""
+        return any(variant.joined.data for variant in self.used_variants)
 
     @property
     def used_variants(self) -> list[VariantAttr]:
@@ -462,6 +496,24 @@ class Geometry:
         return [variant for variant in variants if self.columns(variant)]
 
     @property
+    def blocks_alike(self) -> bool:
+        """The tiles that share a block are of one kind. Without a stream they lie in the columns' own order."""
+        assert self.kernel.layout is not None
+        return self.kernel.layout.pack.data > 1 and self.kernel.stream_axis is not None
+
+    def numbered_tiles(self, variant: VariantAttr) -> int:
+        """
+        Numbers of tiles that one of the kernel's variants takes: where the tiles of a block are to be alike, the last
+        ones stand for none, so that the multiprocessors that share an instruction cache run one copy of the code.
+        """
+        tiles, variants = self.variant_tiles(variant), self.used_variants
+        copies = {other.is_interior for other in variants}
+        if not self.blocks_alike or len(copies) == 1 or variant is variants[-1]:
+            return tiles
+        assert self.kernel.layout is not None
+        return whole_blocks(tiles, self.kernel.layout.pack.data)
+
+    @property
     def tiles(self) -> int:
-        """Tiles of one launch."""
-        return sum(map(self.variant_tiles, self.used_variants))
+        """Numbers of the tiles of one launch."""
+        return sum(map(self.numbered_tiles, self.used_variants))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from math import prod
 
+from timetile.passes.analysis.chunks import choose_chunks
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.cost.step import KernelTime
 from timetile.passes.cost.terms import Cost
-from timetile.passes.peel_boundaries import choose_chunks, edge_weight
+from timetile.passes.peel_boundaries import edge_weight
 
 
 class KernelCost(KernelTime):
@@ -22,7 +23,8 @@ class KernelCost(KernelTime):
     def predict(self, geometry: Geometry, ahead: int) -> Cost:
         """The cost of one launch with the kernel's present layout and occupancy."""
         residency = self.residency
-        weight = edge_weight(geometry, self.guards, sums=self.sums_early)
+        sums, planes = self.sums_early, self.natural_period
+        weight = edge_weight(geometry, self.guards, sums=sums, planes=planes)
         chunks = choose_chunks(geometry, residency, weight)
         updates = self.kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):

@@ -120,11 +120,14 @@ def kernel_named(module: ModuleOp, name: str) -> KernelOp:
 def steady_loops(module: ModuleOp) -> Iterator[scf.ForOp]:
     """
     The interior copy's, then the guarded one's. A copy is three loops over the same stages, in one
-    block; the first and the last also ask whether planes lie outside: they are longer.
+    block; the first and the last also ask whether planes lie outside: they are longer. The loop over the columns
+    that a chunk goes on in is around all of them.
     """
     copies: dict[Block | None, list[scf.ForOp]] = {}
     for op in module.walk():
-        if isinstance(op, scf.ForOp):
+        if isinstance(op, scf.ForOp) and not any(
+            isinstance(inner, scf.ForOp) for inner in op.body.walk()
+        ):
             copies.setdefault(op.parent, []).append(op)
     assert [len(loops) for loops in copies.values()] == [3, 3]
     for loops in copies.values():

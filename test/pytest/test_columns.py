@@ -6,14 +6,17 @@ leaves what the unfused program leaves.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 import timetile
-from support.catalogue import entry, star, sum_program
+from support.catalogue import box, entry, star, sum_program
 from support.compare import assert_as_unfused
 from support.description import Element, Program, random_inputs
 from support.executors import kernel_executors
@@ -22,8 +25,12 @@ from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.residency import Residency
+from timetile.passes.arch import arch_named
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.schedule import Guards
+from timetile.runtime.kernels import Halos
 from timetile.runtime.program import Executor
 
 PLANES = Schedule(
@@ -52,13 +59,38 @@ class CutColumnsPass(ModulePass):
             kernel.variants = ArrayAttr([*alone, *rest])
 
 
-def check(program: Program, steps: int, executor: Executor, *passes: ModulePass) -> ModuleOp:
-    """A run with halos in common leaves the right bits; the placed kernels."""
+@dataclass(frozen=True)
+class JoinColumnsPass(ModulePass):
+    """Cut the columns of every kind into chunks of some planes, and join others of them."""
+
+    name = "join-columns"
+
+    planes: int
+    joined: int
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+            assert kernel.variants is not None
+            joined = min(self.joined, Geometry(kernel).planes)
+            kernel.variants = ArrayAttr(
+                VariantAttr([axis.data for axis in variant.axes], self.planes, joined=joined)
+                for variant in kernel.variants
+            )
+
+
+def check(
+    program: Program,
+    steps: int,
+    executor: Executor,
+    *passes: ModulePass,
+    halos: Halos = "common",
+) -> ModuleOp:
+    """A run leaves the right bits; the placed kernels."""
     compiled = timetile.compile(
         program_text(program), executor=executor, fp_contract="off", cache=False,
-        passes=passes, halos="common",
+        passes=passes, halos=halos,
     )  # fmt: skip
-    inputs = random_inputs(program, steps, common_halos=True)
+    inputs = random_inputs(program, steps, common_halos=halos == "common")
     assert_as_unfused(compiled, program, inputs, steps, executor)
     return compiled.kernels.tiled
 
@@ -109,6 +141,83 @@ def test_columns_of_both_kinds_are_cut(
     assert cut == ({False, True} if "axes []" in str(kernel.variants) else {False})
     geometry = Geometry(kernel)
     assert sum(map(geometry.columns, geometry.used_variants)) == geometry.plane_tiles
+
+
+HALOS: tuple[Halos, ...] = ("apart", "common")
+
+JOINED = Schedule("joined", warp_row(), MultiQueueBufferingPass(ahead=2))
+
+
+@pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize("halos", HALOS)
+@pytest.mark.parametrize(
+    ("planes", "joined"),
+    [
+        pytest.param(3, 1, id="chunks of ten columns' single planes"),
+        pytest.param(5, 4, id="chunks as long as what is joined"),
+        pytest.param(4, 17, id="all planes"),
+        pytest.param(90, 17, id="all planes, several columns each"),
+        pytest.param(30, 6, id="one chunk of a column's other planes"),
+    ],
+)
+@pytest.mark.parametrize("domain", [(17, 700), (17, 701)], ids=["even rows", "odd rows"])
+def test_chunks_go_on_in_the_next_column(
+    domain: tuple[int, ...], planes: int, joined: int, halos: Halos, executor: Executor
+):
+    """Rows of an odd length are dealt to the lanes, which read what others copied, and change hands before stores."""
+    program = entry("heat-2d").make(domain)
+    join = JoinColumnsPass(planes, joined)
+    placed = check(program, 5, executor, *JOINED.passes(2), join, halos=halos)
+    assert Geometry(deepest(placed, 2)).joins_columns
+
+
+@settings(max_examples=12)
+@given(
+    executor=st.sampled_from(THREADS),
+    halos=st.sampled_from(HALOS),
+    shape=st.tuples(st.integers(1, 40), st.integers(100, 500)),
+    planes=st.integers(1, 60),
+    joined=st.integers(1, 40),
+    form=st.sampled_from(("none", "rows")),
+    pack=st.sampled_from((1, 2, 4)),
+)
+def test_any_planes_may_be_joined(
+    executor: Executor,
+    halos: Halos,
+    shape: tuple[int, int],
+    planes: int,
+    joined: int,
+    form: Literal["none", "rows"],
+    pack: int,
+):
+    program = sum_program("f32", box((-1, -1), (1, 1)))(shape)
+    schedule = replace(JOINED, tiling=warp_row(pack=pack), form=form)
+    check(program, 4, executor, *schedule.passes(2), JoinColumnsPass(planes, joined), halos=halos)
+
+
+@pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize(("multiprocessors", "cells"), [(4, 1100), (7, 600), (9, 600)])
+def test_as_many_chunks_as_the_device_holds_take_equally_long(
+    multiprocessors: int, cells: int, executor: Executor
+):
+    """What is cut evenly is all of the columns inside; blocks on the rim fill pairs of multiprocessors."""
+    program = entry("heat-2d").make((391, cells))
+    *passes, peel = JOINED.passes(2)
+    peel = replace(peel, planes=None, multiprocessors=multiprocessors)
+    placed = check(program, 4, executor, *passes, peel)
+    kernel = deepest(placed, 2)
+    geometry, residency = (
+        Geometry(kernel),
+        Residency.of(kernel, arch_named("sm_90", multiprocessors)),
+    )
+    assert kernel.variants is not None
+    edge, inner = kernel.variants
+    assert not edge.is_interior and inner.is_interior and inner.joined.data > geometry.restart
+    assert geometry.numbered_tiles(edge) % (2 * residency.block_tiles) == 0
+    assert geometry.tiles == residency.tiles
+    columns, tiles = geometry.columns(inner), geometry.variant_tiles(inner)
+    all_planes = columns * (geometry.planes + geometry.restart + 2 * geometry.fill)
+    assert 0 <= inner.planes.data * tiles - all_planes < tiles
 
 
 @pytest.mark.parametrize("executor", THREADS)

@@ -15,7 +15,7 @@
 // Every level takes its cells outside the bounds from the level below, which still keeps the plane; no halo is
 // read from memory. Tiles inside the bounds have a copy without guards, unless all are to run alike.
 // KERNEL-LABEL: tile.kernel @heat_d3(
-// RIM-SAME:       variants [#tile.variant<axes [1], planes {{[0-9]+}}>, #tile.variant<axes [], planes {{[0-9]+}}>] occupancy
+// RIM-SAME:       variants [#tile.variant<axes [1], planes {{[0-9]+}}>, #tile.variant<axes [], planes {{[0-9]+}}, joined {{[0-9]+}}>] occupancy
 // ALL-SAME:       variants [#tile.variant<axes [1], planes {{[0-9]+}}>] occupancy
 // KERNEL-NOT:     halo
 // KERNEL:         %[[u0:.*]] = tile.load %src ahead

@@ -108,5 +108,10 @@
 
 // -----
 
+// CHECK: no fewer than 0 planes are joined, got -2
+"test.op"() {variant = #tile.variant<axes [], planes 2, joined -2>} : () -> ()
+
+// -----
+
 // CHECK: a variant has no fewer than 0 columns, got -1
 "test.op"() {variant = #tile.variant<axes [], columns -1, planes 2>} : () -> ()

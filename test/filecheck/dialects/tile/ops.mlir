@@ -29,13 +29,13 @@ tile.kernel @plain(%src: !field, %dst: !field)
 // CHECK-SAME:    roles [#tile.role<source 0>, #tile.role<target 1>, #tile.role<halo 1>, #tile.role<capture 0>, #tile.role<scalar 0>]
 // CHECK-SAME:    steps 2 stream 0 bounds <[0, 0], [8, 8]>
 // CHECK-SAME:    layout #tile.layout<block, [2 cells x 32 lanes x 4 warps]>
-// CHECK-SAME:    variants [#tile.variant<axes [], planes 430>, #tile.variant<axes [0, 1], columns 3, planes 8>, #tile.variant<axes [0, 1], planes 5>]
+// CHECK-SAME:    variants [#tile.variant<axes [], planes 430, joined 70>, #tile.variant<axes [0, 1], columns 3, planes 8>, #tile.variant<axes [0, 1], planes 5>]
 // CHECK-SAME:    occupancy 2 attributes {note = "kept"} {
 tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64)
     roles [#tile.role<source 0>, #tile.role<target 1>, #tile.role<halo 1>, #tile.role<capture 0>, #tile.role<scalar 0>]
     steps 2 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<block, [2 cells x 32 lanes x 4 warps]>
-    variants [#tile.variant<axes [], planes 430>, #tile.variant<axes [0, 1], columns 3, planes 8>, #tile.variant<axes [0, 1], planes 5>]
+    variants [#tile.variant<axes [], planes 430, joined 70>, #tile.variant<axes [0, 1], columns 3, planes 8>, #tile.variant<axes [0, 1], planes 5>]
     occupancy 2 attributes {note = "kept"} {
   // CHECK-NEXT: %u = tile.load %src halo %A ahead 3 home #tile.registers<depth 2, period 2> attributes {note = "kept"} : !tile.queue<f64, lag 0>
   %u = tile.load %src halo %A ahead 3 home #tile.registers<depth 2, period 2> attributes {note = "kept"} : !queue

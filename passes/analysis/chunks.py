@@ -1,0 +1,203 @@
+"""
+How columns of tiles are cut into chunks of planes, so that a launch ends first.
+
+Each chunk pays the pipeline's fill once. Candidates are chunks of one height, as many whole columns as the device holds
+with chunks of those that are left, and as many chunks as it holds tiles, which take equally long: of every column
+as many as fit, while what is left of all columns lies end to end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from timetile.passes.analysis.geometry import Geometry, ceil_div, whole_blocks
+from timetile.passes.analysis.makespan import makespan
+from timetile.passes.analysis.residency import Residency
+
+
+def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -> int:
+    """The planes of an edge chunk that takes as long as an interior one, in a corner so many interior steps longer."""
+    fill = geometry.fill + geometry.drain
+    return max(1, round((interior + fill - corner) / weight - fill))
+
+
+def corner_steps(geometry: Geometry, residency: Residency) -> int:
+    """
+    What a chunk in a corner of the bounds costs more, in interior steps: it fills the pipeline with guards on both sides
+    (timed, warp by warp). Where tiles share a block a launch is one round, and its slowest chunk counts.
+    """
+    return geometry.fill // 2 if residency.block_tiles > 1 else 0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """
+    Columns of tiles, the planes of their chunks, what a step costs, in steps of an interior tile, whether they lie
+    on the rim and have a copy of their own, and how many planes of each are joined with those of the others.
+    """
+
+    count: int
+    planes: int
+    weight: float = 1.0
+    on_rim: bool = False
+    joined: int = 0
+
+    def tiles(self, geometry: Geometry) -> int:
+        """Chunks of all of them."""
+        alone = self.count * geometry.chunks(self.planes, self.joined)
+        return alone + geometry.joined_chunks(self.count, self.planes, self.joined)
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """The columns of a launch in the order in which they start, its tiles, and when the last is done in interior steps."""
+
+    columns: tuple[Columns, ...]
+    tiles: int
+    steps: float
+
+
+def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
+    """
+    A launch of columns, one part after the other, if its blocks take the next tiles as soon as they are done with one.
+    Tiles that share a block are done together.
+    """
+    pack = residency.block_tiles
+    tiles = [columns.tiles(geometry) for columns in parts]
+    corners = [corner_steps(geometry, residency) * columns.on_rim for columns in parts]
+    if geometry.blocks_alike and len({columns.on_rim for columns in parts if columns.count}) > 1:
+        tiles = [*(whole_blocks(count, pack) for count in tiles[:-1]), tiles[-1]]
+    kinds = [
+        (ceil_div(count, pack), columns.weight * geometry.steps(columns.planes) + corner)
+        for count, columns, corner in zip(tiles, parts, corners)
+    ]
+    return Chunks(parts, sum(tiles), makespan(kinds, residency.tiles // pack))
+
+
+MOST_ROUNDS = 3
+"""Rounds of the device that columns take from end to end, with which whole ones are considered."""
+
+
+MOST_REFILLS = 6
+"""How often chunks of the columns that are left may fill the device."""
+
+
+def whole_columns(
+    geometry: Geometry, residency: Residency, rim: Sequence[Columns]
+) -> Iterator[Chunks]:
+    """
+    Launches in which as many columns as the device holds, once or a few times, advance from end to end, and those
+    that are left in chunks. Columns on the rim that have a copy of their own start between the two, or first where they
+    advance from end to end themselves.
+    """
+    slots = residency.tiles
+    if residency.block_tiles > 1 or residency.tile_blocks > 1:
+        return
+    for edge in rim or (None,):
+        inside = geometry.plane_tiles - (0 if edge is None else edge.count)
+        # Those on the rim take slots of the device, too, if they advance from end to end.
+        beside = edge.count if edge is not None and edge.planes == geometry.planes else 0
+        for rounds in range(1, MOST_ROUNDS + 1):
+            count = rounds * slots - beside
+            if not 0 < count < inside:
+                continue
+            left, whole = inside - count, Columns(count, geometry.planes)
+            started = (whole,) if edge is None else (edge, whole) if beside else (whole, edge)
+            # As many chunks as fill the device so often, or just do not.
+            filling = [refills * slots // left for refills in range(1, MOST_REFILLS + 1)]
+            for chunks in sorted({max(1, n + more) for n in filling for more in (0, 1)}):
+                rest = Columns(left, ceil_div(geometry.planes, chunks))
+                yield launch(geometry, residency, *started, rest)
+
+
+JOINING_SPEED = 1.01
+"""
+What joined planes must save at least (a factor): a chunk that goes on elsewhere takes registers (measured: the
+radius-4 star in FP64 loses 8% where half a percent is saved).
+"""
+
+LONGEST_LINE = 1 << 30
+"""Planes that lie end to end from which 32 bits may not number them."""
+
+
+def even_columns(
+    geometry: Geometry, count: int, tiles: int, weight: float = 1.0, *, on_rim: bool = False
+) -> Columns | None:
+    """
+    Columns cut into so many chunks that take equally long: of every column as many as fit, and the planes that are left
+    are joined. None where there are fewer tiles than columns, or hardly any are left. (The first and the last chunk of a
+    column have guards along the stream where they fill the pipeline, and get as many planes less.)
+    """
+    whole, ends = tiles // count, 2 * geometry.fill
+    if not whole:
+        return None
+    planes = ceil_div(count * (geometry.planes + geometry.restart + ends), tiles)
+    joined = geometry.planes + ends - whole * planes
+    # Fewer planes than a restart takes steps are not worth it.
+    if joined <= geometry.restart or planes <= ends:
+        return None
+    if count * (joined + geometry.restart) > LONGEST_LINE:
+        return None
+    return Columns(count, planes, weight, on_rim, joined)
+
+
+def joined_columns(
+    geometry: Geometry, residency: Residency, weight: float | None
+) -> Iterator[Chunks]:
+    """
+    Launches of as many chunks as the device holds tiles, which take equally long. Blocks have tiles on the rim, or inside
+    it: two copies of the code in one multiprocessor would contend for its instruction cache.
+    """
+    layout = geometry.kernel.layout
+    assert layout is not None
+    slots, pack = residency.tiles, residency.block_tiles
+    if layout.warps > 1 or geometry.kernel.stream_axis is None:
+        return
+    rim = 0 if weight is None else geometry.edge_columns
+    inside = geometry.plane_tiles - rim
+    if weight is None or not inside:
+        even = even_columns(geometry, geometry.plane_tiles, slots)
+        if even is not None:
+            yield launch(geometry, residency, even)
+        return
+    together = whole_blocks(1, pack)
+    share = int(slots / together * rim * weight / (rim * weight + inside))
+    for teams in (share, share + 1):
+        chunks = teams * together // rim
+        even = even_columns(geometry, inside, slots - teams * together)
+        if chunks and even is not None:
+            edge = Columns(rim, ceil_div(geometry.planes, chunks), weight, on_rim=True)
+            yield launch(geometry, residency, edge, even)
+
+
+def choose_chunks(geometry: Geometry, residency: Residency, weight: float | None) -> Chunks:
+    """
+    The heights at which a launch ends first, where a step takes as long as its multiprocessor is crowded. A step on
+    the rim costs `weight` interior ones; None where all columns are alike.
+    (The cost model knows more of a step; heights need only compare launches of one kernel.)
+    """
+    most = ceil_div(6 * residency.tiles, max(1, geometry.plane_tiles)) + 1
+    rim = 0 if weight is None else geometry.edge_columns
+
+    def candidates() -> Iterator[Chunks]:
+        counts = range(1, min(geometry.planes, most) + 1)
+        heights = list(dict.fromkeys(ceil_div(geometry.planes, count) for count in counts))
+        for planes in heights:
+            others = Columns(geometry.plane_tiles - rim, planes)
+            if weight is None:
+                yield launch(geometry, residency, others)
+                continue
+            corner = corner_steps(geometry, residency)
+            for height in {edge_height(geometry, planes, weight, corner), planes}:
+                edge = Columns(rim, height, weight, on_rim=True)
+                yield launch(geometry, residency, edge, others)
+        edges = [] if weight is None else [Columns(rim, n, weight, on_rim=True) for n in heights]
+        yield from whole_columns(geometry, residency, edges)
+        yield from joined_columns(geometry, residency, weight)
+
+    def time(chunks: Chunks) -> float:
+        joins = any(columns.joined for columns in chunks.columns)
+        return chunks.steps * residency.crowding(chunks.tiles) * (JOINING_SPEED if joins else 1.0)
+
+    return min(candidates(), key=time)
