@@ -121,9 +121,7 @@ LONGEST_LINE = 1 << 30
 """Planes that lie end to end from which 32 bits may not number them."""
 
 
-def even_columns(
-    geometry: Geometry, count: int, tiles: int, weight: float = 1.0, *, on_rim: bool = False
-) -> Columns | None:
+def even_columns(geometry: Geometry, count: int, tiles: int) -> Columns | None:
     """
     Columns cut into so many chunks that take equally long: of every column as many as fit, and the planes that are left
     are joined. None where there are fewer tiles than columns, or hardly any are left. (The first and the last chunk of a
@@ -139,7 +137,7 @@ def even_columns(
         return None
     if count * (joined + geometry.restart) > LONGEST_LINE:
         return None
-    return Columns(count, planes, weight, on_rim, joined)
+    return Columns(count, planes, joined=joined)
 
 
 def joined_columns(
@@ -152,7 +150,7 @@ def joined_columns(
     layout = geometry.kernel.layout
     assert layout is not None
     slots, pack = residency.tiles, residency.block_tiles
-    if layout.warps > 1 or geometry.kernel.stream_axis is None:
+    if layout.warps * layout.blocks > 1 or geometry.kernel.stream_axis is None:
         return
     rim = 0 if weight is None else geometry.edge_columns
     inside = geometry.plane_tiles - rim
