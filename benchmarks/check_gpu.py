@@ -90,6 +90,16 @@ CASES = (
     Case("j2d5pt", (389, 1230), "f64", 17, 8, multiprocessors=7),
     Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": "halves"}),
     Case("box3d1r", (11, 30, 66), "f64", 7, 3),
+    Case(
+        "j3d7pt",
+        (20, 141, 67),
+        "f64",
+        9,
+        4,
+        CLUSTER | {"cells": (4, 2), "warps": (8, 1)},
+        bound_waits=True,
+    ),
+    Case("j3d7pt", (20, 77, 67), "f32", 9, 4, bound_waits=True),
     Case("wave1", (45, 150), "f64", 8, 2),
     Case("wave4", (14, 20, 66), "f32", 3, 1),
 )

@@ -165,7 +165,7 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
             if sync != "barrier" and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
                 # Two halves cost boxes a plane of every level, and copies that rows are read from a slot.
                 yield replace(block, sync="barrier")
-            if len(forms) == 1 and rows in CLUSTER_ROWS and 2 in arch.resident_clusters:
+            if rows in CLUSTER_ROWS and 2 in arch.resident_clusters:
                 yield replace(block, tile="cluster", blocks=(2, 1))
             if rows in DEVICE_ROWS and warps == 8 and arch.splits_barriers:
                 # How many blocks span the axis depends on the depth.
@@ -205,7 +205,7 @@ class Trials:
         add_exchanges(kernel)
         assign_lags(kernel)
         publish(kernel, None, schedule.ahead)
-        delay_exchanges(kernel, schedule.delay, always=schedule.sync == "mbarrier")
+        delay_exchanges(kernel, schedule.delay, always=schedule.sync != "barrier")
         return KernelCost(kernel, scratch, self.arch, split=schedule.sync != "barrier")
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | None:

@@ -66,7 +66,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bound-waits",
         action="store_true",
-        help="where the device holds tiles, report waits in vain instead of hanging",
+        help="report waits in vain, for other blocks or for warps that arrive, instead of hanging",
     )
     parser.add_argument(
         "--pipeline", metavar="PASSES", help="replaces the passes from time loops to placed kernels"

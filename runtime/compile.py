@@ -44,9 +44,9 @@ def compile(
     `compared` before every run that has such kernels, bit for bit, which on a GPU waits for what the stream has been given
     before; `common` is the caller's promise that they are, whatever else is there would be ignored, and `apart` compares
     nothing. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
-    by default; False compiles anew. With `bound_waits`, kernels whose tiles the device holds report a wait
-    for other blocks that is in vain (RuntimeError) instead of hanging; they are slower, and every launch is
-    waited for.
+    by default; False compiles anew. With `bound_waits`, kernels report a wait in vain (RuntimeError) instead of hanging: for messages or
+    barriers of other blocks, or for the arrivals of warps of the block or the cluster; they are slower, and every launch
+    that may wait so is waited for.
 
     Raises CompileError where the program is wrong or cannot be compiled.
     """

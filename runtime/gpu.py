@@ -12,6 +12,7 @@ from typing import Any
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.lowering.ptx.waits import report_symbol
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.cuda import cuda_module
@@ -183,12 +184,26 @@ class Device:
         if kernel.apart > 1:
             self.launch_tiles(kernel, values, types, stream)
             return
+        report = self.report_of(kernel)
+        if report is not None:
+            checked(self.cuda.cuMemsetD8Async(report, 0, MESSAGE_WORD_BYTES, stream))
         checked(
             self.cuda.cuLaunchKernel(
                 self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
                 kernel.shared_bytes, stream, (values, types), 0,
             )
         )  # fmt: skip
+        if report is not None:
+            self.check_waits(kernel, report, stream)
+
+    def report_of(self, kernel: Kernel) -> int | None:
+        """Where a kernel says who waited in vain for its block's or its cluster's warps; None where it does not."""
+        symbol = report_symbol(kernel.name)
+        if not kernel.bound_waits or symbol not in kernel.ptx:
+            return None
+        module = checked(self.cuda.cuFuncGetModule(self.load(kernel)))
+        address, _ = checked(self.cuda.cuModuleGetGlobal(module, symbol.encode()))
+        return int(address)
 
     def launch_tiles(
         self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
@@ -217,17 +232,18 @@ class Device:
         if kernel.bound_waits:
             self.check_waits(kernel, inbox, stream)
 
-    def check_waits(self, kernel: Kernel, inbox: int, stream: int) -> None:
-        """RuntimeError where a block of the kernel waited in vain."""
+    def check_waits(self, kernel: Kernel, place: int, stream: int) -> None:
+        """RuntimeError where the word at a place says that a block of the kernel waited in vain."""
         import numpy as np
 
         report = np.zeros(2, dtype=np.uint32)
         self.synchronize(stream)
-        self.download(report, inbox)
+        self.download(report, place)
         block, number = (int(word) for word in report)
         if block:
             others = f"message or barrier {number} of the tile's other blocks"
-            what = others if number else "its own warps"
+            own = "the warps of its cluster" if kernel.cluster > 1 else "its own warps"
+            what = others if number else own
             raise RuntimeError(
                 f"block {block - 1} of kernel @{kernel.name} waited in vain for {what}: this is a bug "
                 "of the compiler; please report it with the program"

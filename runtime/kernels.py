@@ -53,7 +53,7 @@ class Options:
     function: str | None = None
     fp_division: FpDivision = "exact"
     bound_waits: bool = False
-    """Waits for other blocks end, and are reported, where what they wait for does not come."""
+    """Waits for other blocks, and for warps that arrive, end, and are reported, where what they wait for does not come."""
     halos: Halos = "compared"
     multiprocessors: int | None = None
     """Of the GPU that it is for, where it has not as many as the largest part of its architecture."""
@@ -91,7 +91,7 @@ class Kernel:
     message_words: int
     """64-bit words of device memory, 0 before a launch, by which the blocks of one tile exchange edges."""
     bound_waits: bool
-    """Waits for other blocks that are in vain are reported in the first of those words."""
+    """Waits in vain are reported: in the first of those words, or, where there are none, in one of the module's."""
     shared_bytes: int
     registers: int
     spill_bytes: int

@@ -61,6 +61,14 @@ class FakeDriver:
     def cuModuleGetFunction(self, module: str, name: bytes) -> tuple[int, str]:
         return 0, f"function {name.decode()}"
 
+    def cuFuncGetModule(self, function: str) -> tuple[int, str]:
+        return 0, f"module of {function}"
+
+    def cuModuleGetGlobal(self, module: str, name: bytes) -> tuple[int, int, int]:
+        assert module == "module of function heat_d4"
+        assert name == b"heat_d4_report"
+        return 0, 77000, 8
+
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(
         self, function: str, threads: int, shared_bytes: int
     ) -> tuple[int, int]:
@@ -220,7 +228,59 @@ def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
     )
 
 
+ALONE = replace(
+    BOUNDED, apart=1, message_words=0, ptx=".visible .global .align 8 .u64 heat_d4_report;"
+)
+"""A kernel whose warps wait for each other alone: its report lies in its module."""
+
+
+def test_waits_for_warps_that_are_not_in_vain(fake: FakeDriver):
+    """The word of the report is 0 before the launch, which is waited for."""
+    Device().launch(ALONE, *FIELDS, 7)
+    assert fake.calls == [
+        ("set", 77000, 0, 8, 7),
+        ("launch", "function heat_d4", 20),
+        ("synchronize", 7),
+        ("download", 77000, 8),
+    ]
+
+
+def test_kernels_that_wait_for_nobody_report_nothing(fake: FakeDriver):
+    Device().launch(replace(ALONE, ptx=""), *FIELDS, 7)
+    assert fake.calls == [("launch", "function heat_d4", 20)]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "what"), [(1, "its own warps"), (2, "the warps of its cluster")]
+)
+def test_a_wait_for_warps_in_vain(fake: FakeDriver, cluster: int, what: str):
+    fake.report = (4, 0)
+    with pytest.raises(
+        RuntimeError, match=f"^block 3 of kernel @heat_d4 waited in vain for {what}: this"
+    ):
+        Device().launch(replace(ALONE, cluster=cluster), *FIELDS, 0)
+
+
 # What bounded waits are on the GPU.
+
+
+def test_a_kernel_without_messages_reports_in_its_module():
+    """The word is the module's own, where a kernel of it has bounded waits; the loop is the same."""
+    module = load_text(f"""
+llvm.func @k(%n: i32) attributes {{
+    nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32}} {{
+  {ARRIVALS}
+  llvm.return
+}}
+""")
+    bounded, unbounded = (
+        print_module(kernels_of(module), "8.1", "sm_90", bound_waits=bound)
+        for bound in (True, False)
+    )
+    assert ".visible .global .align 8 .u64 k_report;" in bounded
+    assert "mov.u64 %rd1, k_report;" in bounded
+    assert "st.relaxed.gpu.global.u64 [%rd1], %rd2;" in bounded
+    assert "k_report" not in unbounded
 
 
 def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
