@@ -134,6 +134,12 @@ def check_columns(kernel: KernelOp) -> None:
             )
     if not geometry.joins_columns:
         return
+    most = max(variant.joined.data for variant in kernel.variants)
+    if most > geometry.planes:
+        refuse(
+            kernel,
+            f"its variants join {most} planes of each column, which have {geometry.planes}; join no more",
+        )
     assert kernel.layout is not None
     if kernel.layout.warps * kernel.layout.blocks > 1 or kernel.stream_axis is None:
         refuse(

@@ -75,6 +75,17 @@ tile.kernel @meet(%src: !stencil.field<[0,8]x[0,256]xf64>, %dst: !stencil.field<
 
 // -----
 
+// CHECK: tile.kernel in @more: its variants join 9 planes of each column, which have 8; join no more
+tile.kernel @more(%src: !stencil.field<[0,8]x[0,256]xf64>, %dst: !stencil.field<[0,8]x[0,256]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 256]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], planes 3, joined 9>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,256]xf64>
+}
+
+// -----
+
 // CHECK: tile.kernel in @half: fields of f16 are not supported; use f32 or f64
 tile.kernel @half(%src: !stencil.field<[0,8]x[0,8]xf16>, %dst: !stencil.field<[0,8]x[0,8]xf16>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
