@@ -85,6 +85,7 @@ class Device:
         self.comparing: tuple[Any, int] | None = None
         """The function that compares halos, loaded once, and the word of its answer."""
         self.one_comparison = Lock()
+        self.one_report = Lock()
 
     def attribute(self, name: str) -> int:
         """A device attribute, by the end of its name in the driver's enumeration."""
@@ -181,20 +182,34 @@ class Device:
         Launch a kernel. Where the blocks of a tile wait for each other, as many tiles as the device holds at
         once; CompileError where it does not hold one.
         """
+        if kernel.bound_waits and self.is_capturing(stream):
+            raise RuntimeError(
+                f"kernel @{kernel.name} is waited for, as its waits are bounded, and a stream that is captured "
+                "cannot be; compile it without bound_waits"
+            )
         if kernel.apart > 1:
             self.launch_tiles(kernel, values, types, stream)
             return
         report = self.report_of(kernel)
-        if report is not None:
+        if report is None:
+            self.launch_grid(kernel, values, types, stream)
+            return
+        # All streams and threads share the module's word.
+        with self.one_report:
             checked(self.cuda.cuMemsetD8Async(report, 0, MESSAGE_WORD_BYTES, stream))
+            self.launch_grid(kernel, values, types, stream)
+            self.check_waits(kernel, report, stream)
+
+    def launch_grid(
+        self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
+    ) -> None:
+        """Launch all blocks of a kernel whose blocks wait for no others but those of their cluster."""
         checked(
             self.cuda.cuLaunchKernel(
                 self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
                 kernel.shared_bytes, stream, (values, types), 0,
             )
         )  # fmt: skip
-        if report is not None:
-            self.check_waits(kernel, report, stream)
 
     def report_of(self, kernel: Kernel) -> int | None:
         """Where a kernel says who waited in vain for its block's or its cluster's warps; None where it does not."""

@@ -9,7 +9,7 @@ as many as fit, while what is left of all columns lies end to end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from timetile.passes.analysis.geometry import Geometry, ceil_div, whole_blocks
 from timetile.passes.analysis.makespan import makespan
@@ -125,7 +125,8 @@ def even_columns(geometry: Geometry, count: int, tiles: int) -> Columns | None:
     """
     Columns cut into so many chunks that take equally long: of every column as many as fit, and the planes that are left
     are joined. None where there are fewer tiles than columns, or hardly any are left. (The first and the last chunk of a
-    column have guards along the stream where they fill the pipeline, and get as many planes less.)
+    column have guards along the stream where they fill the pipeline, and get as many planes less. Where a column has one
+    chunk alone, the joined planes come first.)
     """
     whole, ends = tiles // count, 2 * geometry.fill
     if not whole:
@@ -156,6 +157,8 @@ def joined_columns(
     inside = geometry.plane_tiles - rim
     if weight is None or not inside:
         even = even_columns(geometry, geometry.plane_tiles, slots)
+        if even is not None and weight is not None:
+            even = replace(even, weight=weight, on_rim=True)
         if even is not None:
             yield launch(geometry, residency, even)
         return

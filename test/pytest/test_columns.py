@@ -27,6 +27,7 @@ from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import arch_named
+from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.schedule import Guards
@@ -153,14 +154,13 @@ JOINED = Schedule("joined", warp_row(), MultiQueueBufferingPass(ahead=2))
 @pytest.mark.parametrize(
     ("planes", "joined"),
     [
-        pytest.param(3, 1, id="chunks of ten columns' single planes"),
-        pytest.param(5, 4, id="chunks as long as what is joined"),
-        pytest.param(4, 17, id="all planes"),
-        pytest.param(90, 17, id="all planes, several columns each"),
-        pytest.param(30, 6, id="one chunk of a column's other planes"),
+        pytest.param(12, 9, id="three other chunks"),
+        pytest.param(40, 6, id="one other chunk"),
+        pytest.param(30, 41, id="all planes"),
+        pytest.param(90, 41, id="all planes, two columns each"),
     ],
 )
-@pytest.mark.parametrize("domain", [(17, 700), (17, 701)], ids=["even rows", "odd rows"])
+@pytest.mark.parametrize("domain", [(41, 700), (41, 701)], ids=["even rows", "odd rows"])
 def test_chunks_go_on_in_the_next_column(
     domain: tuple[int, ...], planes: int, joined: int, halos: Halos, executor: Executor
 ):
@@ -168,7 +168,46 @@ def test_chunks_go_on_in_the_next_column(
     program = entry("heat-2d").make(domain)
     join = JoinColumnsPass(planes, joined)
     placed = check(program, 5, executor, *JOINED.passes(2), join, halos=halos)
-    assert Geometry(deepest(placed, 2)).joins_columns
+    geometry = Geometry(deepest(placed, 2))
+    pitch = joined + geometry.restart
+    starts = range(0, geometry.columns_of_kind(interior=False) * pitch, planes)
+    assert any(start // pitch < (start + planes - 1) // pitch for start in starts)
+
+
+@pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize(("name", "domain"), [("skewed-2d", (20, 293)), ("heat-2d", (17, 193))])
+def test_chunks_of_rings_go_on_in_the_next_column(
+    name: str, domain: tuple[int, ...], executor: Executor
+):
+    """All planes are in shared memory, where the lanes of a warp read each other's cells."""
+    rings = replace(
+        JOINED, buffering=MultiQueueBufferingPass(storage="shared"), streaming=None, shown="shared"
+    )
+    check(entry(name).make(domain), 5, executor, *rings.passes(2), JoinColumnsPass(30, 9))
+
+
+@pytest.mark.parametrize("executor", THREADS)
+def test_blocks_have_tiles_of_one_kind(executor: Executor):
+    """Two columns on the rim have six chunks, and the blocks of two multiprocessors eight tiles or four."""
+    program = entry("heat-2d").make((17, 700))
+    *passes, peel = JOINED.passes(2)
+    kernel = deepest(check(program, 5, executor, *passes, replace(peel, planes=6)), 2)
+    geometry = Geometry(kernel)
+    rim, inner = geometry.used_variants
+    assert not rim.is_interior and inner.is_interior
+    assert (geometry.variant_tiles(rim), geometry.numbered_tiles(rim)) == (6, 8)
+    assert geometry.tiles == 8 + geometry.variant_tiles(inner)
+
+
+@pytest.mark.parametrize("executor", THREADS)
+def test_all_columns_on_the_rim_are_joined(executor: Executor):
+    """Planes of two axes, one tile wide: there is no interior, and the rim's weight holds."""
+    program = entry("heat-3d").make((60, 6, 200))
+    tiling = DeviceTilingPass(tile="warp", cells=(10, 2), lanes=(1, 32), warps=(1, 1), pack=1)
+    *passes, peel = replace(JOINED, tiling=tiling).passes(2)
+    peel = replace(peel, planes=None, multiprocessors=2)
+    kernel = deepest(check(program, 3, executor, *passes, peel), 2)
+    assert [variant.is_interior for variant in Geometry(kernel).used_variants] == [False]
 
 
 @settings(max_examples=12)

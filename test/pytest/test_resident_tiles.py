@@ -30,6 +30,13 @@ class Attribute(Enum):
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = MULTIPROCESSORS
 
 
+class Capture(Enum):
+    """Whether a stream's work goes into a graph."""
+
+    CU_STREAM_CAPTURE_STATUS_NONE = 0
+    CU_STREAM_CAPTURE_STATUS_ACTIVE = 1
+
+
 @dataclass
 class FakeDriver:
     """A driver of one GPU, which holds `fitting` blocks a multiprocessor."""
@@ -40,8 +47,11 @@ class FakeDriver:
     allocated: int = 0
     report: tuple[int, int] = (0, 0)
     """What the first words of device memory hold."""
+    captures: Capture = Capture.CU_STREAM_CAPTURE_STATUS_NONE
+    """Whether streams are being captured."""
 
     CUdevice_attribute = Attribute
+    CUstreamCaptureStatus = Capture
 
     def cuDeviceGet(self, number: int) -> tuple[int, int]:
         return 0, number
@@ -60,6 +70,9 @@ class FakeDriver:
 
     def cuModuleGetFunction(self, module: str, name: bytes) -> tuple[int, str]:
         return 0, f"function {name.decode()}"
+
+    def cuStreamIsCapturing(self, stream: int) -> tuple[int, Capture]:
+        return 0, self.captures
 
     def cuFuncGetModule(self, function: str) -> tuple[int, str]:
         return 0, f"module of {function}"
@@ -248,6 +261,18 @@ def test_waits_for_warps_that_are_not_in_vain(fake: FakeDriver):
 def test_kernels_that_wait_for_nobody_report_nothing(fake: FakeDriver):
     Device().launch(replace(ALONE, ptx=""), *FIELDS, 7)
     assert fake.calls == [("launch", "function heat_d4", 20)]
+
+
+@pytest.mark.parametrize("kernel", [ALONE, BOUNDED])
+def test_launches_that_are_waited_for_are_not_captured(fake: FakeDriver, kernel: Kernel):
+    fake.captures = Capture.CU_STREAM_CAPTURE_STATUS_ACTIVE
+    with pytest.raises(RuntimeError) as caught:
+        Device().launch(kernel, *FIELDS, 7)
+    assert str(caught.value) == (
+        "kernel @heat_d4 is waited for, as its waits are bounded, and a stream that is captured cannot be; compile "
+        "it without bound_waits"
+    )
+    assert fake.calls == []
 
 
 @pytest.mark.parametrize(
