@@ -67,9 +67,11 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
 
 
 def weighs_spills(geometry: Geometry, planes: int) -> bool:
-    """The weight of the rim's steps counts that registers are spilled there, as levels keep so many planes of FP64."""
-    doubles = not is_word(geometry.stored_fields[0])
-    return len(geometry.axes) == 1 and planes > 2 and doubles and not geometry.reads_halos
+    """
+    The weight of the rim's steps counts that registers are spilled there, as levels keep so many planes of FP64. (The
+    weight of other buffers' halos does, too: j2d9pt is fastest at six levels, with half a kilobyte of spills.)
+    """
+    return len(geometry.axes) == 1 and planes > 2 and not is_word(geometry.stored_fields[0])
 
 
 def edge_weight(geometry: Geometry, guards: Guards, *, sums: bool, planes: int) -> float | None:
