@@ -13,10 +13,13 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import cast
 
 import platformdirs
+
+import timetile
 
 MANIFEST = "manifest.json"
 
@@ -35,6 +38,22 @@ def digest(data: bytes) -> str:
 def key_of(*parts: object) -> str:
     """The key of an entry: a digest of everything that it depends on."""
     return digest(json.dumps([str(part) for part in parts]).encode())
+
+
+@cache
+def sources_key() -> str:
+    """
+    The key of the compiler's own files, by their sizes and times: what another state of the same version made is not
+    taken for its own.
+    """
+    package = Path(timetile.__file__).parent
+    files: list[object] = []
+    for folder, _, names in sorted(os.walk(package, followlinks=True)):
+        for name in sorted(names):
+            if name.endswith(".py"):
+                facts = (Path(folder) / name).stat()
+                files += [folder, name, facts.st_size, facts.st_mtime_ns]
+    return key_of(*files)
 
 
 @dataclass(frozen=True)

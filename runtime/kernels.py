@@ -30,7 +30,7 @@ from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
-from timetile.runtime.cache import Cache, key_of
+from timetile.runtime.cache import Cache, key_of, sources_key
 
 LOGGER = logging.getLogger("timetile")
 
@@ -160,8 +160,9 @@ class ProgramKernels:
         self.options, self.cache = options, cache
         self.source = source
         self.key = key_of(
-            str(source), options.key(), timetile.__version__, version("xdsl"), assembler_version()
-        )
+            str(source), options.key(), timetile.__version__, sources_key(), version("xdsl"),
+            assembler_version(),
+        )  # fmt: skip
         self.made: dict[str, Kernel] = {}
         self.lowered: dict[str, gpu.ModuleOp] = {}
 

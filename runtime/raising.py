@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.parser import Parser
 
 import timetile
-from timetile.runtime.cache import Cache, key_of
+from timetile.runtime.cache import Cache, key_of, sources_key
 from timetile.runtime.kernels import Options, raise_program
 from timetile.runtime.loading import load, load_text, make_context
 
@@ -28,7 +28,7 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
         return raise_program(load(program), options)
     name = str(program) if isinstance(program, Path) else "<program>"
     text = program.read_text() if isinstance(program, Path) else program
-    versions = (timetile.__version__, version("xdsl"))
+    versions = (timetile.__version__, sources_key(), version("xdsl"))
     said = (options.fp_contract, options.fp_division, options.halos)
     key = key_of("raised", name, text, *said, *versions)
     files = cache.read(key)

@@ -12,7 +12,7 @@ import timetile
 from support.catalogue import entry
 from support.programs import program_text
 from timetile.passes.temporal_fusion import TemporalFusionPass
-from timetile.runtime.cache import MANIFEST, Cache, default_directory, key_of
+from timetile.runtime.cache import MANIFEST, Cache, default_directory, key_of, sources_key
 from timetile.runtime.kernels import Kernel, Options, ProgramKernels, raise_program
 from timetile.runtime.loading import load
 
@@ -172,6 +172,34 @@ def test_the_environment_says_where_the_cache_lies(tmp_path: Path, monkeypatch: 
     assert default_directory().name == "timetile"
 
 
+def test_another_state_of_the_sources_has_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A file of the compiler that changes, and one that is new, also behind a link."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (tmp_path / "passes").mkdir()
+    (package / "passes").symlink_to(tmp_path / "passes")
+    (package / "__init__.py").write_text("")
+    monkeypatch.setattr(timetile, "__file__", str(package / "__init__.py"))
+
+    def key() -> str:
+        sources_key.cache_clear()
+        return sources_key()
+
+    try:
+        keys = [key()]
+        (tmp_path / "passes" / "cost.py").write_text("weight = 1.4")
+        keys.append(key())
+        (tmp_path / "passes" / "cost.py").write_text("weight = 1.15")
+        keys.append(key())
+        (tmp_path / "passes" / "notes.txt").write_text("not compiled")
+        assert key() == keys[-1]
+        assert len(set(keys)) == len(keys)
+    finally:
+        sources_key.cache_clear()
+
+
 def test_keys_differ_by_everything_that_a_kernel_depends_on(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ):
@@ -195,6 +223,8 @@ def test_keys_differ_by_everything_that_a_kernel_depends_on(
         ),
     ]
     monkeypatch.setattr(timetile, "__version__", "another")
+    keys.append(kernels(cache).key)
+    monkeypatch.setattr("timetile.runtime.kernels.sources_key", lambda: "another")
     keys.append(kernels(cache).key)
     monkeypatch.setattr("timetile.runtime.kernels.assembler_version", lambda: "another")
     keys.append(kernels(cache).key)
