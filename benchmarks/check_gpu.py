@@ -5,8 +5,8 @@
 
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
 roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the device, sums
-by rows and by halves, chunks that go on in the next column, and domains with every remainder; each with halos that buffers have in common, and with
-others.
+by rows and by halves, chunks that go on in the next column, and domains with every remainder; each with halos
+that buffers have in common, and with others.
 """
 
 from __future__ import annotations
@@ -17,17 +17,10 @@ from typing import Any
 
 import numpy as np
 from measure import Terms, scheduled, source, with_common_halos
-from stencils import Stencil, program
 
 import timetile
 from timetile.lowering.pipelines import tile_passes
 from timetile.runtime.kernels import Halos
-
-LAYERS = Stencil(
-    "layers",
-    tuple(((0, *offset), 0.2) for offset in ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))),
-)
-"""Layers that know nothing of each other: blocks along them have nothing to exchange."""
 
 HALOS: tuple[Halos, ...] = ("apart", "common")
 
@@ -107,10 +100,7 @@ CASES = (
 
 def check(case: Case, halos: Halos) -> bool:
     """The GPU leaves in every buffer, halos included, the bits that the CPU leaves."""
-    if case.name == LAYERS.name:
-        text, halo, count = program(LAYERS, case.domain, case.element), LAYERS.radius, 2
-    else:
-        text, halo, count = source(case.name, case.domain, case.element)
+    text, halo, count = source(case.name, case.domain, case.element)
     shape = tuple(n + 2 * halo for n in case.domain)
     generator = np.random.default_rng(3)
     kind = {"f64": np.float64, "f32": np.float32}[case.element]

@@ -178,6 +178,11 @@ POISSON = Stencil(
     ),
 )
 J1D3PT = Stencil("j1d3pt", ordered({(-1,): 0.3, (0,): 0.4, (1,): 0.3}))
+LAYERS = Stencil(
+    "layers",
+    tuple(((0, *offset), 0.2) for offset in ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))),
+)
+"""Layers that know nothing of each other: blocks along them have nothing to exchange."""
 
 STENCILS = {
     s.name: s
@@ -192,6 +197,7 @@ STENCILS = {
         J3D17PT,
         J3D27PT,
         POISSON,
+        LAYERS,
         *(star(f"star2d{r}r", 2, r) for r in range(1, 5)),
         *(box(f"box2d{r}r", 2, r) for r in range(1, 5)),
         *(star(f"star3d{r}r", 3, r) for r in range(1, 5)),

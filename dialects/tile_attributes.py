@@ -469,8 +469,9 @@ class VariantAttr(ParametrizedAttribute):
     """
     Columns of a kernel's tiles: the axes along which they may touch the bounds, how many columns there are (0: all
     that are left of those with these axes), and the number of planes that one of their chunks advances. The variant
-    without axes is the interior. So many planes from the middle of every column are `joined`: they lie end to end, and a chunk
-    of them goes on in the next column. What the others' planes do not fill is missing from the first and the last chunk.
+    without axes is the interior. `joined` says how many planes from the middle of every column lie end to end with those
+    of the other columns: a chunk of them goes on in the next column. What the others' planes do not fill is missing from
+    the first and the last chunk.
 
     Example: `#tile.variant<axes [0, 1], planes 430>`, `#tile.variant<axes [0, 1], columns 132, planes 512>` or
     `#tile.variant<axes [], planes 430, joined 70>`

@@ -115,6 +115,7 @@ def check(kernel: KernelOp) -> None:
         if role.role[0] != "scalar" and element_type(argument) not in CELL_BYTES:
             refuse(kernel, f"fields of {element_type(argument)} are not supported; use f32 or f64")
     check_columns(kernel)
+    check_joined(kernel)
 
 
 def check_columns(kernel: KernelOp) -> None:
@@ -132,6 +133,12 @@ def check_columns(kernel: KernelOp) -> None:
                 f"its variants name {given} of {have} columns of tiles {'inside' if interior else 'on'} the rim, and "
                 f"{takes_rest} take the rest; let one take it",
             )
+
+
+def check_joined(kernel: KernelOp) -> None:
+    """Refuse joined planes of tiles that cannot go on in another column, and more than a column has."""
+    assert kernel.layout is not None and kernel.variants is not None
+    geometry = Geometry(kernel)
     if not geometry.joins_columns:
         return
     most = max(variant.joined.data for variant in kernel.variants)
@@ -140,7 +147,6 @@ def check_columns(kernel: KernelOp) -> None:
             kernel,
             f"its variants join {most} planes of each column, which have {geometry.planes}; join no more",
         )
-    assert kernel.layout is not None
     if kernel.layout.warps * kernel.layout.blocks > 1 or kernel.stream_axis is None:
         refuse(
             kernel,

@@ -248,9 +248,10 @@ class Trials:
             # The second turn's registers were asked for: a guarded copy spills no more than with one.
             schedule = replace(schedule, period=2)
             cost = replace(cost, compute_seconds=cost.compute_seconds / SUM_TURNS_SPEED)
-        tight = cost.registers > self.free_registers(schedule, model.spare_registers)
-        if weighs_spills(geometry, model.natural_period):
-            tight = False
+        # The heights of chunks cover what spills, where they weigh it.
+        tight = not weighs_spills(geometry, model.natural_period) and (
+            cost.registers > self.free_registers(schedule, model.spare_registers)
+        )
         return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
 
     def predict(

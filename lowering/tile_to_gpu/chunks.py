@@ -58,8 +58,8 @@ def by_variant(emit: Emitter, geometry: Geometry, tile: SSAValue, place: Place) 
     before, passed = 0, {False: 0, True: 0}
     # Of tiles of the variants before it a number is negative, and nobody takes what follows from it.
     found = list(place(tile, 0, variants[0]))
-    for former, variant in pairwise(variants):
-        before += geometry.numbered_tiles(former)
+    for numbers, (former, variant) in zip(geometry.variant_numbers, pairwise(variants)):
+        before += numbers
         passed[former.is_interior] += geometry.columns(former)
         is_before = emit.compare("ult", tile, before)
         later = place(emit.add_int(tile, -before), passed[variant.is_interior], variant)
@@ -71,13 +71,13 @@ def is_tile(emit: Emitter, geometry: Geometry, number: SSAValue) -> SSAValue | N
     """The number stands for a tile; None where all do, in whole blocks."""
     assert geometry.kernel.layout is not None
     masks: list[SSAValue] = []
-    before, variants = 0, geometry.used_variants
-    for variant in variants:
-        tiles, end = geometry.variant_tiles(variant), before + geometry.numbered_tiles(variant)
-        if before + tiles < end:
+    before = 0
+    for variant, numbers in zip(geometry.used_variants, geometry.variant_numbers, strict=True):
+        tiles = geometry.variant_tiles(variant)
+        if tiles < numbers:
             none = emit.add_int(number, -before - tiles)
-            masks.append(emit.compare("uge", none, end - before - tiles))
-        before = end
+            masks.append(emit.compare("uge", none, numbers - tiles))
+        before += numbers
     if before % geometry.kernel.layout.pack.data:
         masks.append(emit.compare("ult", number, before))
     return emit.all_of(masks)
@@ -89,13 +89,12 @@ def place_chunk(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Chunk:
     if kernel.stream_axis is None:
         return Chunk(tile, emit.int(0), emit.int(1))
     low, high = geometry.lower[kernel.stream_axis], geometry.upper[kernel.stream_axis]
-    both = len({variant.is_interior for variant in geometry.used_variants}) > 1
 
     def place(number: SSAValue, before: int, variant: VariantAttr) -> tuple[SSAValue, ...]:
         planes = variant.planes.data
         column, chunk = emit.split(number, geometry.columns(variant))
         column = emit.add_int(column, before)
-        if both:
+        if geometry.has_both_kinds:
             column = numbered(emit, geometry, column, inside=variant.is_interior)
         start = emit.add_int(emit.mul_int(chunk, planes), low)
         return column, start, emit.add_int(start, planes)
@@ -171,7 +170,7 @@ def chunk_of(emit: Emitter, geometry: Geometry, stretch: Stretch, number: SSAVal
     first = emit.select(is_first, stretch.first, stretch.low)
     last = emit.select(is_last, stretch.last, stretch.high)
     column = number
-    if len({variant.is_interior for variant in geometry.used_variants}) > 1:
+    if geometry.has_both_kinds:
         inner, rim = (numbered(emit, geometry, number, inside=kind) for kind in (True, False))
         column = emit.select(emit.compare("eq", stretch.inside, 1), inner, rim)
     return Chunk(column, first, last)

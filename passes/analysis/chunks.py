@@ -45,8 +45,7 @@ class Columns:
 
     def tiles(self, geometry: Geometry) -> int:
         """Chunks of all of them."""
-        alone = self.count * geometry.chunks(self.planes, self.joined)
-        return alone + geometry.joined_chunks(self.count, self.planes, self.joined)
+        return geometry.column_tiles(self.count, self.planes, self.joined)
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,9 @@ def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
     Tiles that share a block are done together.
     """
     pack = residency.block_tiles
-    tiles = [columns.tiles(geometry) for columns in parts]
+    both_kinds = len({columns.on_rim for columns in parts if columns.count}) > 1
+    tiles = geometry.numbered([part.tiles(geometry) for part in parts], both_kinds=both_kinds)
     corners = [corner_steps(geometry, residency) * columns.on_rim for columns in parts]
-    if geometry.blocks_alike and len({columns.on_rim for columns in parts if columns.count}) > 1:
-        tiles = [*(whole_blocks(count, pack) for count in tiles[:-1]), tiles[-1]]
     kinds = [
         (ceil_div(count, pack), columns.weight * geometry.steps(columns.planes) + corner)
         for count, columns, corner in zip(tiles, parts, corners)

@@ -449,6 +449,11 @@ class Geometry:
             return 0
         return ceil_div(columns * (joined + self.restart) - self.restart, planes)
 
+    def column_tiles(self, columns: int, planes: int, joined: int) -> int:
+        """Tiles of so many columns: the chunks of each, and those of the planes that are joined."""
+        alone = columns * self.chunks(planes, joined)
+        return alone + self.joined_chunks(columns, planes, joined)
+
     @property
     def edge_columns(self) -> int:
         """
@@ -479,9 +484,7 @@ class Geometry:
 
     def variant_tiles(self, variant: VariantAttr) -> int:
         """Tiles of one launch that one of the kernel's variants is for."""
-        columns, planes, joined = self.columns(variant), variant.planes.data, variant.joined.data
-        alone = columns * self.chunks(planes, joined)
-        return alone + self.joined_chunks(columns, planes, joined)
+        return self.column_tiles(self.columns(variant), variant.planes.data, variant.joined.data)
 
     @property
     def joins_columns(self) -> bool:
@@ -496,24 +499,29 @@ class Geometry:
         return [variant for variant in variants if self.columns(variant)]
 
     @property
-    def blocks_alike(self) -> bool:
-        """The tiles that share a block are of one kind. Without a stream they lie in the columns' own order."""
-        assert self.kernel.layout is not None
-        return self.kernel.layout.pack.data > 1 and self.kernel.stream_axis is not None
+    def has_both_kinds(self) -> bool:
+        """Some tiles run the copy for the interior, some the one for the rim."""
+        return len({variant.is_interior for variant in self.used_variants}) > 1
 
-    def numbered_tiles(self, variant: VariantAttr) -> int:
+    def numbered(self, tiles: Sequence[int], *, both_kinds: bool) -> list[int]:
         """
-        Numbers of tiles that one of the kernel's variants takes: where the tiles of a block are to be alike, the last
-        ones stand for none, so that the multiprocessors that share an instruction cache run one copy of the code.
+        Numbers that tiles take, part by part in the order in which these start: where the tiles of a block are to be
+        alike, the last numbers of a part stand for none, so that the multiprocessors that share an instruction cache run
+        one copy of the code.
         """
-        tiles, variants = self.variant_tiles(variant), self.used_variants
-        copies = {other.is_interior for other in variants}
-        if not self.blocks_alike or len(copies) == 1 or variant is variants[-1]:
-            return tiles
         assert self.kernel.layout is not None
-        return whole_blocks(tiles, self.kernel.layout.pack.data)
+        pack = self.kernel.layout.pack.data
+        if pack == 1 or self.kernel.stream_axis is None or not both_kinds:
+            return [*tiles]
+        return [*(whole_blocks(count, pack) for count in tiles[:-1]), tiles[-1]]
+
+    @property
+    def variant_numbers(self) -> list[int]:
+        """Numbers of tiles that each of the used variants takes."""
+        tiles = [self.variant_tiles(variant) for variant in self.used_variants]
+        return self.numbered(tiles, both_kinds=self.has_both_kinds)
 
     @property
     def tiles(self) -> int:
         """Numbers of the tiles of one launch."""
-        return sum(map(self.numbered_tiles, self.used_variants))
+        return sum(self.variant_numbers)

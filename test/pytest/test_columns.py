@@ -195,7 +195,7 @@ def test_blocks_have_tiles_of_one_kind(executor: Executor):
     geometry = Geometry(kernel)
     rim, inner = geometry.used_variants
     assert not rim.is_interior and inner.is_interior
-    assert (geometry.variant_tiles(rim), geometry.numbered_tiles(rim)) == (6, 8)
+    assert (geometry.variant_tiles(rim), geometry.variant_numbers[0]) == (6, 8)
     assert geometry.tiles == 8 + geometry.variant_tiles(inner)
 
 
@@ -252,7 +252,7 @@ def test_as_many_chunks_as_the_device_holds_take_equally_long(
     assert kernel.variants is not None
     edge, inner = kernel.variants
     assert not edge.is_interior and inner.is_interior and inner.joined.data > geometry.restart
-    assert geometry.numbered_tiles(edge) % (2 * residency.block_tiles) == 0
+    assert geometry.variant_numbers[0] % (2 * residency.block_tiles) == 0
     assert geometry.tiles == residency.tiles
     columns, tiles = geometry.columns(inner), geometry.variant_tiles(inner)
     all_planes = columns * (geometry.planes + geometry.restart + 2 * geometry.fill)
