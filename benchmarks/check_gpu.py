@@ -75,6 +75,23 @@ CASES = (
     Case("j3d7pt", (20, 141, 67), "f64", 7, 2, DEVICE | BATCHES | RINGS | {"blocks": (5, 1)}),
     Case("j3d7pt", (9, 77, 67), "f32", 7, 3, DEVICE | {"blocks": (3, 1)}, bound_waits=True),
     Case("j2d5pt", (300, 257), "f64", 17, 8, DEVICE | STILL | {"blocks": (4, 1), "cells": (6, 4)}),
+    Case(
+        "j2d5pt",
+        (300, 257),
+        "f64",
+        27,
+        12,
+        STILL | {"tile": "block", "cells": (10, 2), "warps": (8, 1)},
+    ),
+    Case(
+        "wave1",
+        (130, 257),
+        "f64",
+        9,
+        4,
+        STILL | {"tile": "block", "cells": (4, 4), "warps": (8, 1)},
+    ),
+    Case("j2d9pt-gol", (256, 256), "f32", 25, None),
     Case("box3d1r", (13, 21, 97), "f64", 7, 2, SOLID | {"warps": (2, 5, 1)}),
     Case("j3d7pt", (21, 31, 70), "f32", 7, 3, SOLID | {"warps": (1, 6, 2), "sync": "grid"}),
     Case("layers", (13, 21, 97), "f64", 7, 2, SOLID | {"warps": (2, 5, 1)}),
@@ -123,9 +140,9 @@ def check(case: Case, halos: Halos) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="the first 30 programs only")
+    parser.add_argument("--small", action="store_true", help="the first 33 programs only")
     options = parser.parse_args()
-    cases = CASES[:30] if options.small else CASES
+    cases = CASES[:33] if options.small else CASES
     failed = 0
     for case in cases:
         for halos in HALOS:

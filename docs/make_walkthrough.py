@@ -43,7 +43,8 @@ HERE = Path(__file__).parent
 PROGRAM = HERE.parent / "examples" / "heat2d.mlir"
 PAGE = HERE / "walkthrough.md"
 KERNEL = "heat2d_d2"
-FIELD = "!stencil.field<[-1,257]x[-1,257]xf64>"
+PLATE = 4096
+FIELD = f"!stencil.field<[-1,{PLATE + 1}]x[-1,{PLATE + 1}]xf64>"
 
 Excerpt = Callable[[ModuleOp], str]
 
@@ -140,15 +141,17 @@ OPENING = """\
 
 This page is made by `docs/make_walkthrough.py`, which runs the passes and prints what they leave; a
 test keeps it current. The program is `examples/heat2d.mlir`, compiled for two time steps per pass over
-memory, so that everything fits on a page (left to itself the compiler goes deeper). `!field` stands
-for `{field}`: a plate of 256 x 256 cells, and one cell of halo on every side.
+memory, so that everything fits on a page (left to itself the compiler goes deeper), on a plate of
+{plate} x {plate} cells (smaller ones are not streamed). `!field` stands for `{field}`:
+the plate, and one cell of halo on every side.
 """
 
 CLOSING = """\
 ## Running it
 
-The script also ran the program for {steps} steps, with NumPy from the IR after `contract-cells`, and
-with an interpreter of the per-thread code, which tracks what is unset and which accesses are ordered.
+The script also ran the program as it stands in the file, on 256 x 256 cells, for {steps} steps: with NumPy from the
+IR after `contract-cells`, and with an interpreter of the per-thread code, which tracks what is unset and which accesses
+are ordered.
 All buffers, halos included, were equal bit for bit, as they are on a GPU: no pass after
 `contract-cells` changes which operations make a cell, or their order.
 """
@@ -160,7 +163,7 @@ SECTIONS = (
         """\
 What a frontend emits, or a person writes: xDSL's `stencil` dialect inside an ordinary `scf.for`. A
 step reads one field and writes the other; the `scf.yield` swaps them. A field is memory with bounds; the
-store's bounds, `<[0, 0], [256, 256]>`, say which cells the step writes. What lies outside is halo and
+store's bounds, `<[0, 0], [4096, 4096]>`, say which cells the step writes. What lies outside is halo and
 keeps what the caller put there.""",
         host,
     ),
@@ -220,7 +223,7 @@ comes with the right one around it.""",
 `split-sums` leaves this star as it is (for a box, `form=rows` would make a chain of partial sums, one
 stage per row). `multi-queue-buffering` gives every queue a home. Here planes stay in registers: each
 thread keeps its own cells of the two older planes, and the stream loop will be unrolled by two, so that
-planes age by renaming. The field is fetched three planes ahead. With `storage=shared` all queues
+planes age by renaming. The field is fetched some planes `ahead`. With `storage=shared` all queues
 would share a circular buffer in shared memory instead.""",
         kernel,
     ),
@@ -235,7 +238,7 @@ memory; this pass shrinks what is published to the edges and lets it be read a s
 outside the bounds from the level two before it, which is of the same buffer.
 `peel-boundaries` decides on two lowered copies: tiles inside the bounds, and tiles on the rim, which
 test for them. Both come from the same stages. The stream is cut into chunks of `planes` rows each so
-that the launch ends early; this plate is small, so the chunks are short.""",
+that the launch ends early.""",
         kernel,
     ),
     Section(
@@ -310,8 +313,9 @@ def section(item: Section, module: ModuleOp) -> str:
 
 def page() -> str:
     """The whole page."""
-    module = load(PROGRAM)
-    parts = [OPENING.format(field=FIELD)]
+    text = PROGRAM.read_text().replace("257", str(PLATE + 1)).replace("256", str(PLATE))
+    module = load(text)
+    parts = [OPENING.format(field=FIELD, plate=PLATE)]
     tiled: ModuleOp | None = None
     for item in SECTIONS:
         parts.append(section(item, module))

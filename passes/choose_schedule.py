@@ -70,6 +70,21 @@ CLUSTER_ROWS = (4, 6)
 DEVICE_ROWS = (3, 4, 5)
 """The same for tiles that span an axis of the plane, held by as many blocks as that takes."""
 
+STAYING_ROWS = (4, 6, 8, 10, 12, 16)
+"""Rows of a thread with which plates stay in the registers of a block."""
+
+STAYING_DEEPEST = 12
+"""Their deepest kernel: all levels are written out, and code that runs once is fetched as often as it runs."""
+
+STAYING_DEVICE_ROWS = (4, 8, 16)
+"""The same for those of several blocks."""
+
+STAYING_SPEED = 0.85
+"""
+What plates that stay must gain (a factor): as much as the model may be wrong about them (19 tiles of the device were
+measured). They pay where streamed tiles would mostly fill and drain their pipeline.
+"""
+
 SUM_ROWS = (2, 3, 4, 5, 6, 8)
 """Rows of a thread with which the planes of boxes enter sums as they arrive."""
 
@@ -107,8 +122,10 @@ class Candidate:
 
     @property
     def worth(self) -> float:
-        """What candidates are compared by: the predicted speed, less for spills in guarded copies and depth."""
+        """What candidates are compared by: the predicted speed, less for spills in guarded copies, depth, and plates that stay."""
         speed = self.cost.gcells_per_second * LEVEL_SPEED**self.depth
+        if self.schedule.stream == "none":
+            speed *= STAYING_SPEED
         return speed * (TIGHT_SPEED if self.tight else 1.0)
 
 
@@ -150,6 +167,8 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 yield Schedule(
                     cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD
                 )
+        if few:
+            yield from staying_schedules(arch)
     else:
         sync = "mbarrier" if arch.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
@@ -172,6 +191,25 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
 
 
+def staying_schedules(arch: Arch) -> Iterator[Schedule]:
+    """Plates that stay in the registers of a block, or of as many as span the first axis, for all steps of a launch."""
+    for rows, cells in product(STAYING_ROWS, (2, 4)):
+        block = Schedule(
+            tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
+            pack=1, occupancy=1, ahead=0, stream="none",
+        )  # fmt: skip
+        yield block
+        if rows in STAYING_DEVICE_ROWS and cells == 2:
+            yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
+
+
+def depths(schedule: Schedule, deepest: int) -> range:
+    """The depths that are considered: from two on where blocks need something of each other, every other where plates stay."""
+    if schedule.stream == "none":
+        return range(2, STAYING_DEEPEST + 1, 2)
+    return range(2 if schedule.tile == "device" else 1, deepest + 1)
+
+
 class Trials:
     """Tries schedules of one loop; the kernel of a depth and form is built once for all layouts."""
 
@@ -181,17 +219,17 @@ class Trials:
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
         self.several_planes = shuffles_several_planes(loop)
-        self.costs: dict[tuple[int, str, str], KernelCost | None] = {}
+        self.costs: dict[tuple[int, str, str, str | None], KernelCost | None] = {}
 
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
         """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
-        key = (depth, schedule.form, schedule.sync)
+        key = (depth, schedule.form, schedule.sync, schedule.stream)
         if key not in self.costs:
             self.costs[key] = self.build(depth, schedule)
         return self.costs[key]
 
     def build(self, depth: int, schedule: Schedule) -> KernelCost | None:
-        stream = default_stream(self.rank)
+        stream = None if schedule.stream == "none" else default_stream(self.rank)
         builder = KernelBuilder(self.loop, depth, store_all=depth == 1)
         builder.single_steps = depth == 1
         kernel = builder.build("trial", stream)
@@ -213,6 +251,9 @@ class Trials:
         model = self.cost_of(depth, schedule)
         if model is None:
             return None
+        if schedule.stream == "none" and model.dividing:
+            # How many registers such cells take is not known: two kernels alike need 150 and 255 (assembled).
+            return None
         kernel = model.kernel
         kernel.layout = schedule.layout()
         kernel.occupancy = IntAttr(schedule.occupancy)
@@ -222,7 +263,12 @@ class Trials:
                 # Neighbours further than the next warp would need whole planes.
                 return None
             rows = replace(schedule, form="rows")
-            if self.several_planes and schedule.form == "none" and self.cost_of(depth, rows):
+            if (
+                self.rank == 3
+                and self.several_planes
+                and schedule.form == "none"
+                and self.cost_of(depth, rows)
+            ):
                 # Three planes would be exchanged for every level, and sums by rows need one.
                 return None
         if schedule.tile == "device":
@@ -231,7 +277,11 @@ class Trials:
                 return None
             schedule = replace(schedule, blocks=(blocks, 1))
             kernel.layout = schedule.layout()
-        if schedule.blocks and not all(e.exchange.delay.data for e in model.exchanges):
+        if (
+            schedule.blocks
+            and schedule.stream is None
+            and not all(e.exchange.delay.data for e in model.exchanges)
+        ):
             # Blocks synchronise a step late, and that would cost lag.
             return None
         try:
@@ -348,10 +398,7 @@ def candidates(
     deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
     found: list[Candidate] = []
     for schedule in schedules(loop, arch):
-        for tried in range(1, deepest + 1) if depth is None else (depth,):
-            if schedule.tile == "device" and tried == 1:
-                # Blocks that need nothing of each other need no tile in common.
-                continue
+        for tried in depths(schedule, deepest) if depth is None else (depth,):
             candidate = trials.attempt(schedule, tried)
             if candidate is None:
                 break

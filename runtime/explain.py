@@ -31,6 +31,7 @@ from timetile.passes.analysis.utilisation import (
 from timetile.passes.choose_schedule import Candidate, candidates, predict
 from timetile.passes.cost.terms import Cost
 from timetile.passes.device_tiling import default_stream
+from timetile.passes.schedule import Schedule
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.facts import (
@@ -300,7 +301,7 @@ class Explanation:
         self.table(columns, map(candidate_row, found[:RUNNERS_UP]))
         levels: dict[str, Candidate] = {}
         for candidate in found:
-            levels.setdefault(candidate.schedule.tile, candidate)
+            levels.setdefault(level_of(candidate.schedule), candidate)
         if len(levels) == 1:
             return
         self.heading("The best of each level that may hold a tile")
@@ -434,11 +435,16 @@ def candidate_row(candidate: Candidate) -> list[str]:
     ]
 
 
+def level_of(schedule: Schedule) -> str:
+    """What holds a tile, and that it stays where nothing is streamed: `block, stays`."""
+    return f"{schedule.tile}, stays" if schedule.stream == "none" else schedule.tile
+
+
 def level_row(candidate: Candidate) -> list[str]:
     """The best schedule of a level, with what it wins by overlapping less and loses by waiting."""
     schedule, cost = candidate.schedule, candidate.cost
     return [
-        schedule.tile,
+        level_of(schedule),
         str(candidate.depth),
         product(schedule.cells),
         product(schedule.blocks) or "1",

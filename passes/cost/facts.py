@@ -17,6 +17,7 @@ from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
     LoadOp,
+    QueueType,
     StoreOp,
     queue_type,
 )
@@ -144,6 +145,22 @@ def neighbours(taps: Taps, patch: tuple[int, ...], group: int) -> tuple[int, int
     return len(shuffled), len(vectors)
 
 
+def most_alive(kernel: KernelOp) -> int:
+    """The most planes that a tile without a stream holds at once: those that are read later, and what is made."""
+    first: dict[SSAValue, int] = {}
+    last: dict[SSAValue, int] = {}
+    for place, stage in enumerate(kernel.stages):
+        for value in (*stage.operands, *stage.results):
+            # Own cells are read where they are, not where neighbours find them.
+            queue = value.owner.queue if isinstance(value.owner, ExchangeOp) else value
+            is_halo = isinstance(queue.owner, LoadOp) and queue.owner.data is None
+            if isinstance(queue.type, QueueType) and not is_halo:
+                first.setdefault(queue, place)
+                last[queue] = place
+    places = range(len(kernel.stages))
+    return max(sum(first[queue] <= now <= last[queue] for queue in first) for now in places)
+
+
 class KernelFacts:
     """
     One kernel under different layouts: what does not depend on the layout is collected once. The kernel has
@@ -230,8 +247,7 @@ class KernelFacts:
     def plane_words(self) -> int:
         """32-bit registers that the planes of all queues take, per cell of a thread."""
         if self.kernel.stream_axis is None:
-            # A tile without a stream holds the plane that it reads and the one that it makes.
-            return 2 * self.words
+            return self.words * most_alive(self.kernel)
         return self.words + sum(
             cell_bytes(queue) // 4 * oldest_age(queue, self.kernel.stream_axis)
             for queue in kept_queues(self.kernel)

@@ -44,11 +44,38 @@ DIVIDING_MORE = 6
 """What such kernels need besides."""
 
 
+STAYING_REGISTERS = 36
+"""Addresses, masks and what is in flight, in a thread whose plate stays (fitted to 150 assembled kernels)."""
+
+STAYING_CELL_REGISTERS = 12
+"""For each cell of its rows beyond the second (fitted to the same)."""
+
+
+STAYING_SPARE = 0
+"""Registers that are kept free there: the fit is of kernels with both copies, few of which need more."""
+
+
 class KernelSpace(KernelFacts):
     """What a kernel with its present layout holds."""
 
+    @property
+    def is_staying_plate(self) -> bool:
+        """Nothing is streamed, and a thread holds rows."""
+        return self.kernel.stream_axis is None and len(self.layouts) == 2
+
+    def staying_registers(self) -> int:
+        """Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of boxes."""
+        planes = self.words_per_cell * self.thread_cells
+        wide = STAYING_CELL_REGISTERS * max(0, self.row_cells - 2)
+        taps = [tap for stage in self.stages for _, tap in stage.taps]
+        if any(all(tap.offset) for tap in taps):
+            planes += self.words * (cells_around(self.patch, taps) - self.thread_cells)
+        return STAYING_REGISTERS + planes + wide
+
     def registers(self) -> int:
         """Registers of a thread: planes, what arrives, neighbours, and the guards of every level."""
+        if self.is_staying_plate:
+            return self.staying_registers()
         planes = self.words_per_cell * self.thread_cells
         levels = self.words * self.kernel.steps.data // 2
         if self.kernel.stream_axis is not None:
@@ -77,6 +104,8 @@ class KernelSpace(KernelFacts):
     @property
     def spare_registers(self) -> int:
         """Registers that the guarded copies need beside what is counted: each level that is kept has its guards."""
+        if self.is_staying_plate:
+            return STAYING_SPARE
         if self.dividing:
             return self.arch.dividing_registers
         one_level = self.kernel.steps.data <= 2 and len(self.layouts) == 2 and self.words == 2
@@ -130,15 +159,20 @@ class KernelSpace(KernelFacts):
             slots = 1 << ahead.bit_length()
             own = [load for load in self.loads if load.result not in self.published]
             total += sum(slots * plane * cell_bytes(load.result) for load in own)
-        for facts in self.exchanges:
-            if facts.copies:
-                total += self.slots(facts, ahead) * self.padded_plane_bytes(facts)
-                continue
-            for k, axis in enumerate(self.layouts):
-                if axis.tile_warps > 1:
-                    row = self.layouts[-1].block_extent if k != len(self.layouts) - 1 else 1
-                    edges = 2 * facts.edges[k] * (axis.warps + 2)
-                    total += facts.slots * edges * row * facts.cell_bytes
+        rings = [facts for facts in self.exchanges if facts.copies]
+        total += sum(self.slots(facts, ahead) * self.padded_plane_bytes(facts) for facts in rings)
+        mail = [self.mail_bytes(facts) for facts in self.exchanges if not facts.copies]
+        # Exchanges of a tile that stays take turns.
+        return total + (max(mail, default=0) if self.kernel.stream_axis is None else sum(mail))
+
+    def mail_bytes(self, facts: ExchangeFacts) -> int:
+        """Shared memory of an exchange of edges."""
+        total = 0
+        for k, axis in enumerate(self.layouts):
+            if axis.tile_warps > 1:
+                row = self.layouts[-1].block_extent if k != len(self.layouts) - 1 else 1
+                edges = 2 * facts.edges[k] * (axis.warps + 2)
+                total += facts.slots * edges * row * facts.cell_bytes
         return total
 
     def slots(self, facts: ExchangeFacts, ahead: int) -> int:

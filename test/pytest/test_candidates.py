@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.catalogue import entry
 from support.programs import program_text
 from timetile.passes.arch import arch_named
@@ -21,3 +23,24 @@ def test_blocks_that_wait_for_each_other_are_all_guarded():
         for level in ("block", "device")
     }
     assert guards == {"block": {"rim", "all"}, "device": {"all"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "stays"),
+    [
+        ("heat-2d", 256, True),
+        ("box-2d", 512, True),
+        ("heat-2d", 2048, False),
+        ("heat-2d", 8192, False),
+        # Registers of cells that divide are not known well enough.
+        ("roots-2d", 256, False),
+    ],
+)
+def test_plates_stay_where_they_are_small(name: str, side: int, stays: bool):
+    """On larger ones the stream's fill and drain matter less than memory that is waited for."""
+    text = program_text(entry(name).make((side, side)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    best = candidates(loop, module, arch_named("sm_90"), None)[0]
+    assert (best.schedule.stream == "none") == stays
+    assert best.schedule.tile == ("block" if stays else "warp")

@@ -115,7 +115,7 @@ def test_tiles_cover_the_bounds_and_the_outermost_alone_touch_them(
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_stores_begin_with_a_sector_where_rows_are_whole_ones(size: int, depth: int):
     """Rows of `size` cells and a halo of 4 on both sides, of 8 bytes each: sectors have 4 cells."""
-    for kernel in kernels((20, size), 4, depth):
+    for kernel in kernels((2100, size), 4, depth):
         geometry = Geometry(kernel)
         (axis,) = geometry.axes
         assert (axis.origin + axis.overlap_low + 4) % geometry.sector == 0
