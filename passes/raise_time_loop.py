@@ -44,6 +44,7 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds, integer_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.passes.analysis.cell_values import why_not_in_cell
 from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.diagnostics import remark
 
@@ -119,9 +120,10 @@ def gather(loop: scf.ForOp) -> Step:
         )
     for op in loop.body.block.ops:
         if not isinstance(op, ALLOWED_IN_BODY):
-            raise CannotRaiseError(
-                op, "it has no place in a raised time loop; move it out of the loop"
-            )
+            way_out = "move it out of the loop"
+            if op.name.startswith("stencil."):
+                way_out = "store what it reads to a field, and load that again"
+            raise CannotRaiseError(op, f"it has no place in a raised time loop; {way_out}")
         if isinstance(op, stencil.ApplyOp) and op.dest:
             raise CannotRaiseError(op, "it writes buffers itself; use results and stencil.store")
         if isinstance(op, stencil.StoreOp):
@@ -176,6 +178,10 @@ def outline(apply: stencil.ApplyOp, step: Step) -> Cell:
             tap = Tap(cell.sources.index(source), tuple(op.offset))
             tap_values.setdefault(tap, []).append(op)
         elif isinstance(op, stencil.IndexOp):
+            if op.dim.value.data >= rank:
+                raise CannotRaiseError(
+                    op, f"it names axis {op.dim.value.data} of {rank}; the first is 0"
+                )
             index_values.setdefault(op.dim.value.data, []).append(op)
     for tap, accesses in tap_values.items():
         argument = cell.block.insert_arg(
@@ -230,6 +236,8 @@ def clone_body(body: Block, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> No
                     "it is not supported inside a stencil.apply yet; use arith, math and stencil.access",
                 )
             case _:
+                if (reason := why_not_in_cell(op)) is not None:
+                    raise CannotRaiseError(op, reason)
                 cell.block.add_op(op.clone(mapping))
 
 
@@ -357,6 +365,13 @@ def trip_count(loop: scf.ForOp) -> tuple[list[Operation], SSAValue]:
     return ops, count
 
 
+def memory_of(field: SSAValue) -> SSAValue:
+    """What a field was cast or loaded from: the same memory under another name."""
+    while isinstance(field.owner, stencil.CastOp | stencil.ExternalLoadOp):
+        (field,) = field.owner.operands
+    return field
+
+
 def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     """Replace one loop; CannotRaiseError leaves it as it was."""
     rotation = rotation_of(loop)
@@ -377,7 +392,9 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
                 loop, "it uses a carried field by its outer name; use the loop's argument"
             )
     buffers = [*loop.iter_args, *captured]
-    if len(set(buffers)) != len(buffers):
+    others = [s for s in dict.fromkeys(sources) if s not in carried and s not in captured]
+    memory = [memory_of(value) for value in (*buffers, *others)]
+    if any(memory.count(memory_of(buffer)) > 1 for buffer in buffers):
         raise CannotRaiseError(loop, "two of its buffers are one field; give each its own")
     rotation += range(len(carried), len(buffers))
     count_ops, count = trip_count(loop)

@@ -113,12 +113,17 @@ def join(low: Array, high: Array, dtype: Any) -> Array:
     return (low | high << np.uint64(32)).view(dtype)
 
 
+def as_unsigned(a: Array) -> Array:
+    """The same bits as numbers without a sign."""
+    a = np.asarray(a)
+    return a.astype({4: np.uint32, 8: np.uint64, 1: np.uint8}[a.dtype.itemsize])
+
+
 def unsigned(operation: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     """An operation on integers that are taken as unsigned."""
 
     def apply(a: Array, b: Array) -> Array:
-        kind = {4: np.uint32, 8: np.uint64, 1: np.uint8}[a.dtype.itemsize]
-        return operation(a.astype(kind), b.astype(kind)).astype(a.dtype)
+        return operation(as_unsigned(a), as_unsigned(b)).astype(a.dtype)
 
     return apply
 
@@ -172,10 +177,8 @@ OPERATIONS: dict[type[Operation], Callable[..., Array]] = {
 CONVERSIONS: tuple[type[Operation], ...] = (
     arith.IndexCastOp,
     arith.ExtSIOp,
-    arith.ExtUIOp,
     arith.TruncIOp,
     arith.SIToFPOp,
-    arith.UIToFPOp,
     arith.FPToSIOp,
     arith.ExtFOp,
     arith.TruncFOp,
@@ -191,8 +194,7 @@ FIRST_UNSIGNED = 6
 def compare_integers(number: int, a: Array, b: Array) -> Array:
     """arith.cmpi, by the number of its predicate."""
     if number >= FIRST_UNSIGNED:
-        kind = {4: np.uint32, 8: np.uint64, 1: np.uint8}[np.asarray(a).dtype.itemsize]
-        a, b = np.asarray(a).astype(kind), np.asarray(b).astype(kind)
+        a, b = as_unsigned(a), as_unsigned(b)
     return INTEGER_PREDICATES[number](a, b)
 
 
@@ -236,9 +238,11 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
             return compare_floats(op.predicate.value.data, operands[0], operands[1])
         case arith.BitcastOp():
             return np.asarray(operands[0]).view(dtype_of(op.result.type))
+        case arith.ExtUIOp() | arith.UIToFPOp():
+            return as_unsigned(operands[0]).astype(dtype_of(op.results[0].type))
         case _ if isinstance(op, CONVERSIONS):
             with np.errstate(all="ignore"):
-                return operands[0].astype(dtype_of(op.results[0].type))
+                return np.asarray(operands[0]).astype(dtype_of(op.results[0].type))
         case _:
             refuse(op, "it cannot be executed; use operations of arith and math that PTX has too")
 

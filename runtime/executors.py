@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.passes.diagnostics import refuse
 from timetile.runtime.cpu import Progress, run_loop
 from timetile.runtime.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.homes import Cells
@@ -191,6 +192,9 @@ def loop_handler(
         count, *buffers = operands
         total = int(count) if steps is None else steps
         outside = {value: values[value] for value in (*loop.captures, *loop.scalars)}
+        memory = [id(field) for field in (*buffers, *(outside[field] for field in loop.captures))]
+        if any(memory.count(id(buffer)) > 1 for buffer in buffers):
+            refuse(loop, "two of its buffers are one field; give each its own")
         names = runner(loop, max(total, 0), buffers, outside)
         results.append((loop, max(total, 0), list(names)))
         return names

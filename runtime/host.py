@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects import scf, stencil
+import numpy as np
+from xdsl.dialects import arith, scf, stencil
+from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -26,6 +28,27 @@ Listed = tuple[Operation, tuple[SSAValue, ...], Handler | None]
 """An operation, its operands, and who runs it."""
 
 ALIASES = (stencil.CastOp, stencil.ExternalLoadOp, UnrealizedConversionCastOp)
+
+
+def ceil_divide(a: Any, b: Any) -> Any:
+    """The quotient, rounded up."""
+    return -(-a // b)
+
+
+SCALARS: dict[type[Operation], Callable[..., Any]] = {
+    arith.CeilDivSIOp: ceil_divide,
+    arith.FloorDivSIOp: np.floor_divide,
+    arith.ShRSIOp: np.right_shift,
+    xmath.CeilOp: np.ceil,
+    xmath.CosOp: np.cos,
+    xmath.ExpOp: np.exp,
+    xmath.FloorOp: np.floor,
+    xmath.LogOp: np.log,
+    xmath.PowFOp: np.power,
+    xmath.SinOp: np.sin,
+    xmath.TanhOp: np.tanh,
+}
+"""What the host computes of scalars, though no cell may."""
 
 
 class Host:
@@ -59,9 +82,17 @@ class Host:
                 results = operands
             elif isinstance(op, scf.ForOp):
                 results = self.run_for(op, operands, values)
-            elif op.name.startswith("arith.") and not op.regions:
+            elif type(op) in SCALARS:
+                results = [SCALARS[type(op)](*operands)]
+            elif op.name.startswith(("arith.", "math.")) and not op.regions:
                 results = [evaluate(op, operands)]
             elif isinstance(op, stencil.ExternalStoreOp):
+                if operands[0] is not operands[1]:
+                    refuse(
+                        op,
+                        "it stores a field to other memory than the field's own; store it to the memref that it was "
+                        "loaded from",
+                    )
                 results = []
             else:
                 refuse(

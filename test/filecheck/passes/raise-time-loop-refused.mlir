@@ -101,7 +101,7 @@ func.func @writes_memory(%n: index, %A: !field, %source: f64, %memory: memref<8x
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.combine in @combines: the time loop is left as it is: it has no place in a raised time loop; move it out of the loop
+// CHECK:      stencil.combine in @combines: the time loop is left as it is: it has no place in a raised time loop; store what it reads to a field, and load that again
 // CHECK:      scf.for
 func.func @combines(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -481,6 +481,127 @@ func.func @one_field_twice(%n: index, %A: !field) {
     %u = stencil.load %a : !field -> !temp
     %v = stencil.apply(%x = %u : !temp) -> (!temp) {
       %0 = stencil.access %x[0] : !temp
+      stencil.return %0 : f64
+    }
+    stencil.store %v to %b(<[0], [8]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  return
+}
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      scf.for in @one_cast_twice: the time loop is left as it is: two of its buffers are one field; give each its own
+// CHECK:      scf.for
+func.func @one_cast_twice(%n: index, %A: !stencil.field<?xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %P = stencil.cast %A : !stencil.field<?xf64> -> !field
+  %Q = stencil.cast %A : !stencil.field<?xf64> -> !field
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %P, %b = %Q) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      stencil.return %0 : f64
+    }
+    stencil.store %v to %b(<[0], [8]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  return
+}
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      arith.fptosi in @eighth_of_a_cell: the time loop is left as it is: a cell has no values of i8; use f64, f32, i64, i32, i1 or index
+// CHECK:      scf.for
+func.func @eighth_of_a_cell(%n: index, %A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      %1 = arith.fptosi %0 : f64 to i8
+      %2 = arith.sitofp %1 : i8 to f64
+      stencil.return %2 : f64
+    }
+    stencil.store %v to %b(<[0], [8]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  return
+}
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      arith.sitofp in @counts_with_booleans: the time loop is left as it is: it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp
+// CHECK:      scf.for
+func.func @counts_with_booleans(%n: index, %A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      %1 = arith.constant 0.0 : f64
+      %2 = arith.cmpf olt, %0, %1 : f64
+      %3 = arith.sitofp %2 : i1 to f64
+      stencil.return %3 : f64
+    }
+    stencil.store %v to %b(<[0], [8]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  return
+}
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      arith.trunci in @cuts_to_a_boolean: the time loop is left as it is: it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp
+// CHECK:      scf.for
+func.func @cuts_to_a_boolean(%n: index, %A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      %1 = arith.fptosi %0 : f64 to i32
+      %2 = arith.trunci %1 : i32 to i1
+      %3 = arith.uitofp %2 : i1 to f64
+      stencil.return %3 : f64
+    }
+    stencil.store %v to %b(<[0], [8]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  return
+}
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      stencil.index in @third_axis: the time loop is left as it is: it names axis 2 of 1; the first is 0
+// CHECK:      scf.for
+func.func @third_axis(%n: index, %A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      %1 = stencil.index 2 <[0]>
       stencil.return %0 : f64
     }
     stencil.store %v to %b(<[0], [8]>) : !temp to !field

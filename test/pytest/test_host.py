@@ -1,0 +1,168 @@
+"""What a program's function computes beside its time loops, and what it may do with memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.program import Executor
+
+FIELDS = """
+!field = !stencil.field<[0,12]xf64>
+!temp = !stencil.temp<?xf64>
+"""
+
+STEP = """
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp, %w = %k : f64) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      %1 = arith.addf %0, %w : f64
+      stencil.return %1 : f64
+    }
+    stencil.store %v to %b(<[0], [12]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+"""
+
+
+def run(text: str, *arguments: Any, executor: Executor = "cpu", steps: int | None = None) -> None:
+    timetile.compile(FIELDS + text, executor=executor, cache=False)(*arguments, steps=steps)
+
+
+@pytest.mark.parametrize("executor", ["cpu", "simt"])
+@pytest.mark.parametrize(
+    ("low", "high", "step"), [(3, 10, 1), (0, 7, 2), (5, 5, 1), (9, 2, 4), (-4, 11, 3), (1, 2, 5)]
+)
+def test_time_loops_start_and_step_as_they_like(low: int, high: int, step: int, executor: Executor):
+    """As many steps as Python's range has, also none."""
+    text = f"""
+func.func @count(%A: !field, %B: !field, %k: f64, %low: index, %high: index, %by: index) {{
+  %r:2 = scf.for %t = %low to %high step %by iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  func.return
+}}"""
+    start = np.random.default_rng(5).random(12)
+    buffers = start.copy(), start.copy()
+    run(text, *buffers, 1.0, low, high, step, executor=executor)
+    steps = len(range(low, high, step))
+    expected = start.copy()
+    for _ in range(steps):
+        expected = expected + 1.0
+    assert np.array_equal(buffers[steps % 2], expected)
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("math.exp %s", math.exp(0.75)),
+        ("math.sin %s", math.sin(0.75)),
+        ("math.sqrt %s", math.sqrt(0.75)),
+        ("math.absf %s", 0.75),
+        ("math.floor %s", 0.0),
+        ("math.powf %s, %s", 0.75**0.75),
+    ],
+)
+def test_scalars_may_be_made_by_functions_that_cells_have_not(operation: str, expected: float):
+    text = f"""
+func.func @scaled(%A: !field, %B: !field, %s: f64) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %k = {operation} : f64
+  %r:2 = scf.for %t = %zero to %one step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  func.return
+}}"""
+    start = np.random.default_rng(6).random(12)
+    target = np.zeros(12)
+    run(text, start.copy(), target, 0.75)
+    assert target == pytest.approx(start + expected, rel=1e-15)
+
+
+@pytest.mark.parametrize(("operation", "expected"), [
+    ("arith.floordivsi %n, %m", 2), ("arith.ceildivsi %n, %m", 3), ("arith.shrsi %n, %m", 0),
+])  # fmt: skip
+def test_whole_numbers_are_divided_and_shifted(operation: str, expected: int):
+    text = f"""
+func.func @count(%A: !field, %B: !field, %k: f64, %n: index, %m: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %steps = {operation} : index
+  %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  func.return
+}}"""
+    start = np.random.default_rng(7).random(12)
+    buffers = start.copy(), start.copy()
+    run(text, *buffers, 0.5, 7, 3)
+    assert buffers[expected % 2] == pytest.approx(start + 0.5 * expected)
+
+
+MEMORY = f"""
+func.func @memory(%M: memref<12xf64>, %N: memref<12xf64>, %k: f64, %steps: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %A = stencil.external_load %M : memref<12xf64> -> !field
+  %B = stencil.external_load %N : memref<12xf64> -> !field
+  %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  stencil.external_store %r#0 to %M : !field to memref<12xf64>
+  func.return
+}}"""
+
+
+def test_fields_are_stored_to_their_own_memory():
+    """After an even number of steps the first field is in the first memory again."""
+    start = np.random.default_rng(8).random(12)
+    buffers = start.copy(), np.zeros(12)
+    run(MEMORY, *buffers, 1.0, 2)
+    assert np.array_equal(buffers[0], start + 1.0 + 1.0)
+    with pytest.raises(
+        CompileError, match="it stores a field to other memory than the field's own"
+    ):
+        run(MEMORY, *buffers, 1.0, 1)
+
+
+def test_buffers_of_a_second_loop_are_not_one_field():
+    """What the first loop leaves under another name."""
+    text = f"""
+func.func @twice(%A: !field, %B: !field, %k: f64, %steps: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  %s:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %r#0, %b = %B) -> (!field, !field) {{{STEP}  }}
+  func.return
+}}"""
+    start = np.random.default_rng(9).random(12)
+    with pytest.raises(CompileError, match="two of its buffers are one field; give each its own"):
+        run(text, start.copy(), start.copy(), 1.0, 1)
+    even = start.copy(), start.copy()
+    run(text, *even, 1.0, 2)
+    assert np.array_equal(even[0], start + 1.0 + 1.0 + 1.0 + 1.0)
+
+
+@pytest.mark.parametrize("executor", ["cpu", "simt"])
+def test_negative_numbers_without_a_sign_are_large(executor: Executor):
+    text = """
+func.func @unsigned(%A: !field, %B: !field) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for %t = %zero to %one step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      %1 = arith.fptosi %0 : f64 to i32
+      %2 = arith.extui %1 : i32 to i64
+      %3 = arith.sitofp %2 : i64 to f64
+      %4 = arith.uitofp %1 : i32 to f64
+      %5 = arith.addf %3, %4 : f64
+      stencil.return %5 : f64
+    }
+    stencil.store %v to %b(<[0], [12]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  func.return
+}"""
+    start = np.random.default_rng(10).integers(-9, 9, 12).astype(np.float64)
+    target = np.zeros(12)
+    run(text, start, target, executor=executor)
+    assert np.array_equal(target, 2.0 * (start.astype(np.int64) % 2**32))
