@@ -7,7 +7,7 @@
 // RUN: xdsl-opt %s -p 'choose-schedule{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
 
 // Every time loop gets depths and a schedule, a pure function of the program, the options and the
-// target. One and two axes are held by warps, three by a block; what is already decided stays.
+// target. One and two axes are held by warps, small planes and three axes by a block; what is already decided stays.
 
 // ARCH: the architecture sm_20 is not known; use sm_90 or sm_80
 
@@ -17,6 +17,11 @@ func.func private @seven() -> f64 {
 }
 func.func private @sum(%l: f64, %r: f64) -> f64 {
   %s = arith.addf %l, %r : f64
+  func.return %s : f64
+}
+
+func.func private @quotient(%l: f64, %r: f64) -> f64 {
+  %s = arith.divf %l, %r : f64
   func.return %s : f64
 }
 
@@ -87,13 +92,28 @@ func.func @filled(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !s
   func.return
 }
 
-// Few tiles are spread over the multiprocessors in small blocks.
+// Of a small plane each block keeps a part in its registers for all steps.
 // CHECK-LABEL: func.func @small_plane(
-// CHECK:         pack = 4 : i64
-// CHECK:         occupancy = {{[2-4]}} : i64
+// CHECK:         tile = "block", cells = array<i64: {{[0-9]+, [24]}}>, lanes = array<i64: 1, 32>, warps = array<i64: 8, 1>
+// CHECK-SAME:    ahead = 0 : i64
+// CHECK-SAME:    stream = "none"
+// DEPTH-LABEL: func.func @small_plane(
+// DEPTH:         depths [3, 1] schedule {tile = "block"
 func.func @small_plane(%n: index, %A: !stencil.field<[-1,257]x[-1,257]xf64>, %B: !stencil.field<[-1,257]x[-1,257]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[-1, 0], %a[1, 0]) in <[0, 0], [256, 256]>
+  } : !stencil.field<[-1,257]x[-1,257]xf64>, !stencil.field<[-1,257]x[-1,257]xf64>
+  func.return
+}
+
+// Cells that divide are streamed. Few tiles are spread over the multiprocessors in small blocks.
+// CHECK-LABEL: func.func @small_plane_of_quotients(
+// CHECK:         tile = "warp", cells = array<i64: 4>
+// CHECK-SAME:    pack = 4 : i64
+// CHECK-SAME:    occupancy = {{[2-4]}} : i64
+func.func @small_plane_of_quotients(%n: index, %A: !stencil.field<[-1,257]x[-1,257]xf64>, %B: !stencil.field<[-1,257]x[-1,257]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @quotient(%a[-1, 0], %a[1, 0]) in <[0, 0], [256, 256]>
   } : !stencil.field<[-1,257]x[-1,257]xf64>, !stencil.field<[-1,257]x[-1,257]xf64>
   func.return
 }
