@@ -51,6 +51,8 @@ SUSPENDED_NANOSECONDS = 1_000_000
 """The operand that MLIR's wait asks for: how long a thread may sleep before it looks again."""
 DYNAMIC_INDEX = -(1 << 31)
 """LLVM's mark for an index that is an operand."""
+FARTHEST_OFFSET = 1 << 31
+"""Bytes from which an access has no constant offset: PTX has 32 bits for it."""
 
 
 def pointer_type(pointer: SSAValue) -> llvm.LLVMPointerType:
@@ -113,10 +115,29 @@ class FunctionConverter:
             self.pointers[key] = gep.result
         return self.pointers[key]
 
+    def nearer(
+        self, op: Operation, base: SSAValue, offset: int, element: Attribute
+    ) -> tuple[SSAValue, int]:
+        """The same place by an offset that an access may have, in elements."""
+        if abs(offset) * CELL_BYTES[element] < FARTHEST_OFFSET:
+            return base, offset
+        index = arith.ConstantOp(IntegerAttr(offset, i64))
+        gep = llvm.GEPOp(base, [DYNAMIC_INDEX], element, [index.result], pointer_type(base))
+        Rewriter.insert_op([index, gep], InsertPoint.before(op))
+        return gep.result, 0
+
+    def place(
+        self, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp | simt.PrefetchOp
+    ) -> tuple[SSAValue, int]:
+        """The pointer of an access, and its offset from there."""
+        pointer = self.pointer(op, op.buffer, op.index)
+        return self.nearer(op, pointer, op.offset.value.data, self.elements[op.buffer])
+
     def constant_pointer(
         self, op: Operation, base: SSAValue, offset: int, element: Attribute
     ) -> SSAValue:
         """`base + offset`, in elements."""
+        base, offset = self.nearer(op, base, offset, element)
         if offset == 0:
             return base
         gep = llvm.GEPOp(base, [offset], element, [], pointer_type(base))
@@ -127,27 +148,27 @@ class FunctionConverter:
 
     def convert_load(self, op: simt.LoadOp) -> None:
         if op.index is not None:
-            pointer = self.pointer(op, op.buffer, op.index)
-            new = simt.LoadOp(pointer, None, op.offset.value.data, list(op.cells.types), op.mask)
+            pointer, offset = self.place(op)
+            new = simt.LoadOp(pointer, None, offset, list(op.cells.types), op.mask)
             Rewriter.replace_op(op, new)
 
     def convert_store(self, op: simt.StoreOp) -> None:
         if op.index is not None:
-            pointer = self.pointer(op, op.buffer, op.index)
-            new = simt.StoreOp(list(op.cells), pointer, None, op.offset.value.data, op.mask)
+            pointer, offset = self.place(op)
+            new = simt.StoreOp(list(op.cells), pointer, None, offset, op.mask)
             Rewriter.replace_op(op, new)
 
     def convert_override(self, op: simt.OverrideOp) -> None:
         assert op.mask is not None
         if op.index is not None:
-            pointer = self.pointer(op, op.buffer, op.index)
-            new = simt.OverrideOp(list(op.cells), pointer, None, op.offset.value.data, op.mask)
+            pointer, offset = self.place(op)
+            new = simt.OverrideOp(list(op.cells), pointer, None, offset, op.mask)
             Rewriter.replace_op(op, new)
 
     def convert_prefetch(self, op: simt.PrefetchOp) -> None:
         if op.index is not None:
-            pointer = self.pointer(op, op.buffer, op.index)
-            new = simt.PrefetchOp(pointer, None, op.offset.value.data, op.cell, op.mask)
+            pointer, offset = self.place(op)
+            new = simt.PrefetchOp(pointer, None, offset, op.cell, op.mask)
             Rewriter.replace_op(op, new)
 
     def convert_copy(self, op: simt.CopyAsyncOp) -> None:

@@ -114,8 +114,28 @@ def check(kernel: KernelOp) -> None:
     for argument, role in zip(kernel.body.block.args, kernel.roles):
         if role.role[0] != "scalar" and element_type(argument) not in CELL_BYTES:
             refuse(kernel, f"fields of {element_type(argument)} are not supported; use f32 or f64")
+    check_coordinates(kernel)
     check_columns(kernel)
     check_joined(kernel)
+
+
+FARTHEST = 1 << 30
+"""The largest coordinate of a field's cell: tiles begin before their fields and end beyond them, and 32 bits number all."""
+
+
+def check_coordinates(kernel: KernelOp) -> None:
+    """Refuse fields that reach farther along an axis than coordinates of 32 bits."""
+    for argument, role in zip(kernel.body.block.args, kernel.roles):
+        if role.role[0] == "scalar":
+            continue
+        shape = FieldShape.of(argument)
+        for axis, (low, high) in enumerate(zip(shape.lower, shape.upper)):
+            if max(-low, high) > FARTHEST:
+                refuse(
+                    kernel,
+                    f"a field reaches from {low} to {high} along axis {axis}, and coordinates end at {FARTHEST}; fold "
+                    "the axis into two",
+                )
 
 
 def check_columns(kernel: KernelOp) -> None:

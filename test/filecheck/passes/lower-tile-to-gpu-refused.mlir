@@ -31,6 +31,17 @@ tile.kernel @lanes(%src: !stencil.field<[0,8]x[0,8]x[0,8]xf64>, %dst: !stencil.f
 
 // -----
 
+// CHECK: tile.kernel in @long: a field reaches from 0 to 2200000000 along axis 0, and coordinates end at 1073741824; fold the axis into two
+tile.kernel @long(%src: !stencil.field<[0,2200000000]xf64>, %dst: !stencil.field<[0,2200000000]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [2200000000]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [0], planes 1>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,2200000000]xf64>
+}
+
+// -----
+
 // CHECK: tile.kernel in @columns: its variants name 3 of 1 columns of tiles on the rim, and 0 take the rest; let one take it
 tile.kernel @columns(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
