@@ -172,3 +172,21 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "messages", gpu.known_block_size = array<i32: 64, 1, 1>} : () -> ()
 }) : () -> ()
+
+// -----
+
+// An access has offsets below 2^31 bytes; what lies farther is added to the pointer first.
+// CHECK-LABEL: llvm.func @far(
+"gpu.module"() <{sym_name = "far_module"}> ({
+  "gpu.func"() <{function_type = (memref<4294967296xf64, 1 : i64>, i64) -> (), kernel}> ({
+  ^bb0(%a: memref<4294967296xf64, 1 : i64>, %t: i64):
+    // CHECK:      %[[p:.*]] = llvm.getelementptr %a[%t]
+    // CHECK-NEXT: %v = simt.load %[[p]][268435455] : f64
+    %v = simt.load %a[%t + 268435455] : f64
+    // CHECK-NEXT: %[[far:.*]] = arith.constant -268435456 : i64
+    // CHECK-NEXT: %[[q:.*]] = llvm.getelementptr %[[p]][%[[far]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f64
+    // CHECK-NEXT: simt.store %v to %[[q]]
+    simt.store %v to %a[%t + -268435456]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "far", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
+}) : () -> ()
