@@ -228,8 +228,10 @@ class Geometry:
     def vector(self) -> int:
         """
         The cells of one access along the last axis: 16 bytes where every row of the stored field
-        starts at a multiple of that, 1 where it does not.
+        starts at a multiple of that, 1 where it does not, or rows are streamed along.
         """
+        if self.kernel.plane_axes[-1] != self.kernel.rank - 1:
+            return 1
         field = self.stored_fields[0]
         width = VECTOR_BYTES // CELL_BYTES[element_type(field)]
         assert self.kernel.layout is not None
