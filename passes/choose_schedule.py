@@ -146,6 +146,14 @@ def shuffles_several_planes(loop: LoopOp) -> bool:
     )
 
 
+def strip_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """
+    Cells of a lane in strips of cells of so many bytes. Wider ones overlap less, but their loops outgrow the instruction
+    cache; not so where sums are all that is kept.
+    """
+    return (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
+
+
 def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
     """The layouts that are considered, by the number of axes."""
     far = reach(loop)
@@ -153,8 +161,7 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
     if len(far) == 1:
         yield Schedule(cells=(64 // size,), occupancy=4, ahead=0)
     elif len(far) == 2:
-        # Wider strips overlap less, but their loops outgrow the instruction cache; not so where sums are all that is kept.
-        widths = (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
+        widths = strip_widths(far, size)
         shapes: list[tuple[Form, Sequence[int]]] = [("none", widths)]
         if shuffles_several_planes(loop):
             shapes.append(("rows", sorted({*SUM_CELLS[size], *widths})))
@@ -201,6 +208,19 @@ def staying_schedules(arch: Arch) -> Iterator[Schedule]:
         yield block
         if rows in STAYING_DEVICE_ROWS and cells == 2:
             yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
+
+
+def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
+    """Layouts of few warps, for kernels of so many fields that what they fetch fits the shared memory no other way."""
+    far = reach(loop)
+    for warps in (4, 2, 1):
+        if len(far) == 2:
+            yield Schedule(cells=(strip_widths(far, 8)[0],), pack=warps, occupancy=1, ahead=1)
+        elif len(far) == 3:
+            yield Schedule(
+                tile="block", cells=(max(2, far[-2]), 1), lanes=(1, LANES), warps=(warps, 1),
+                pack=1, occupancy=1, ahead=1,
+            )  # fmt: skip
 
 
 def depths(schedule: Schedule, deepest: int) -> range:
@@ -388,16 +408,22 @@ class Trials:
 
 
 def candidates(
-    loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None, *, may_spill: bool = False
+    loop: LoopOp,
+    module: ModuleOp,
+    arch: Arch,
+    depth: int | None,
+    *,
+    may_spill: bool = False,
+    lean: bool = False,
 ) -> list[Candidate]:
     """
     All candidates that fit, at one depth or at every depth, the best by the model first; of equals the one
-    that needs fewer registers.
+    that needs fewer registers. `lean`: of the schedules for many fields.
     """
     trials = Trials(loop, module, arch, may_spill=may_spill)
     deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
     found: list[Candidate] = []
-    for schedule in schedules(loop, arch):
+    for schedule in lean_schedules(loop) if lean else schedules(loop, arch):
         for tried in depths(schedule, deepest) if depth is None else (depth,):
             candidate = trials.attempt(schedule, tried)
             if candidate is None:
@@ -417,11 +443,11 @@ def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:
 def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
     """
     The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
-    they are spilled.
+    or not the depth that is asked for, they are spilled.
     """
     found = candidates(loop, module, arch, depth)
-    if not found and depth is None:
-        found = candidates(loop, module, arch, 1, may_spill=True)
+    for lean in (False, True):
+        found = found or candidates(loop, module, arch, depth or 1, may_spill=True, lean=lean)
     return found[0] if found else None
 
 

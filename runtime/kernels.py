@@ -256,6 +256,11 @@ class ProgramKernels:
         module = self.nvvm(name)
         lowered = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
         arch = self.options.target
+        if (shared := launch_fact(lowered, "shared_bytes")) > arch.shared_per_block:
+            raise CompileError(
+                f"@{name} takes {shared} bytes of shared memory a block, and {arch.name} has {arch.shared_per_block}; give "
+                "device-tiling fewer warps or cells, or multi-queue-buffering a smaller ahead"
+            )
         bound = self.options.bound_waits
         ptx = print_module(kernels_of(module), arch.ptx_version, arch.name, bound_waits=bound)
         assembled = assemble(ptx, arch.name, name) if assembler_version() is not None else None

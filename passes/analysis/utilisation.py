@@ -70,6 +70,8 @@ def multiprocessor_utilisation(blocks: int, resident: int) -> float:
     once: the waves of blocks over whole waves. (The paper prints their floor over their ceiling, which is 0
     for less than a wave.)
     """
+    if not resident:
+        return 0.0
     waves = blocks / resident
     return waves / ceil(waves)
 

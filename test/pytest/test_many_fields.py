@@ -1,0 +1,96 @@
+"""Programs of so many fields that the usual schedules do not fit a multiprocessor still have one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile.passes.choose_schedule import ChooseSchedulePass
+from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.diagnostics import CompileError
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.peel_boundaries import PeelBoundariesPass
+from timetile.passes.temporal_fusion import TemporalFusionPass
+
+LARGEST_BLOCK = 232448
+"""Bytes of shared memory that a block of sm_90 may have."""
+
+
+def many_fields(fields: int, rank: int, size: int) -> str:
+    """The cell before along the first axis, and the sum of the same cell of so many coefficient fields."""
+    field = f"!stencil.field<{'x'.join([f'[-1,{size + 1}]'] * rank)}xf64>"
+    temp = f"!stencil.temp<{'?x' * rank}f64>"
+    here, before, high = [0] * rank, [-1] + [0] * (rank - 1), [size] * rank
+    numbers = range(fields)
+    lines = [
+        f"func.func @many(%A: {field}, %B: {field}, "
+        + "".join(f"%k{n}: {field}, " for n in numbers)
+        + "%steps: index) {",
+        "%zero = arith.constant 0 : index",
+        "%one = arith.constant 1 : index",
+        "%r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) "
+        f"-> ({field}, {field}) {{",
+        f"%u = stencil.load %a : {field} -> {temp}",
+        *(f"%u{n} = stencil.load %k{n} : {field} -> {temp}" for n in numbers),
+        f"%w = stencil.apply(%x = %u : {temp}, "
+        + ", ".join(f"%x{n} = %u{n} : {temp}" for n in numbers)
+        + f") -> ({temp}) {{",
+        f"%s0 = stencil.access %x{before} : {temp}",
+    ]
+    for n in numbers:
+        lines.append(f"%v{n} = stencil.access %x{n}{here} : {temp}")
+        lines.append(f"%s{n + 1} = arith.addf %s{n}, %v{n} : f64")
+    lines += [
+        f"stencil.return %s{fields} : f64",
+        "}",
+        f"stencil.store %w to %b(<{here}, {high}>) : {temp} to {field}",
+        f"scf.yield %b, %a : {field}, {field}",
+        "}",
+        "func.return",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("depth", [None, 1, 2])
+@pytest.mark.parametrize(("fields", "rank", "size"), [(18, 2, 19), (40, 2, 4100), (24, 3, 11)])
+def test_a_schedule_fits(fields: int, rank: int, size: int, depth: int | None):
+    compiled = timetile.compile(
+        many_fields(fields, rank, size), executor="simt", depth=depth, cache=False
+    )
+    ((deepest, *_),) = compiled.kernels.facts
+    kernel = compiled.kernels.kernel(deepest.name)
+    assert deepest.steps == (depth or deepest.steps)
+    assert kernel.shared_bytes <= LARGEST_BLOCK
+    if size > 100:
+        return
+    generator = np.random.default_rng(2)
+    start = [generator.random((size + 2,) * rank) for _ in range(fields + 2)]
+    ends: list[list[np.ndarray]] = []
+    for executor in ("cpu", "simt"):
+        buffers = [array.copy() for array in start]
+        program = many_fields(fields, rank, size)
+        timetile.compile(program, executor=executor, depth=depth, cache=False)(*buffers, 3)
+        ends.append(buffers)
+    assert all(np.array_equal(a, b) for a, b in zip(*ends, strict=True))
+
+
+def test_blocks_that_need_more_shared_memory_than_there_is_are_refused():
+    tiling = DeviceTilingPass(tile="warp", cells=(4,), lanes=(32,), warps=(1,), pack=16)
+    passes = (
+        TemporalFusionPass((2,)),
+        ChooseSchedulePass(),
+        tiling,
+        MultiQueueBufferingPass(ahead=7),
+        PeelBoundariesPass(),
+    )
+    compiled = timetile.compile(
+        many_fields(9, 2, 4100), executor="simt", passes=passes, cache=False
+    )
+    with pytest.raises(
+        CompileError,
+        match=r"@many_d2 takes \d+ bytes of shared memory a block, and sm_90 has 232448; give device-tiling fewer warps "
+        "or cells, or multi-queue-buffering a smaller ahead",
+    ):
+        compiled.kernels.kernel("many_d2")
