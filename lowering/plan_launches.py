@@ -37,7 +37,7 @@ from timetile.dialects.tile_attributes import RoleAttr
 from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.analysis.launch_planning import Launch, Plan, plan
 from timetile.passes.analysis.liveness import rotation_of
-from timetile.passes.diagnostics import refuse, remark
+from timetile.passes.diagnostics import check_options, refuse, remark
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,7 @@ class PlanLaunchesPass(ModulePass):
     steps: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, steps=0)
         facts = kernel_facts(op)
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if not loop.kernel_names:

@@ -35,7 +35,7 @@ from timetile.passes.device_tiling import (
     add_exchanges,
     default_stream,
 )
-from timetile.passes.diagnostics import refuse
+from timetile.passes.diagnostics import check_options, refuse
 from timetile.passes.peel_boundaries import has_copies, weighs_spills
 from timetile.passes.register_streaming import delay_exchanges, publish
 from timetile.passes.schedule import Form, Guards, Schedule
@@ -462,6 +462,7 @@ class ChooseSchedulePass(ModulePass):
     multiprocessors: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, depth=1, multiprocessors=1)
         arch = arch_named(self.arch, self.multiprocessors)
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if not loop.updates or loop.schedule is not None:

@@ -42,6 +42,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
@@ -52,7 +53,7 @@ from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import rotation_of, written_bounds
 from timetile.passes.analysis.rewriting import replace_apply
-from timetile.passes.diagnostics import refuse, remark
+from timetile.passes.diagnostics import check_options, refuse, remark
 from timetile.passes.schedule import Schedule
 
 
@@ -290,6 +291,7 @@ class DeviceTilingPass(ModulePass):
         return replace(Schedule.from_attribute(loop.schedule), **own)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, cells=1, lanes=1, warps=1, blocks=1, pack=1, stream_axis=0)
         for function in [f for f in op.ops if isinstance(f, FuncOp)]:
             loops = [inner for inner in function.walk() if isinstance(inner, LoopOp)]
             for number, loop in enumerate(loops):
@@ -311,12 +313,20 @@ class DeviceTilingPass(ModulePass):
         schedule = self.schedule(loop)
         rank = len(written_bounds(loop).lb)
         stream = self.stream(rank, schedule)
-        if len(schedule.cells) != rank - (stream is not None):
-            refuse(
-                loop,
-                f"the layout has {len(schedule.cells)} in-plane axes and the domain "
-                f"{rank - (stream is not None)}; give device-tiling cells, lanes and warps for each",
-            )
+        if stream is not None and stream >= rank:
+            refuse(loop, f"its axes are 0 to {rank - 1}; give device-tiling a stream-axis of those")
+        axes = rank - (stream is not None)
+        for counts in (schedule.cells, schedule.lanes, schedule.warps, schedule.blocks):
+            if counts and len(counts) != axes:
+                refuse(
+                    loop,
+                    f"the layout has {len(counts)} in-plane axes and the domain {axes}; give device-tiling cells, lanes "
+                    "and warps for each",
+                )
+        try:
+            layout = schedule.layout()
+        except (ValueError, VerifyException) as error:
+            refuse(loop, f"{error}; give device-tiling another layout")
         names: list[SymbolRefAttr] = []
         wanted = [d for d in loop.depth_list if d > 1]
         for depth in (*wanted, 1):
@@ -325,7 +335,7 @@ class DeviceTilingPass(ModulePass):
             if not kernel.stages:
                 remark(loop, f"depth {depth} is left out: no later step reads what it computes")
                 continue
-            kernel.layout = schedule.layout()
+            kernel.layout = layout
             kernel.occupancy = IntAttr(schedule.occupancy)
             if not self.leaves_cells(kernel):
                 if depth == 1:

@@ -6,10 +6,11 @@ Both name the operation, its function, and file and line where they are known.
 from __future__ import annotations
 
 import logging
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import PassFailedException
 
@@ -39,6 +40,17 @@ def where(op: Operation) -> str:
 def remark(op: Operation, text: str) -> None:
     """Say why an operation is left as it is."""
     LOGGER.warning("%s: %s", where(op), text)
+
+
+def check_options(item: ModulePass, **least: int) -> None:
+    """CompileError where one of a pass's options, or one of several numbers of it, is less than it may be."""
+    for name, lowest in least.items():
+        given: Any = getattr(item, name)
+        values = cast(tuple[Any, ...], given if isinstance(given, tuple) else (given,))
+        for value in values:
+            if isinstance(value, int | float) and value < lowest:
+                option = name.replace("_", "-")
+                raise CompileError(f"{item.name}: {option} is at least {lowest}, got {value}")
 
 
 def refuse(op: Operation, text: str) -> NoReturn:

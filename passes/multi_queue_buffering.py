@@ -38,7 +38,7 @@ from timetile.dialects.tile_attributes import (
     SharedAttr,
 )
 from timetile.passes.analysis.lags import assign_lags, oldest_age
-from timetile.passes.diagnostics import refuse
+from timetile.passes.diagnostics import check_options, refuse
 from timetile.passes.schedule import Schedule
 
 
@@ -302,6 +302,7 @@ class MultiQueueBufferingPass(ModulePass):
     every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, ahead=0, period=0, every=1)
         own = {
             name: value
             for name in ("storage", "addressing", "ahead", "period", "every")

@@ -33,7 +33,7 @@ from timetile.passes.analysis.geometry import Geometry, is_word
 from timetile.passes.analysis.lags import keeps_sums
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import Arch, arch_named
-from timetile.passes.diagnostics import refuse
+from timetile.passes.diagnostics import CompileError, check_options, refuse
 from timetile.passes.multi_queue_buffering import natural_period
 from timetile.passes.schedule import Guards, Schedule
 
@@ -130,6 +130,9 @@ class PeelBoundariesPass(ModulePass):
     multiprocessors: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, planes=1, multiprocessors=1)
+        if self.edge_weight is not None and self.edge_weight <= 0:
+            raise CompileError(f"{self.name}: edge-weight is above 0, got {self.edge_weight}")
         arch = arch_named(self.arch, self.multiprocessors)
         schedules = {
             name: Schedule.from_attribute(loop.schedule)

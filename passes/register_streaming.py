@@ -46,7 +46,7 @@ from timetile.passes.analysis.synchronisation import (
     steps_between_barriers,
 )
 from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
-from timetile.passes.diagnostics import refuse
+from timetile.passes.diagnostics import check_options, refuse
 from timetile.passes.multi_queue_buffering import (
     barrier_steps,
     check_every,
@@ -214,6 +214,7 @@ class RegisterStreamingPass(ModulePass):
     every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, delay=0, period=0, every=1)
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             schedule = schedule_of(kernel, op)
             if self.period is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute
 
-from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.arithmetic import DTYPES, dtype_of
 from timetile.runtime.cuda import cuda_module
 
 
@@ -60,7 +60,15 @@ def check_shape(
 
 
 def checked_scalar(position: int, value: Any, kind: Attribute) -> Any:
-    """A scalar argument, of the program's type; TypeError where it is no number or no integer."""
+    """
+    A scalar argument, of the program's type; TypeError where it is no number or no integer, ValueError where it has more
+    bits than that type.
+    """
+    if kind not in DTYPES:
+        raise TypeError(
+            f"argument {position} is of type {kind}, which is neither a number nor a field of static bounds; remove it "
+            "from the function, or cast it to such a field"
+        )
     number, dtype = np.asarray(value), dtype_of(kind)
     if number.ndim:
         raise TypeError(
@@ -71,6 +79,8 @@ def checked_scalar(position: int, value: Any, kind: Attribute) -> Any:
         raise TypeError(f"argument {position} is an integer, and got {value!r}; pass an int")
     if number.dtype.kind not in "biuf":
         raise TypeError(f"argument {position} is a number, and got {value!r}; pass a float")
+    if dtype.kind == "i" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+        raise ValueError(f"argument {position} is of type {kind}, and {value} has more bits")
     return number.astype(dtype)[()]
 
 

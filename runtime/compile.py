@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -16,6 +16,13 @@ from timetile.runtime.gpu import device, gpu_is_available
 from timetile.runtime.kernels import Halos, Options, ProgramKernels
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.raising import raised
+
+
+def check_choices(**given: tuple[object, object]) -> None:
+    """ValueError for an option that is none of those of its literal type, or None."""
+    for name, (value, kind) in given.items():
+        if value is not None and value not in get_args(kind):
+            raise ValueError(f"{name} is {' or '.join(get_args(kind))}, got {value!r}")
 
 
 def compile(
@@ -48,8 +55,18 @@ def compile(
     barriers of other blocks, or for the arrivals of warps of the block or the cluster; they are slower, and every launch
     that may wait so is waited for.
 
-    Raises CompileError where the program is wrong or cannot be compiled.
+    Raises CompileError where the program is wrong or cannot be compiled, ValueError or TypeError where an option is none.
     """
+    check_choices(
+        executor=(executor, Executor),
+        fp_contract=(fp_contract, FpContract),
+        fp_division=(fp_division, FpDivision),
+        halos=(halos, Halos),
+    )
+    if depth is not None and (type(depth) is not int or depth < 1):
+        raise ValueError(f"depth is a whole number from 1 on, got {depth!r}")
+    if passes is not None and not passes:
+        raise ValueError("passes are one or more; leave them out for the default ones")
     if executor is None:
         executor = "gpu" if gpu_is_available() else "cpu"
     if arch is None:

@@ -44,6 +44,8 @@ class LocatingParser(Parser):
 
 def load_text(text: str, name: str = "<program>") -> ModuleOp:
     """Parse and verify a program; CompileError says where it is wrong."""
+    if not text.strip():
+        raise CompileError(f"{name} is empty; write a function with a time loop")
     try:
         module = LocatingParser(make_context(), text, name).parse_module()
         module.verify()
@@ -59,5 +61,9 @@ def load(program: ModuleOp | str | Path) -> ModuleOp:
             return program.clone()
         case Path():
             return load_text(program.read_text(), str(program))
+        case str() if program.endswith(".mlir") and "\n" not in program:
+            raise CompileError(
+                f"{program!r} is taken for the text of a program; give a file as pathlib.Path({program!r})"
+            )
         case str():
             return load_text(program)

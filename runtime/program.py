@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any, Literal
 
 import numpy as np
@@ -130,7 +131,7 @@ class CompiledProgram:
                 f"@{self.function.sym_name.data} takes {len(self.parameters)} arguments, "
                 f"and got {len(arguments)}"
             )
-        if steps is not None and steps < 0:
+        if steps is not None and index(steps) < 0:
             raise ValueError(f"the number of steps is not negative, got {steps}")
         on = stream_handle(stream)
         values = [self.check(p, a, on) for p, a in zip(self.parameters, arguments)]
