@@ -6,6 +6,9 @@ Both name the operation, its function, and file and line where they are known.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NoReturn, cast
 
 from xdsl.dialects.builtin import FileLineColLoc
@@ -37,9 +40,25 @@ def where(op: Operation) -> str:
     return text
 
 
+REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
+
+
+@contextmanager
+def collected_remarks() -> Iterator[list[str]]:
+    """The remarks that are made meanwhile, beside what the logger is told."""
+    remarks: list[str] = []
+    token = REMARKS.set(remarks)
+    try:
+        yield remarks
+    finally:
+        REMARKS.reset(token)
+
+
 def remark(op: Operation, text: str) -> None:
     """Say why an operation is left as it is."""
     LOGGER.warning("%s: %s", where(op), text)
+    if (remarks := REMARKS.get()) is not None:
+        remarks.append(f"{where(op)}: {text}")
 
 
 def check_options(item: ModulePass, **least: int) -> None:

@@ -302,7 +302,7 @@ class MultiQueueBufferingPass(ModulePass):
     every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_options(self, ahead=0, period=0, every=1)
+        check_options(self, ahead=0, period=0)
         own = {
             name: value
             for name in ("storage", "addressing", "ahead", "period", "every")

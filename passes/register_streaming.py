@@ -214,7 +214,7 @@ class RegisterStreamingPass(ModulePass):
     every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_options(self, delay=0, period=0, every=1)
+        check_options(self, delay=0, period=0)
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             schedule = schedule_of(kernel, op)
             if self.period is not None:

@@ -27,7 +27,7 @@ from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.common_halos import CommonHalosPass
-from timetile.passes.diagnostics import CompileError
+from timetile.passes.diagnostics import CompileError, collected_remarks
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache import Cache, key_of, sources_key
@@ -291,10 +291,11 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     """The program at temporal level; CompileError where it has no time loop."""
     common = options.halos == "common"
     passes = temporal_passes(options.fp_contract, options.fp_division, common_halos=common)
-    run_passes(passes, module)
+    with collected_remarks() as remarks:
+        run_passes(passes, module)
     if not any(isinstance(op, LoopOp) for op in module.walk()):
+        why = "; ".join(remarks) or "no scf.for stores a stencil field"
         raise CompileError(
-            "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; "
-            "the remarks say what stands in the way of those that are there"
+            f"no time loop was found, timetile compiles scf.for loops over rotated stencil fields: {why}"
         )
     return module

@@ -46,6 +46,10 @@ def load_text(text: str, name: str = "<program>") -> ModuleOp:
     """Parse and verify a program; CompileError says where it is wrong."""
     if not text.strip():
         raise CompileError(f"{name} is empty; write a function with a time loop")
+    if text.endswith(".mlir") and "\n" not in text:
+        raise CompileError(
+            f"{text!r} is taken for the text of a program; give a file as pathlib.Path({text!r})"
+        )
     try:
         module = LocatingParser(make_context(), text, name).parse_module()
         module.verify()
@@ -61,9 +65,5 @@ def load(program: ModuleOp | str | Path) -> ModuleOp:
             return program.clone()
         case Path():
             return load_text(program.read_text(), str(program))
-        case str() if program.endswith(".mlir") and "\n" not in program:
-            raise CompileError(
-                f"{program!r} is taken for the text of a program; give a file as pathlib.Path({program!r})"
-            )
         case str():
             return load_text(program)
