@@ -6,7 +6,7 @@ Both name the operation, its function, and file and line where they are known.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, cast
@@ -44,7 +44,7 @@ REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
 
 
 @contextmanager
-def collected_remarks() -> Iterator[list[str]]:
+def collected_remarks() -> Generator[list[str]]:
     """The remarks that are made meanwhile, beside what the logger is told."""
     remarks: list[str] = []
     token = REMARKS.set(remarks)

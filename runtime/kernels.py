@@ -296,6 +296,6 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     if not any(isinstance(op, LoopOp) for op in module.walk()):
         why = "; ".join(remarks) or "no scf.for stores a stencil field"
         raise CompileError(
-            f"no time loop was found, timetile compiles scf.for loops over rotated stencil fields: {why}"
+            f"no time loop was found: timetile compiles scf.for loops over rotated stencil fields; {why}"
         )
     return module

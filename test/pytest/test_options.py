@@ -62,7 +62,7 @@ def test_arguments_of_other_types_are_refused():
 
 
 def test_a_program_without_a_time_loop_says_why():
-    found = "no time loop was found, timetile compiles scf.for loops over rotated stencil fields: "
+    found = "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; "
     with pytest.raises(CompileError, match=re.escape(found + "no scf.for stores a stencil field")):
         timetile.compile("builtin.module {\n}\n")
     with pytest.raises(
