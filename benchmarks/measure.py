@@ -9,6 +9,7 @@ of the same run stands beside the figures. `docs/make_performance.py` makes the 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import platform
 import subprocess
@@ -130,6 +131,13 @@ class Fields:
         self.gpu, self.host = gpu, host
         self.pointers = [gpu.allocate(a.nbytes) for a in self.host]
         self.reset()
+
+    def pointer(self, place: int) -> int:
+        """One of the program's fields, or one beside them."""
+        while place >= len(self.pointers):
+            self.pointers.append(self.gpu.allocate(self.host[-1].nbytes))
+            self.gpu.upload(self.pointers[-1], self.host[-1])
+        return self.pointers[place]
 
     def reset(self) -> None:
         for pointer, array in zip(self.pointers, self.host):
@@ -362,27 +370,28 @@ def fma_bound(compiled: CompiledProgram, element: str) -> float:
 
 
 def launch_once(compiled: CompiledProgram, facts: Any, fields: Fields) -> None:
-    """One launch of a kernel: sources and halos are the first fields, targets the ones that follow."""
+    """
+    One launch of a kernel: sources are the first fields, what is captured the last ones, targets those between and as
+    many more as it stores. No two are one.
+    """
     import ctypes
 
-    sources = sum(r.role[0] == "source" for r in facts.roles)
-    targets = sum(r.role[0] == "target" for r in facts.roles)
-    pointers: list[int] = []
-    scratch = fields.pointers
-    order = {"source": 0, "target": sources}
-    seen = {"source": 0, "target": 0}
+    kinds = [role.role[0] for role in facts.roles]
+    captured = range(len(fields.host) - kinds.count("capture"), len(fields.host))
+    sources, captures = itertools.count(), iter(captured)
+    targets = (n for n in itertools.count(kinds.count("source")) if n not in captured)
+    places: list[int] = []
     for role in facts.roles:
-        kind, index = role.role
-        if kind in order:
-            position = order[kind] + seen[kind]
-            seen[kind] += 1
-            if position >= len(scratch) - 1 and sources + targets > 2:
-                position = len(scratch) - 1
-            pointers.append(scratch[position])
-        elif kind == "halo":
-            pointers.append(scratch[index])
-        else:
-            pointers.append(scratch[-1])
+        match role.role:
+            case ("source", _):
+                places.append(next(sources))
+            case ("target", _):
+                places.append(next(targets))
+            case ("halo", index):
+                places.append(index)
+            case _:
+                places.append(next(captures))
+    pointers = [fields.pointer(place) for place in places]
     kernel = compiled.kernels.kernel(facts.name)
     types = (ctypes.c_void_p,) * len(pointers)
     fields.gpu.launch(kernel, tuple(pointers), types, 0)
