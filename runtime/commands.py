@@ -316,7 +316,7 @@ def explain(options: Options, log: Log) -> int:
     try:
         program = compiled(options, None)
         compile_kernels(program, kernel_names(program))
-        Explanation(program, console, options.steps).show()
+        Explanation(console, program, options.steps).show()
     finally:
         if log.remarks:
             console.print("\n[bold]Not done, and why[/]")

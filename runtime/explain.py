@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
@@ -28,12 +25,10 @@ from timetile.passes.analysis.utilisation import (
     multiprocessor_utilisation,
     thread_reads,
 )
-from timetile.passes.choose_schedule import Candidate, candidates, predict
-from timetile.passes.cost.terms import Cost
 from timetile.passes.device_tiling import default_stream
-from timetile.passes.schedule import Schedule
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cpu import cell_function
+from timetile.runtime.explain_costs import CostReport
 from timetile.runtime.facts import (
     arithmetic,
     cell_bytes,
@@ -53,6 +48,7 @@ from timetile.runtime.facts import (
 from timetile.runtime.inputs import is_trip_count
 from timetile.runtime.kernels import Kernel, loops_of
 from timetile.runtime.program import CompiledProgram, Parameter, cast_results
+from timetile.runtime.report import Report, product
 
 
 def name_of(value: SSAValue) -> str:
@@ -81,11 +77,10 @@ NO_ASSEMBLER = 'unknown without the assembler; pip install "timetile[assembler]"
 
 
 @dataclass
-class Explanation:
+class Explanation(Report):
     """Prints a compiled program to a console, section by section."""
 
     program: CompiledProgram
-    console: Console
     steps: int | None = None
 
     def show(self) -> None:
@@ -97,23 +92,6 @@ class Explanation:
             position = loops_of(self.program.module).index(loop)
             self.show_loop(loop, f"Time loop {number}" if len(loops) > 1 else "Time loop")
             self.show_kernels(loop, tiled[position])
-
-    # Layout.
-
-    def heading(self, text: str) -> None:
-        self.console.print(f"\n[bold]{text}[/]", highlight=False)
-
-    def say(self, label: str, text: str) -> None:
-        """One fact on a line of its own."""
-        self.console.print(f"  {label:<22} {text}", highlight=False, markup=False, soft_wrap=True)
-
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*(text.replace("[", r"\[") for text in row))
-        self.console.print(table)
 
     # The program.
 
@@ -248,7 +226,7 @@ class Explanation:
         deepest = placed[tiled.kernel_names[0]]
         self.show_schedule(tiled, deepest)
         self.show_work(placed.values())
-        self.show_prediction(loop, placed.values())
+        CostReport(self.console, self.program).show(loop, placed.values())
         self.show_resources(map(kernels.kernel, placed))
         self.heading(f"Queues of @{deepest.sym_name.data}")
         self.table(("queue", "made by", "lag", "planes", "home"), queue_rows(deepest, loop))
@@ -281,48 +259,6 @@ class Explanation:
         )
         self.say("computed / useful", "by the tiles' overlap x by filling and draining the stream")
         self.say("bytes", "of memory traffic that a cell and step cannot avoid")
-
-    def show_prediction(self, loop: LoopOp, kernels: Iterable[KernelOp]) -> None:
-        """What the cost model says of the kernels, and of the schedules that lost."""
-        options, module = self.program.kernels.options, self.program.kernels.tiled
-        arch = options.target
-        self.heading(f"Predicted on {arch.name}")
-        columns = ("kernel", "GCells/s", "steps", "ns a step", "pipe", "issue", "shared", "memory")
-        self.table(columns, (prediction_row(k, predict(k, module, arch)) for k in kernels))
-        self.say("pipe, issue, shared", "cycles of a multiprocessor for a stream step of a warp")
-        self.say("memory", "ns a step to move its cells")
-        if options.passes is not None:
-            return
-        found = candidates(loop, self.program.module, arch, options.depth)
-        if not found:
-            return
-        self.heading(f"The best of {len(found)} schedules")
-        columns = ("depth", "cells", "warps", "form", "blocks", "GCells/s", "registers", "limit")
-        self.table(columns, map(candidate_row, found[:RUNNERS_UP]))
-        levels: dict[str, Candidate] = {}
-        for candidate in found:
-            levels.setdefault(level_of(candidate.schedule), candidate)
-        if len(levels) == 1:
-            return
-        self.heading("The best of each level that may hold a tile")
-        columns = (
-            "tile",
-            "depth",
-            "cells",
-            "blocks",
-            "GCells/s",
-            "valid",
-            "steps",
-            "ns a step",
-            "waiting",
-        )
-        self.table(columns, map(level_row, levels.values()))
-        self.say("valid", "share of a tile's cells that overlap leaves (EBISU, equations 8 and 9)")
-        self.say("steps", "of the slot that is done last: chunks, waves and guarded tiles")
-        self.say(
-            "waiting",
-            "ns of a step, for other warps and blocks of the tile (equations 11, 20 and 21)",
-        )
 
     def show_resources(self, kernels: Iterable[Kernel]) -> None:
         """What the kernels need of a multiprocessor."""
@@ -400,65 +336,6 @@ def work_row(kernel: KernelOp) -> list[str]:
         f"{extra.plane:.2f} x {extra.stream:.2f} = {extra.total:.2f}",
         f"{traffic(kernel):.1f}",
     ]
-
-
-RUNNERS_UP = 6
-"""Schedules that are shown beside the chosen one."""
-
-
-def prediction_row(kernel: KernelOp, cost: Cost) -> list[str]:
-    """One kernel's terms in the cost model."""
-    cycles = cost.cycles
-    return [
-        f"@{kernel.sym_name.data}",
-        f"{cost.gcells_per_second:.0f}",
-        f"{cost.steps:.0f}",
-        f"{cost.step_seconds * 1e9:.0f}",
-        *(f"{part:.0f}" for part in (cycles.pipe, cycles.issue, cycles.shared)),
-        f"{cost.memory_seconds * 1e9:.0f}",
-    ]
-
-
-def candidate_row(candidate: Candidate) -> list[str]:
-    """A schedule that was considered, with what limits it."""
-    schedule, cost = candidate.schedule, candidate.cost
-    registers = f"{cost.registers}, tight" if candidate.tight else str(cost.registers)
-    return [
-        str(candidate.depth),
-        product(schedule.cells),
-        product(schedule.warps),
-        schedule.form,
-        str(schedule.occupancy),
-        f"{cost.gcells_per_second:.0f}",
-        registers,
-        cost.limit,
-    ]
-
-
-def level_of(schedule: Schedule) -> str:
-    """What holds a tile, and that it stays where nothing is streamed: `block, stays`."""
-    return f"{schedule.tile}, stays" if schedule.stream == "none" else schedule.tile
-
-
-def level_row(candidate: Candidate) -> list[str]:
-    """The best schedule of a level, with what it wins by overlapping less and loses by waiting."""
-    schedule, cost = candidate.schedule, candidate.cost
-    return [
-        level_of(schedule),
-        str(candidate.depth),
-        product(schedule.cells),
-        product(schedule.blocks) or "1",
-        f"{cost.gcells_per_second:.0f}",
-        f"{cost.valid:.0%}",
-        f"{cost.steps:.0f}",
-        f"{cost.step_seconds * 1e9:.0f}",
-        f"{cost.waiting_seconds * 1e9:.0f}",
-    ]
-
-
-def product(counts: Iterable[int]) -> str:
-    """`6 x 32`."""
-    return " x ".join(map(str, counts))
 
 
 def queue_rows(kernel: KernelOp, loop: LoopOp) -> Iterator[list[str]]:

@@ -47,7 +47,8 @@ def test_explain_says_what_was_recognised(heat: Path, capsys: pytest.CaptureFixt
         "streamed along axis 0",
         "levels in shared memory 4 accesses a cell, 4 with planes in registers, too",
         "shared memory from",
-        "Predicted on sm_90 kernel GCells/s steps ns a step pipe issue shared memory",
+        "Predicted on sm_90 kernel GCells/s steps ns a step pipe issue shared not hidden computing "
+        "waiting memory",
         "@heat_d4",
         "Queues of @heat_d4",
         "load of %a",
