@@ -34,7 +34,7 @@ from timetile.runtime.host import Host
 from timetile.runtime.inputs import Arguments, label, read_arrays, write_arrays
 from timetile.runtime.kernels import Halos, Kernel, loops_of
 from timetile.runtime.planning import planned_function
-from timetile.runtime.plotting import plot
+from timetile.runtime.plotting import check_picture, plot
 from timetile.runtime.program import CompiledProgram, Executor, RunResult
 from timetile.runtime.terminal import Log, answer_console, progress, say
 from timetile.runtime.usage import UsageError
@@ -226,6 +226,15 @@ def compare(program: CompiledProgram, values: Sequence[Any], expected: Sequence[
     return same
 
 
+def check_outputs(options: Options) -> None:
+    """What the run is to leave can be written: OSError or UsageError before it begins."""
+    if options.plot is not None:
+        check_picture(options.plot)
+    for path in (options.out, options.plot):
+        if path is not None:
+            path.open("ab").close()
+
+
 def run(options: Options, log: Log) -> int:
     """`timetile run`."""
     program = compiled(options, options.executor)
@@ -234,6 +243,7 @@ def run(options: Options, log: Log) -> int:
             "--check compares with the CPU executor; run with --executor gpu, planes or simt"
         )
     values = gathered(program, options)
+    check_outputs(options)
     copies = [np.copy(value) if np.ndim(value) else value for value in values]
     result = execute(program, values, options.steps)
     report(program, result)

@@ -25,14 +25,24 @@ def panels(title: str, field: Array) -> Iterator[tuple[str, Array]]:
         yield f"{title}, middle {AXES[axis]}", field.take(size // 2, axis)
 
 
-def plot(fields: Mapping[str, Array], path: Path) -> None:
-    """Draw fields by title, one row each, and save the picture; UsageError without matplotlib."""
+def check_picture(path: Path) -> None:
+    """UsageError without matplotlib, or where it knows no pictures with such a name."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
         raise UsageError(
             'pictures need matplotlib; install it with pip install "timetile[plot]"'
         ) from error
+    if path.suffix.removeprefix(".") not in FigureCanvasBase.get_supported_filetypes():
+        raise UsageError(
+            f"{path} is of no kind of picture that is known; give it a name that ends in .png"
+        )
+
+
+def plot(fields: Mapping[str, Array], path: Path) -> None:
+    """Draw fields by title, one row each, and save the picture."""
+    from matplotlib.figure import Figure
+
     rows = [list(panels(title, field)) for title, field in fields.items()]
     columns = max(len(row) for row in rows)
     # No pyplot: it would look for a screen. Of matplotlib's types many parts are unknown: Any.
@@ -46,9 +56,4 @@ def plot(fields: Mapping[str, Array], path: Path) -> None:
             else:
                 image = axis.imshow(data, cmap="viridis")
                 figure.colorbar(image, ax=axis, shrink=0.8)
-    try:
-        figure.savefig(path)
-    except ValueError as error:
-        raise UsageError(
-            f"{path} is of no kind of picture that is known; give it a name that ends in .png"
-        ) from error
+    figure.savefig(path)

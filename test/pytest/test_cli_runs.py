@@ -32,7 +32,7 @@ from timetile.runtime import commands
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.comparison import difference
 from timetile.runtime.loading import load_text
-from timetile.runtime.plotting import panels, plot
+from timetile.runtime.plotting import check_picture, panels, plot
 from timetile.runtime.usage import UsageError
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -240,9 +240,21 @@ def test_slices_go_through_the_middle():
 
 
 def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
     with pytest.raises(UsageError, match=r'pictures need matplotlib; .*"timetile\[plot\]"'):
-        plot({"u": np.zeros(3)}, tmp_path / "out.png")
+        check_picture(tmp_path / "out.png")
+
+
+@pytest.mark.parametrize("option", ["--out {folder}/none/x.npz", "--plot {folder}/none/x.png"])
+def test_what_cannot_be_written_is_said_before_the_run(
+    option: str, heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def never(*arguments: object) -> None:
+        raise AssertionError("the program ran")
+
+    monkeypatch.setattr(commands, "execute", never)
+    line = f"run {heat} --set k=1 --random 0 --steps 1 {option.format(folder=tmp_path)}"
+    assert run(line) == 2
 
 
 # timetile compile.

@@ -108,7 +108,8 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     "oge": np.greater_equal,
     "olt": np.less,
     "ole": np.less_equal,
-    "one": np.not_equal,
+    # Ordered: of what is no number neither is less.
+    "one": lambda a, b: (a < b) | (a > b),
 }
 
 
