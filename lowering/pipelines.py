@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass, PassPipeline
 
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
@@ -14,6 +14,7 @@ from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.share_cells import ShareCellsPass
+from timetile.passes.arch import ARCH_ATTRIBUTE
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.common_halos import CommonHalosPass
@@ -128,3 +129,4 @@ class TimetilePass(ModulePass):
             common_halos=self.common_halos,
         )
         PassPipeline(passes).apply(ctx, op)
+        op.attributes[ARCH_ATTRIBUTE] = StringAttr(self.arch)

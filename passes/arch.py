@@ -126,6 +126,10 @@ ARCHS: dict[str, Arch] = {
 }
 
 
+ARCH_ATTRIBUTE = "timetile.arch"
+"""On a module: what its kernels were compiled for."""
+
+
 def arch_named(name: str, multiprocessors: int | None = None) -> Arch:
     """
     The facts of an architecture, of a part with so many multiprocessors where that is known; CompileError

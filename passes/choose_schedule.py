@@ -475,7 +475,7 @@ class ChooseSchedulePass(ModulePass):
             elif chosen is None:
                 refuse(
                     loop,
-                    "no schedule fits the shared memory of one step; give "
+                    "no schedule of one step fits a multiprocessor, as its taps reach too far or its fields are too many; give "
                     "device-tiling a layout with fewer cells",
                 )
             else:

@@ -170,17 +170,34 @@ def joined_columns(
             yield launch(geometry, residency, edge, even)
 
 
+MOST_WAVES, MANY_COUNTS = 6, 1000
+"""Waves of chunks that are considered, and numbers of chunks from which those alone are that fill waves just so."""
+
+
+def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
+    """Into how many chunks a column may be cut."""
+    columns = max(1, geometry.plane_tiles)
+    most = min(geometry.planes, ceil_div(MOST_WAVES * residency.tiles, columns) + 1)
+    if most <= MANY_COUNTS:
+        return list(range(1, most + 1))
+    filling = {
+        waves * residency.tiles // columns + more
+        for waves in range(MOST_WAVES + 1)
+        for more in (-1, 0, 1)
+    }
+    return sorted(count for count in filling if 1 <= count <= most)
+
+
 def choose_chunks(geometry: Geometry, residency: Residency, weight: float | None) -> Chunks:
     """
     The heights at which a launch ends first, where a step takes as long as its multiprocessor is crowded. A step on
     the rim costs `weight` interior ones; None where all columns are alike.
     (The cost model knows more of a step; heights need only compare launches of one kernel.)
     """
-    most = ceil_div(6 * residency.tiles, max(1, geometry.plane_tiles)) + 1
     rim = 0 if weight is None else geometry.edge_columns
 
     def candidates() -> Iterator[Chunks]:
-        counts = range(1, min(geometry.planes, most) + 1)
+        counts = chunk_counts(geometry, residency)
         heights = list(dict.fromkeys(ceil_div(geometry.planes, count) for count in counts))
         for planes in heights:
             others = Columns(geometry.plane_tiles - rim, planes)

@@ -216,7 +216,7 @@ func.func private @same(%u: f64) -> f64 {
   func.return %u : f64
 }
 
-// CHECK: temporal.loop in @farther: no schedule fits the shared memory of one step; give device-tiling a layout with fewer cells
+// CHECK: temporal.loop in @farther: no schedule of one step fits a multiprocessor, as its taps reach too far or its fields are too many; give device-tiling a layout with fewer cells
 // DEPTH-LABEL: func.func @farther(
 // DEPTH:         depths [3, 1] schedule {tile = "block", cells = array<i64: 2, 1>, lanes = array<i64: 1, 32>, warps = array<i64: 8, 1>
 func.func @farther(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {

@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p 'timetile{depth=3}' 2>&1 | filecheck %s
 // RUN: xdsl-opt %s -p 'timetile{depth=3 fp-contract=off}' 2>/dev/null | filecheck %s --check-prefix=PLAIN
-// RUN: xdsl-opt %s -p 'timetile{depth=3 arch=sm_80}' -t 'ptx{arch=sm_80}' 2>/dev/null | filecheck %s --check-prefix=PTX
+// RUN: xdsl-opt %s -p 'timetile{depth=3 arch=sm_80}' -t ptx 2>/dev/null | filecheck %s --check-prefix=PTX
 // RUN: xdsl-opt %s -p timetile 2>/dev/null | filecheck %s --check-prefix=CHOSEN
 
 // The whole pipeline under one name: from a time loop of the stencil dialect to kernels that the PTX
