@@ -49,18 +49,30 @@ def positive(text: str) -> int:
 
 def add_program_options(parser: argparse.ArgumentParser) -> None:
     """What `run`, `compile` and `explain` have in common."""
-    parser.add_argument("program", type=Path, metavar="PROGRAM.mlir")
+    parser.add_argument(
+        "program", type=Path, metavar="PROGRAM.mlir", help="a function with a time loop"
+    )
     parser.add_argument("--function", metavar="NAME", help="the function, where there are several")
     parser.add_argument("--arch", choices=tuple(ARCHS), help="the GPU's own, or sm_90")
     parser.add_argument("--device", type=natural, default=0, metavar="N", help="the GPU's number")
     parser.add_argument("--depth", type=positive, metavar="N", help="time steps of a kernel")
-    parser.add_argument("--fp-contract", choices=("fast", "on", "off"), default="fast")
-    parser.add_argument("--fp-division", choices=("exact", "fast"), default="exact")
+    parser.add_argument(
+        "--fp-contract",
+        choices=("fast", "on", "off"),
+        default="fast",
+        help="fuse products and sums everywhere (the default), where fastmath allows it, nowhere",
+    )
+    parser.add_argument(
+        "--fp-division",
+        choices=("exact", "fast"),
+        default="exact",
+        help="quotients and roots rounded (the default) but where fastmath allows otherwise, or approximate",
+    )
     parser.add_argument(
         "--halos",
         choices=("compared", "common", "apart"),
         default="compared",
-        help="cells outside the bounds of buffers that take turns: compared before a run, the same "
+        help="cells outside the bounds of buffers that take turns: compared before a run (the default), the same "
         "in all of them by promise, or each buffer's own",
     )
     parser.add_argument(

@@ -132,7 +132,7 @@ def check_kernels(program: CompiledProgram) -> None:
         if not loop.kernel_names or not placed.issuperset(loop.kernel_names):
             raise UsageError(
                 "--pipeline leaves a time loop without placed kernels; it needs at least "
-                "choose-schedule,device-tiling,multi-queue-buffering,register-streaming,peel-boundaries"
+                "device-tiling,multi-queue-buffering,peel-boundaries"
             )
 
 
