@@ -310,6 +310,11 @@ class DeviceTilingPass(ModulePass):
         """The kernels of one loop, before the function that holds it."""
         if not loop.updates:
             return
+        if loop.kernel_names:
+            refuse(
+                loop,
+                "it has kernels already; start from the program as it was before device-tiling",
+            )
         schedule = self.schedule(loop)
         rank = len(written_bounds(loop).lb)
         stream = self.stream(rank, schedule)

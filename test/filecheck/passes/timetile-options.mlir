@@ -1,5 +1,6 @@
 // RUN: xdsl-opt %s -p 'device-tiling{pack=0}' --verify-diagnostics | filecheck %s --check-prefix=PACK
 // RUN: xdsl-opt %s -p 'device-tiling{stream-axis=2}' --verify-diagnostics | filecheck %s --check-prefix=AXIS
+// RUN: xdsl-opt %s -p 'device-tiling,device-tiling' --verify-diagnostics | filecheck %s --check-prefix=TWICE
 // RUN: xdsl-opt %s -p 'device-tiling{lanes=16}' --verify-diagnostics | filecheck %s --check-prefix=LANES
 // RUN: xdsl-opt %s -p 'device-tiling{lanes=32,1}' --verify-diagnostics | filecheck %s --check-prefix=AXES
 // RUN: xdsl-opt %s -p 'choose-schedule{depth=0}' --verify-diagnostics | filecheck %s --check-prefix=DEPTH
@@ -14,6 +15,7 @@
 
 // PACK: device-tiling: pack is at least 1, got 0
 // AXIS: temporal.loop in @heat: its axes are 0 to 1; give device-tiling a stream-axis of those
+// TWICE: temporal.loop in @heat: it has kernels already; start from the program as it was before device-tiling
 // LANES: temporal.loop in @heat: the lanes of a layout multiply to 32, got 16; give device-tiling another layout
 // AXES: temporal.loop in @heat: the layout has 2 in-plane axes and the domain 1; give device-tiling cells, lanes and warps for each
 // DEPTH: choose-schedule: depth is at least 1, got 0
