@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -38,7 +38,7 @@ def compile(
     function: str | None = None,
     bound_waits: bool = False,
     gpu: int = 0,
-    cache: Cache | Literal[False] | None = None,
+    cache: Cache | bool = True,
 ) -> CompiledProgram:
     """
     Compile a stencil program: a module (which is left as it is), its text, or a file.
@@ -51,7 +51,7 @@ def compile(
     `compared` before every run that has such kernels, bit for bit, which on a GPU waits for what the stream has been given
     before; `common` is the caller's promise that they are, whatever else is there would be ignored, and `apart` compares
     nothing. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
-    by default; False compiles anew. With `bound_waits`, kernels report a wait in vain (RuntimeError) instead of hanging: for messages or
+    where it is True; False compiles anew. With `bound_waits`, kernels report a wait in vain (RuntimeError) instead of hanging: for messages or
     barriers of other blocks, or for the arrivals of warps of the block or the cluster; they are slower, and every launch
     that may wait so is waited for.
 
@@ -89,6 +89,6 @@ def compile(
         halos,
         multiprocessors=fewer,
     )
-    chosen = None if cache is False else cache or Cache.default()
+    chosen = cache if isinstance(cache, Cache) else Cache.default() if cache else None
     module = raised(program, options, chosen)
     return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu)
