@@ -54,10 +54,18 @@ class Case:
     def raised(self) -> ModuleOp:
         return raise_program(load(self.text), Options(halos="common"))
 
-    def trials(self, most: int) -> list[tuple[Trial, float]]:
-        """What the compiler compares, with its predictions (GCells/s), its choice first; so many at most."""
+    def trials(self, most: int, *, spilled: bool) -> list[tuple[Trial, float]]:
+        """
+        What the compiler compares, with its predictions (GCells/s), its choice first; so many at most. `spilled`: with
+        the schedules that it leaves out because they may not fit the registers.
+        """
         module = self.raised()
-        found = candidates(loops_of(module)[0], module, SM_90, None)
+        (loop,) = loops_of(module)
+        found = candidates(loop, module, SM_90, None)
+        if spilled:
+            known = {(c.depth, c.schedule) for c in found}
+            more = candidates(loop, module, SM_90, None, may_spill=True)
+            found += [c for c in more if (c.depth, c.schedule) not in known]
         chosen, *others = [((c.depth, c.schedule), c.cost.gcells_per_second) for c in found]
         others.sort(key=lambda trial: -trial[1])
         return [chosen, *others[: most - 1]]
@@ -119,9 +127,12 @@ def main() -> None:
     parser.add_argument("--commit", default=None)
     parser.add_argument("--processes", type=int, default=14)
     parser.add_argument("--most", type=int, default=MOST, help="schedules of a row")
+    parser.add_argument(
+        "--spilled", action="store_true", help="also schedules that may not fit the registers"
+    )
     options = parser.parse_args()
     cases = [Case(*parse_row(text)[:3]) for text in options.rows]
-    trials = {case: case.trials(options.most) for case in cases}
+    trials = {case: case.trials(options.most, spilled=options.spilled) for case in cases}
     with ProcessPoolExecutor(options.processes) as pool:
         jobs = [pool.submit(assemble, c, trial) for c in cases for trial, _ in trials[c]]
         for job in jobs:
