@@ -32,7 +32,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.analysis.instructions import instructions
 from timetile.passes.arch import arch_named
-from timetile.passes.choose_schedule import predict
+from timetile.passes.candidates import predict
 from timetile.passes.cost.terms import Cost
 from timetile.passes.schedule import Schedule
 from timetile.passes.simplify_cells import FpDivision

@@ -25,7 +25,7 @@ from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile
-from timetile.passes.choose_schedule import candidates
+from timetile.passes.candidates import candidates
 from timetile.passes.schedule import Schedule
 from timetile.runtime.gpu import Device, device
 from timetile.runtime.kernels import Options, loops_of, raise_program

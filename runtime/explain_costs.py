@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.choose_schedule import Candidate, candidates, predict
+from timetile.passes.candidates import Candidate, candidates, predict
 from timetile.passes.cost.terms import LAUNCH_SECONDS, OVERLAP_POWER, Cost
 from timetile.passes.schedule import Schedule
 from timetile.runtime.program import CompiledProgram

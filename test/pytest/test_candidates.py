@@ -7,7 +7,7 @@ import pytest
 from support.catalogue import entry
 from support.programs import program_text
 from timetile.passes.arch import arch_named
-from timetile.passes.choose_schedule import candidates
+from timetile.passes.candidates import candidates
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 

@@ -1,0 +1,298 @@
+"""What the cost model says of every schedule of a loop that fits, the best first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.geometry import Geometry, ceil_div
+from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.arch import Arch
+from timetile.passes.contract_cells import cell_functions
+from timetile.passes.cost.kernel import KernelCost
+from timetile.passes.cost.step import CONSTANTS_AT_HAND
+from timetile.passes.cost.terms import Cost
+from timetile.passes.device_tiling import (
+    KernelBuilder,
+    add_exchanges,
+    default_stream,
+)
+from timetile.passes.peel_boundaries import has_copies, weighs_spills
+from timetile.passes.register_streaming import delay_exchanges, publish
+from timetile.passes.schedule import Guards, Schedule
+from timetile.passes.schedule_space import (
+    DEEPEST,
+    DEEPEST_BOX,
+    depths,
+    lean_schedules,
+    reach,
+    schedules,
+    shuffles_several_planes,
+)
+from timetile.passes.split_sums import split_kernel
+
+LEAST_AHEAD = 2
+"""Planes that kernels of several steps fetch ahead in three dimensions (measured: j3d7pt FP64 617 with one, 697)."""
+
+LEVEL_SPEED = 0.995
+"""
+What a level must gain: the remainder of a run is done by shallower kernels, and longer loops are assembled
+longer.
+"""
+
+STAYING_SPEED = 0.85
+"""
+What plates that stay must gain (a factor): as much as the model may be wrong about them (19 tiles of the device were
+measured). They pay where streamed tiles would mostly fill and drain their pipeline.
+"""
+
+SUMS_SPARE = 25
+"""Registers kept free where planes enter sums as they arrive: their guarded copies spill little (measured)."""
+
+SUM_TAPS = {8: 1100, 4: 2200}
+"""
+Taps of a thread in two turns of a loop over rows of sums up to which the second one pays, by bytes of the element:
+it begins while the first one's last levels wait for their neighbours (measured: boxes, 2 to 5%).
+"""
+
+SUM_TURNS_SPEED, SUM_TURNS_SPARE = 1.02, 5
+"""What two turns gain (a factor), and the registers that they leave free."""
+
+TIGHT_SPEED = 0.96
+"""
+A schedule whose guarded copies spill must gain more than this, where the rim's weight does not count it: they are few
+tiles, but slow then.
+"""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A schedule at a depth, and what the model says of it."""
+
+    schedule: Schedule
+    depth: int
+    cost: Cost
+    tight: bool = False
+    """Registers may suffice for the interior copy, but not for the guarded ones: those spill."""
+
+    @property
+    def worth(self) -> float:
+        """What candidates are compared by: the predicted speed, less for spills in guarded copies, depth, and plates that stay."""
+        speed = self.cost.gcells_per_second * LEVEL_SPEED**self.depth
+        if self.schedule.stream == "none":
+            speed *= STAYING_SPEED
+        return speed * (TIGHT_SPEED if self.tight else 1.0)
+
+
+class Trials:
+    """Tries schedules of one loop; the kernel of a depth and form is built once for all layouts."""
+
+    def __init__(self, loop: LoopOp, module: ModuleOp, arch: Arch, *, may_spill: bool = False):
+        self.loop, self.arch, self.may_spill = loop, arch, may_spill
+        self.module = module
+        self.rank = len(written_bounds(loop).lb)
+        self.far = reach(loop)
+        self.several_planes = shuffles_several_planes(loop)
+        self.costs: dict[tuple[int, str, str, str | None], KernelCost | None] = {}
+
+    def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
+        """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
+        key = (depth, schedule.form, schedule.sync, schedule.stream)
+        if key not in self.costs:
+            self.costs[key] = self.build(depth, schedule)
+        return self.costs[key]
+
+    def build(self, depth: int, schedule: Schedule) -> KernelCost | None:
+        stream = None if schedule.stream == "none" else default_stream(self.rank)
+        builder = KernelBuilder(self.loop, depth, store_all=depth == 1)
+        builder.single_steps = depth == 1
+        kernel = builder.build("trial", stream)
+        if not kernel.stages:
+            return None
+        # A module of its own: splitting sums adds cell functions.
+        scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
+        if schedule.form == "rows" and not split_kernel(kernel, scratch, "rows"):
+            return None
+        kernel.layout = schedule.layout()
+        add_exchanges(kernel)
+        assign_lags(kernel)
+        publish(kernel, None, schedule.ahead)
+        delay_exchanges(kernel, schedule.delay, always=schedule.sync != "barrier")
+        return KernelCost(kernel, scratch, self.arch, split=schedule.sync != "barrier")
+
+    def attempt(self, schedule: Schedule, depth: int) -> Candidate | None:
+        """The candidate at a depth, fetching as early as fits; None where it does not fit at all."""
+        model = self.cost_of(depth, schedule)
+        if model is None:
+            return None
+        if schedule.stream == "none" and model.dividing:
+            # How many registers such cells take is not known: two kernels alike need 150 and 255 (assembled).
+            return None
+        kernel = model.kernel
+        kernel.layout = schedule.layout()
+        kernel.occupancy = IntAttr(schedule.occupancy)
+        model.guards = schedule.guards
+        if len(schedule.cells) == 2 and depth > 1:
+            if schedule.cells[0] < self.far[-2]:
+                # Neighbours further than the next warp would need whole planes.
+                return None
+            rows = replace(schedule, form="rows")
+            if (
+                self.rank == 3
+                and self.several_planes
+                and schedule.form == "none"
+                and self.cost_of(depth, rows)
+            ):
+                # Three planes would be exchanged for every level, and sums by rows need one.
+                return None
+        if schedule.tile == "device":
+            blocks = self.spanning_blocks(model, schedule)
+            if blocks is None:
+                return None
+            schedule = replace(schedule, blocks=(blocks, 1))
+            kernel.layout = schedule.layout()
+        if (
+            schedule.blocks
+            and schedule.stream is None
+            and not all(e.exchange.delay.data for e in model.exchanges)
+        ):
+            # Blocks synchronise a step late, and that would cost lag.
+            return None
+        try:
+            geometry = Geometry(kernel, model.needs)
+        except ValueError:
+            # The overlap leaves no cell of the tile.
+            return None
+        ahead = self.fitting_ahead(model, geometry, schedule)
+        if ahead is None:
+            return None
+        guards, cost = self.predict(schedule, model, geometry, ahead)
+        schedule = replace(schedule, guards=guards)
+        if self.turns_twice(model, schedule):
+            # The second turn's registers were asked for: a guarded copy spills no more than with one.
+            schedule = replace(schedule, period=2)
+            cost = replace(cost, compute_seconds=cost.compute_seconds / SUM_TURNS_SPEED)
+        # The heights of chunks cover what spills, where they weigh it.
+        tight = not weighs_spills(geometry, model.natural_period) and (
+            cost.registers > self.free_registers(schedule, model.spare_registers)
+        )
+        return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
+
+    def predict(
+        self, schedule: Schedule, model: KernelCost, geometry: Geometry, ahead: int
+    ) -> tuple[Guards, Cost]:
+        """
+        Which tiles run the copy with guards, those on the rim or all, and what the model says of it. All, where a
+        block holds a tile of a plane of two axes (measured with one axis: j2d5pt FP64 1815 and 1917, j2d9pt 887 and 1007);
+        all, too, where the device holds it and blocks wait for the slowest (27 points 195 and 239, j3d7pt 427 and 444).
+        """
+        assert geometry.kernel.layout is not None
+        if geometry.kernel.layout.has_messages:
+            model.guards = "all"
+            return "all", model.predict(geometry, ahead)
+        model.guards = "rim"
+        rim = model.predict(geometry, ahead)
+        alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
+        # Where registers are scarce the guarded copy spills: few tiles are to run it then.
+        scarce = rim.registers > self.free_registers(schedule, self.arch.tight_registers)
+        if alike or scarce or self.rank == 2 or geometry.kernel.layout.blocks > 1:
+            return "rim", rim
+        model.guards = "all"
+        every = model.predict(geometry, ahead)
+        return ("all", every) if every.seconds < rim.seconds else ("rim", rim)
+
+    def turns_twice(self, model: KernelCost, schedule: Schedule) -> bool:
+        """Two steps of a loop that keeps sums of one axis fit the registers side by side, and its code is short enough."""
+        if self.rank != 2 or schedule.form != "rows" or model.period > 1:
+            return False
+        if model.long_constants > CONSTANTS_AT_HAND:
+            # Each turn would make them anew, or keep them in registers.
+            return False
+        # Levels of both steps are at work: a few addresses, and something of each (fitted to assembled boxes).
+        more = 30 + 3 * model.kernel.steps.data
+        fits = model.registers() + more <= self.free_registers(schedule, SUM_TURNS_SPARE)
+        return fits and 2 * model.taps_of_step() <= SUM_TAPS[model.words * 4]
+
+    def spanning_blocks(self, model: KernelCost, schedule: Schedule) -> int | None:
+        """
+        The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there; None
+        where the device does not hold so many, or a block is enough.
+        """
+        try:
+            tiling = Geometry(model.kernel, model.needs).axes[0]
+        except ValueError:
+            return None
+        blocks = ceil_div(tiling.span, tiling.layout.block_extent)
+        most = self.arch.resident_blocks(schedule.occupancy)
+        return blocks if 1 < blocks <= most else None
+
+    def free_registers(self, schedule: Schedule, spare: int) -> int:
+        """Registers of a thread for what a kernel keeps, with some to spare."""
+        arch = self.arch
+        blocks = schedule.layout().threads * schedule.occupancy
+        per_thread = arch.registers_per_multiprocessor // blocks
+        return min(arch.registers_per_thread, per_thread) - spare
+
+    def fitting_ahead(
+        self, model: KernelCost, geometry: Geometry, schedule: Schedule
+    ) -> int | None:
+        """
+        How early planes are fetched: as early as saturates the memory, at most as the schedule has it,
+        and so that rings and mail fit the shared memory; None where they never do, or the planes do
+        not fit the registers.
+        """
+        arch, spare = self.arch, model.spare_registers
+        if self.rank == 2:
+            # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
+            spare = min(spare, arch.tight_registers)
+        elif model.sums_early:
+            # More than others in FP32, and less in FP64.
+            spare = SUMS_SPARE
+        if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
+            return None
+        shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead
+        wanted = model.saturating_ahead(geometry)
+        if self.rank == 3 and model.kernel.steps.data > 1:
+            wanted = max(wanted, LEAST_AHEAD)
+        wanted = min(schedule.ahead, wanted)
+        for ahead in range(wanted, min(wanted, 1) - 1, -1):
+            if model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared):
+                return ahead
+        return None
+
+
+def candidates(
+    loop: LoopOp,
+    module: ModuleOp,
+    arch: Arch,
+    depth: int | None,
+    *,
+    may_spill: bool = False,
+    lean: bool = False,
+) -> list[Candidate]:
+    """
+    All candidates that fit, at one depth or at every depth, the best by the model first; of equals the one
+    that needs fewer registers. `lean`: of the schedules for many fields.
+    """
+    trials = Trials(loop, module, arch, may_spill=may_spill)
+    deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
+    found: list[Candidate] = []
+    for schedule in lean_schedules(loop) if lean else schedules(loop, arch):
+        for tried in depths(schedule, deepest) if depth is None else (depth,):
+            candidate = trials.attempt(schedule, tried)
+            if candidate is None:
+                break
+            found.append(candidate)
+    return sorted(found, key=lambda candidate: (-candidate.worth, candidate.cost.registers))
+
+
+def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:
+    """What the model says of a kernel whose queues have homes."""
+    geometry, model = Geometry(kernel), KernelCost(kernel, module, arch)
+    variants = () if kernel.variants is None else kernel.variants
+    model.guards = "rim" if any(variant.is_interior for variant in variants) else "all"
+    return model.predict(geometry, geometry.ahead)

@@ -1,0 +1,150 @@
+"""The schedules that `choose-schedule` compares: layouts by the number of axes, and how deep each is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile_attributes import LANES
+from timetile.passes.analysis.geometry import VECTOR_BYTES
+from timetile.passes.analysis.liveness import written_bounds, written_cells
+from timetile.passes.arch import Arch
+from timetile.passes.schedule import Form, Schedule
+
+DEEPEST = 16
+"""The deepest kernel that is considered."""
+
+FEW_CELLS = 1 << 24
+"""Cells of a plate from which there are always enough tiles for blocks of all warps."""
+
+MOST_AHEAD = 7
+"""The most planes that are fetched ahead of their use in two dimensions."""
+
+DEEPEST_BOX = 6
+"""Levels of a box in 3D that are considered: four are the most that ever were fastest."""
+
+CLUSTER_ROWS = (4, 6)
+"""Rows of a thread with which tiles of two blocks are considered: edges weigh little, and registers suffice."""
+
+DEVICE_ROWS = (3, 4, 5)
+"""The same for tiles that span an axis of the plane, held by as many blocks as that takes."""
+
+STAYING_ROWS = (4, 6, 8, 10, 12, 16)
+"""Rows of a thread with which plates stay in the registers of a block."""
+
+STAYING_DEEPEST = 12
+"""Their deepest kernel: all levels are written out, and code that runs once is fetched as often as it runs."""
+
+STAYING_DEVICE_ROWS = (4, 8, 16)
+"""The same for those of several blocks."""
+
+SUM_ROWS = (2, 3, 4, 5, 6, 8)
+"""Rows of a thread with which the planes of boxes enter sums as they arrive."""
+
+SUM_CELLS = {8: (4, 6), 4: (4, 6, 8, 12)}
+"""Cells of a lane with which rows of boxes enter sums as they arrive, in planes of one axis, by bytes of the element."""
+
+
+def reach(loop: LoopOp) -> tuple[int, ...]:
+    """The farthest that one step looks along each axis."""
+    rank = len(written_bounds(loop).lb)
+    far = [0] * rank
+    for update in loop.updates:
+        for tap in update.tap_list:
+            far = [max(a, abs(b)) for a, b in zip(far, tap.offset)]
+    return tuple(far)
+
+
+def shuffles_several_planes(loop: LoopOp) -> bool:
+    """Neighbours in a plane are read from other planes than the cell's own: each is shuffled, or summed."""
+    return any(
+        tap.offset[0] and any(tap.offset[1:]) for update in loop.updates for tap in update.tap_list
+    )
+
+
+def strip_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """
+    Cells of a lane in strips of cells of so many bytes. Wider ones overlap less, but their loops outgrow the instruction
+    cache; not so where sums are all that is kept.
+    """
+    return (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
+
+
+def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
+    """The layouts that are considered, by the number of axes."""
+    far = reach(loop)
+    size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
+    if len(far) == 1:
+        yield Schedule(cells=(64 // size,), occupancy=4, ahead=0)
+    elif len(far) == 2:
+        widths = strip_widths(far, size)
+        shapes: list[tuple[Form, Sequence[int]]] = [("none", widths)]
+        if shuffles_several_planes(loop):
+            shapes.append(("rows", sorted({*SUM_CELLS[size], *widths})))
+        few = written_cells(loop) < FEW_CELLS
+        strips: list[tuple[Form, int]] = [(f, cells) for f, row in shapes for cells in row]
+        for (form, cells), warps in product(strips, (8, 12, 16)):
+            # One block of all warps, whose turns are fair; several where there may be few tiles.
+            for pack in (warps, 4) if few else (warps,):
+                occupancy = warps // pack
+                yield Schedule(
+                    cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD
+                )
+        if few:
+            yield from staying_schedules(arch)
+    else:
+        sync = "mbarrier" if arch.splits_barriers else "barrier"
+        widths = (1, 2, 4) if size == 4 else (1, 2)
+        forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
+        for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
+            if form == "rows" and rows not in SUM_ROWS:
+                continue
+            block = Schedule(
+                tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
+                pack=1, form=form, occupancy=1, ahead=2, sync=sync,
+            )  # fmt: skip
+            yield block
+            if sync != "barrier" and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
+                # Two halves cost boxes a plane of every level, and copies that rows are read from a slot.
+                yield replace(block, sync="barrier")
+            if rows in CLUSTER_ROWS and 2 in arch.resident_clusters:
+                yield replace(block, tile="cluster", blocks=(2, 1))
+            if rows in DEVICE_ROWS and warps == 8 and arch.splits_barriers:
+                # How many blocks span the axis depends on the depth.
+                yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
+
+
+def staying_schedules(arch: Arch) -> Iterator[Schedule]:
+    """Plates that stay in the registers of a block, or of as many as span the first axis, for all steps of a launch."""
+    for rows, cells in product(STAYING_ROWS, (2, 4)):
+        block = Schedule(
+            tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
+            pack=1, occupancy=1, ahead=0, stream="none",
+        )  # fmt: skip
+        yield block
+        if rows in STAYING_DEVICE_ROWS and cells == 2:
+            yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
+
+
+def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
+    """Layouts of few warps, for kernels of so many fields that what they fetch fits the shared memory no other way."""
+    far = reach(loop)
+    for warps in (4, 2, 1):
+        if len(far) == 2:
+            yield Schedule(cells=(strip_widths(far, 8)[0],), pack=warps, occupancy=1, ahead=1)
+        elif len(far) == 3:
+            yield Schedule(
+                tile="block", cells=(max(2, far[-2]), 1), lanes=(1, LANES), warps=(warps, 1),
+                pack=1, occupancy=1, ahead=1,
+            )  # fmt: skip
+
+
+def depths(schedule: Schedule, deepest: int) -> range:
+    """The depths that are considered: from two on where blocks need something of each other, every other where plates stay."""
+    if schedule.stream == "none":
+        return range(2, STAYING_DEEPEST + 1, 2)
+    return range(2 if schedule.tile == "device" else 1, deepest + 1)
