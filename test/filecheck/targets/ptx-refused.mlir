@@ -1,5 +1,6 @@
 // RUN: xdsl-opt %s -t ptx --split-input-file --verify-diagnostics | filecheck %s
 // RUN: xdsl-opt %s -t 'ptx{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
+// RUN: xdsl-opt %s -t 'ptx{version="eight"}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=VERSION
 
 // What has no PTX is refused with one sentence: the operation, its kernel, and the way out.
 
@@ -11,6 +12,7 @@ func.func @host() {
 // -----
 
 // ARCH: the architecture sm_20 is not known; use sm_90 or sm_80
+// VERSION: ptx: a version is two numbers, like 8.1, got eight
 llvm.func @exponential(%a: f64) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
   // CHECK: math.exp in @exponential: it has no PTX form; use operations of arith, math, scf, nvvm and simt
   %0 = math.exp %a : f64
