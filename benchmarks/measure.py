@@ -372,7 +372,7 @@ def fma_bound(compiled: CompiledProgram, element: str) -> float:
 def launch_once(compiled: CompiledProgram, facts: Any, fields: Fields) -> None:
     """
     One launch of a kernel: sources are the first fields, what is captured the last ones, targets those between and as
-    many more as it stores. No two are one.
+    many more as it stores, and no two of these are one. Halos are the program's own fields.
     """
     import ctypes
 
@@ -389,8 +389,10 @@ def launch_once(compiled: CompiledProgram, facts: Any, fields: Fields) -> None:
                 places.append(next(targets))
             case ("halo", index):
                 places.append(index)
-            case _:
+            case ("capture", _):
                 places.append(next(captures))
+            case (kind, _):
+                raise ValueError(f"the benchmarks have no arguments of the kind {kind}")
     pointers = [fields.pointer(place) for place in places]
     kernel = compiled.kernels.kernel(facts.name)
     types = (ctypes.c_void_p,) * len(pointers)

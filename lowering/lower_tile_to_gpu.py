@@ -74,6 +74,9 @@ from timetile.passes.analysis.synchronisation import (
 )
 from timetile.passes.diagnostics import refuse
 
+FARTHEST = 1 << 30
+"""The largest coordinate of a field's cell: tiles begin before their fields and end beyond them, and 32 bits number all."""
+
 
 def argument_types(kernel: KernelOp) -> list[Attribute]:
     """Fields become flat buffers in global memory, scalars stay."""
@@ -119,10 +122,6 @@ def check(kernel: KernelOp) -> None:
     check_joined(kernel)
 
 
-FARTHEST = 1 << 30
-"""The largest coordinate of a field's cell: tiles begin before their fields and end beyond them, and 32 bits number all."""
-
-
 def check_coordinates(kernel: KernelOp) -> None:
     """Refuse fields that reach farther along an axis than coordinates of 32 bits."""
     for argument, role in zip(kernel.body.block.args, kernel.roles):
@@ -133,8 +132,8 @@ def check_coordinates(kernel: KernelOp) -> None:
             if max(-low, high) > FARTHEST:
                 refuse(
                     kernel,
-                    f"a field reaches from {low} to {high} along axis {axis}, and coordinates end at {FARTHEST}; fold "
-                    "the axis into two",
+                    f"a field reaches from {low} to {high} along axis {axis}, and coordinates end at {FARTHEST}; cut "
+                    "the domain into several",
                 )
 
 

@@ -282,7 +282,7 @@ def candidates(
     deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
     found: list[Candidate] = []
     for schedule in lean_schedules(loop) if lean else schedules(loop, arch):
-        for tried in depths(schedule, deepest) if depth is None else (depth,):
+        for tried in depths(schedule, deepest, depth):
             candidate = trials.attempt(schedule, tried)
             if candidate is None:
                 break

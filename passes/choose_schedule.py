@@ -26,7 +26,8 @@ from timetile.passes.temporal_fusion import write_depths
 def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
     """
     The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
-    or not the depth that is asked for, they are spilled.
+    or not the depth that is asked for, they are spilled, and where the fields of one step do not fit the shared memory,
+    blocks are lean.
     """
     found = candidates(loop, module, arch, depth)
     for lean in (False, True):

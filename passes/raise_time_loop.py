@@ -31,10 +31,16 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf, stencil
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnrealizedConversionCastOp,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
@@ -365,15 +371,31 @@ def trip_count(loop: scf.ForOp) -> tuple[list[Operation], SSAValue]:
     return ops, count
 
 
+ALIASES = (stencil.CastOp, stencil.ExternalLoadOp, UnrealizedConversionCastOp)
+"""What gives memory another name."""
+
+
 def memory_of(field: SSAValue) -> SSAValue:
     """What a field was cast or loaded from: the same memory under another name."""
-    while isinstance(field.owner, stencil.CastOp | stencil.ExternalLoadOp):
+    while isinstance(field.owner, ALIASES):
         (field,) = field.owner.operands
     return field
 
 
+def name_fields_once(loop: scf.ForOp) -> None:
+    """Of several casts of one memory to one type the loop uses the first."""
+    known: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+    for op in (loop, *loop.body.block.ops):
+        for number, operand in enumerate(op.operands):
+            memory = memory_of(operand)
+            if memory is not operand:
+                kind: Attribute = operand.type
+                op.operands[number] = known.setdefault((memory, kind), operand)
+
+
 def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     """Replace one loop; CannotRaiseError leaves it as it was."""
+    name_fields_once(loop)
     rotation = rotation_of(loop)
     step = gather(loop)
     check_order(step)

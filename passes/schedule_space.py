@@ -39,9 +39,6 @@ STAYING_ROWS = (4, 6, 8, 10, 12, 16)
 STAYING_DEEPEST = 12
 """Their deepest kernel: all levels are written out, and code that runs once is fetched as often as it runs."""
 
-STAYING_DEVICE_ROWS = (4, 8, 16)
-"""The same for those of several blocks."""
-
 SUM_ROWS = (2, 3, 4, 5, 6, 8)
 """Rows of a thread with which the planes of boxes enter sums as they arrive."""
 
@@ -95,7 +92,7 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                     cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD
                 )
         if few:
-            yield from staying_schedules(arch)
+            yield from staying_schedules()
     else:
         sync = "mbarrier" if arch.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
@@ -118,16 +115,13 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
 
 
-def staying_schedules(arch: Arch) -> Iterator[Schedule]:
-    """Plates that stay in the registers of a block, or of as many as span the first axis, for all steps of a launch."""
+def staying_schedules() -> Iterator[Schedule]:
+    """Plates that stay in the registers of a block for all steps of a launch."""
     for rows, cells in product(STAYING_ROWS, (2, 4)):
-        block = Schedule(
+        yield Schedule(
             tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
             pack=1, occupancy=1, ahead=0, stream="none",
         )  # fmt: skip
-        yield block
-        if rows in STAYING_DEVICE_ROWS and cells == 2:
-            yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
 
 
 def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
@@ -143,8 +137,16 @@ def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
             )  # fmt: skip
 
 
-def depths(schedule: Schedule, deepest: int) -> range:
-    """The depths that are considered: from two on where blocks need something of each other, every other where plates stay."""
-    if schedule.stream == "none":
-        return range(2, STAYING_DEEPEST + 1, 2)
-    return range(2 if schedule.tile == "device" else 1, deepest + 1)
+def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
+    """
+    The depths that are considered, or the one that is given: from two on where blocks need something of each other or
+    plates stay, and of these every other.
+    """
+    stays = schedule.stream == "none"
+    least, most = 2 if stays or schedule.tile == "device" else 1, deepest
+    if stays:
+        most = STAYING_DEEPEST
+    if given is None:
+        return range(least, most + 1, 2 if stays else 1)
+    suits = given >= least and (given <= most or not stays)
+    return range(given, given + 1) if suits else range(0)

@@ -123,7 +123,7 @@ def unsigned(operation: Callable[[Array, Array], Array]) -> Callable[[Array, Arr
     """An operation on integers that are taken as unsigned."""
 
     def apply(a: Array, b: Array) -> Array:
-        return operation(as_unsigned(a), as_unsigned(b)).astype(a.dtype)
+        return operation(as_unsigned(a), as_unsigned(b)).astype(np.asarray(a).dtype)
 
     return apply
 

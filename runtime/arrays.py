@@ -61,8 +61,8 @@ def check_shape(
 
 def checked_scalar(position: int, value: Any, kind: Attribute) -> Any:
     """
-    A scalar argument, of the program's type; TypeError where it is no number or no integer, ValueError where it has more
-    bits than that type.
+    A scalar argument, of the program's type; TypeError where it is no number or no integer, ValueError where it is
+    not between those that the type has.
     """
     if kind not in DTYPES:
         raise TypeError(
@@ -79,8 +79,12 @@ def checked_scalar(position: int, value: Any, kind: Attribute) -> Any:
         raise TypeError(f"argument {position} is an integer, and got {value!r}; pass an int")
     if number.dtype.kind not in "biuf":
         raise TypeError(f"argument {position} is a number, and got {value!r}; pass a float")
-    if dtype.kind == "i" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
-        raise ValueError(f"argument {position} is of type {kind}, and {value} has more bits")
+    if dtype.kind == "i":
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        if not least <= int(value) <= most:
+            raise ValueError(
+                f"argument {position} is of type {kind}, and {value} is not between {least} and {most}"
+            )
     return number.astype(dtype)[()]
 
 

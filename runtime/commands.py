@@ -232,7 +232,10 @@ def check_outputs(options: Options) -> None:
         check_picture(options.plot)
     for path in (options.out, options.plot):
         if path is not None:
+            existed = path.exists()
             path.open("ab").close()
+            if not existed:
+                path.unlink()
 
 
 def run(options: Options, log: Log) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from pathlib import Path
 from typing import get_args
 
@@ -19,9 +20,9 @@ from timetile.runtime.raising import raised
 
 
 def check_choices(**given: tuple[object, object]) -> None:
-    """ValueError for an option that is none of those of its literal type, or None."""
+    """ValueError for an option that is not among those of its literal type."""
     for name, (value, kind) in given.items():
-        if value is not None and value not in get_args(kind):
+        if value not in get_args(kind):
             raise ValueError(f"{name} is {' or '.join(get_args(kind))}, got {value!r}")
 
 
@@ -55,16 +56,17 @@ def compile(
     barriers of other blocks, or for the arrivals of warps of the block or the cluster; they are slower, and every launch
     that may wait so is waited for.
 
-    Raises CompileError where the program is wrong or cannot be compiled, ValueError or TypeError where an option is none.
+    Raises CompileError where the program is wrong or cannot be compiled, ValueError or TypeError where an option is
+    not one of those named here.
     """
     check_choices(
-        executor=(executor, Executor),
+        executor=(executor or "cpu", Executor),
         fp_contract=(fp_contract, FpContract),
         fp_division=(fp_division, FpDivision),
         halos=(halos, Halos),
     )
-    if depth is not None and (type(depth) is not int or depth < 1):
-        raise ValueError(f"depth is a whole number from 1 on, got {depth!r}")
+    if depth is not None and (isinstance(depth, bool) or index(depth) < 1):
+        raise ValueError(f"depth is a number from 1 on, got {depth!r}")
     if passes is not None and not passes:
         raise ValueError("passes are one or more; leave them out for the default ones")
     if executor is None:
@@ -89,6 +91,6 @@ def compile(
         halos,
         multiprocessors=fewer,
     )
-    chosen = cache if isinstance(cache, Cache) else Cache.default() if cache else None
+    chosen = None if cache is False else cache if isinstance(cache, Cache) else Cache.default()
     module = raised(program, options, chosen)
     return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu)

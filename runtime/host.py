@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, scf, stencil
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from timetile.passes.diagnostics import refuse
-from timetile.runtime.arithmetic import evaluate
+from timetile.passes.raise_time_loop import ALIASES
+from timetile.runtime.arithmetic import evaluate, no_signals
 
 Values = dict[SSAValue, Any]
 
@@ -27,8 +27,6 @@ Handler = Callable[[Any, Sequence[Any], Values], Sequence[Any]]
 Listed = tuple[Operation, tuple[SSAValue, ...], Handler | None]
 """An operation, its operands, and who runs it."""
 
-ALIASES = (stencil.CastOp, stencil.ExternalLoadOp, UnrealizedConversionCastOp)
-
 
 def ceil_divide(a: Any, b: Any) -> Any:
     """The quotient, rounded up."""
@@ -36,16 +34,17 @@ def ceil_divide(a: Any, b: Any) -> Any:
 
 
 SCALARS: dict[type[Operation], Callable[..., Any]] = {
-    arith.CeilDivSIOp: ceil_divide,
-    arith.FloorDivSIOp: np.floor_divide,
+    arith.CeilDivSIOp: no_signals(ceil_divide),
+    arith.FloorDivSIOp: no_signals(np.floor_divide),
     arith.ShRSIOp: np.right_shift,
     xmath.CeilOp: np.ceil,
-    xmath.CosOp: np.cos,
-    xmath.ExpOp: np.exp,
+    xmath.CosOp: no_signals(np.cos),
+    xmath.ExpOp: no_signals(np.exp),
     xmath.FloorOp: np.floor,
-    xmath.LogOp: np.log,
-    xmath.PowFOp: np.power,
-    xmath.SinOp: np.sin,
+    xmath.LogOp: no_signals(np.log),
+    xmath.PowFOp: no_signals(np.power),
+    xmath.SinOp: no_signals(np.sin),
+    xmath.TanOp: no_signals(np.tan),
     xmath.TanhOp: np.tanh,
 }
 """What the host computes of scalars, though no cell may."""

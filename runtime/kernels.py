@@ -294,8 +294,12 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     with collected_remarks() as remarks:
         run_passes(passes, module)
     if not any(isinstance(op, LoopOp) for op in module.walk()):
-        why = "; ".join(remarks) or "no scf.for stores a stencil field"
-        raise CompileError(
+        why = "the remarks say what stands in the way" if remarks else "none stores a stencil field"
+        error = CompileError(
             f"no time loop was found: timetile compiles scf.for loops over rotated stencil fields; {why}"
         )
+        # For who catches it without having seen the logger's.
+        for remark in remarks:
+            error.add_note(remark)
+        raise error
     return module

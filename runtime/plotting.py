@@ -33,7 +33,7 @@ def check_picture(path: Path) -> None:
         raise UsageError(
             'pictures need matplotlib; install it with pip install "timetile[plot]"'
         ) from error
-    if path.suffix.removeprefix(".") not in FigureCanvasBase.get_supported_filetypes():
+    if path.suffix.removeprefix(".").lower() not in FigureCanvasBase.get_supported_filetypes():
         raise UsageError(
             f"{path} is of no kind of picture that is known; give it a name that ends in .png"
         )

@@ -26,9 +26,9 @@ def why_not_in_cell(op: Operation) -> str | None:
             return f"a cell has no values of {value.type}; use f64, f32, i64, i32, i1 or index"
     if isinstance(op, OF_BOOLEANS):
         return None
-    if any(operand.type == i1 for operand in op.operands) or (
-        any(result.type == i1 for result in op.results) and not isinstance(op, TO_BOOLEANS)
-    ):
+    if any(result.type == i1 for result in op.results) and not isinstance(op, TO_BOOLEANS):
+        return "it makes an i1 of a number; use arith.cmpi or arith.cmpf"
+    if any(operand.type == i1 for operand in op.operands):
         # As a signed number true is -1.
         return "it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp"
     return None

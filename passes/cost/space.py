@@ -51,8 +51,8 @@ STAYING_CELL_REGISTERS = 12
 """For each cell of its rows beyond the second (fitted to the same)."""
 
 
-STAYING_SPARE = 0
-"""Registers that are kept free there: the fit is of kernels with both copies, few of which need more."""
+STAYING_SPARE = 36
+"""Registers that are kept free there, where more planes are alive than the one that is read and the one that is made."""
 
 
 class KernelSpace(KernelFacts):
@@ -105,7 +105,7 @@ class KernelSpace(KernelFacts):
     def spare_registers(self) -> int:
         """Registers that the guarded copies need beside what is counted: each level that is kept has its guards."""
         if self.is_staying_plate:
-            return STAYING_SPARE
+            return STAYING_SPARE if self.words_per_cell > 2 * self.words else 0
         if self.dividing:
             return self.arch.dividing_registers
         one_level = self.kernel.steps.data <= 2 and len(self.layouts) == 2 and self.words == 2

@@ -44,3 +44,13 @@ def test_plates_stay_where_they_are_small(name: str, side: int, stays: bool):
     best = candidates(loop, module, arch_named("sm_90"), None)[0]
     assert (best.schedule.stream == "none") == stays
     assert best.schedule.tile == ("block" if stays else "warp")
+
+
+def test_one_step_needs_neither_neighbours_nor_levels():
+    """At a depth of one that is asked for no blocks wait for each other, and no plate stays."""
+    for name, domain in (("heat-2d", (300, 300)), ("heat-3d", (64, 64, 64))):
+        module = raise_program(load(program_text(entry(name).make(domain))), Options())
+        (loop,) = loops_of(module)
+        found = candidates(loop, module, arch_named("sm_90"), 1)
+        assert found
+        assert not any(c.schedule.tile == "device" or c.schedule.stream for c in found)

@@ -166,8 +166,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "compile {empty}",
-            "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; no scf.for stores "
-            "a stencil field",
+            "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; none stores a "
+            "stencil field",
         ),
     ],
 )  # fmt: skip

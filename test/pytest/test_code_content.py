@@ -234,15 +234,14 @@ def test_planes_come_round_to_their_registers(case: Case):
     assert not set(passed_on.operands) & set(carried)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        plate("j2d5pt-f64", "f64", star(2, 1), size=512),
-        plate("star2d2r-f32", "f32", star(2, 2), size=512),
-        plate("j2d9pt-gol-f64", "f64", box((-1, -1), (1, 1)), size=256),
-    ],
-    ids=lambda case: case.name,
+SMALL_PLATES = (
+    plate("small-j2d5pt-f64", "f64", star(2, 1), size=512),
+    plate("small-star2d2r-f32", "f32", star(2, 2), size=512),
+    plate("small-j2d9pt-gol-f64", "f64", box((-1, -1), (1, 1)), size=256),
 )
+
+
+@pytest.mark.parametrize("case", SMALL_PLATES, ids=lambda case: case.name)
 def test_a_plate_that_stays(case: Case):
     """Two copies of the code, of all levels: each meets at one barrier a level, and shuffles each row once."""
     program = sum_program(case.element, list(case.offsets))(case.domain)
@@ -266,7 +265,7 @@ def test_a_plate_that_stays(case: Case):
 
 
 @pytest.mark.skipif(assembler_version() is None, reason="registers are the assembler's")
-@pytest.mark.parametrize("case", [*PLATES, J3D7PT], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*PLATES, *SMALL_PLATES, J3D7PT], ids=lambda case: case.name)
 def test_default_kernels_hardly_spill(case: Case):
     """Within the registers that the schedule counts on; at the rim a few are spilled, at most."""
     program = sum_program(case.element, list(case.offsets))(case.domain)

@@ -166,3 +166,47 @@ func.func @unsigned(%A: !field, %B: !field) {
     target = np.zeros(12)
     run(text, start, target, executor=executor)
     assert np.array_equal(target, 2.0 * (start.astype(np.int64) % 2**32))
+
+
+@pytest.mark.parametrize("executor", ["cpu", "simt"])
+def test_a_field_may_be_cast_at_each_use(executor: Executor):
+    """Read at its own cell under one name and stored under another."""
+    text = """
+func.func @grown(%K: !stencil.field<?xf64>, %steps: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %P = stencil.cast %K : !stencil.field<?xf64> -> !field
+  %Q = stencil.cast %K : !stencil.field<?xf64> -> !field
+  scf.for %t = %zero to %steps step %one {
+    %u = stencil.load %P : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      %1 = arith.addf %0, %0 : f64
+      stencil.return %1 : f64
+    }
+    stencil.store %v to %Q(<[0], [12]>) : !temp to !field
+  }
+  func.return
+}"""
+    start = np.random.default_rng(11).random(12)
+    field = start.copy()
+    run(text, field, 3, executor=executor)
+    assert np.array_equal(field, 8.0 * start)
+
+
+def test_indices_of_loops_are_numbers_of_the_host():
+    text = f"""
+func.func @outer(%A: !field, %B: !field, %k: f64) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+  scf.for %i = %zero to %three step %one {{
+    %steps = arith.divui %i, %one : index
+    %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}    }}
+  }}
+  func.return
+}}"""
+    start = np.random.default_rng(12).random(12)
+    buffers = start.copy(), start.copy()
+    run(text, *buffers, 1.0)
+    assert np.array_equal(buffers[0], start + 1.0 + 1.0)

@@ -20,8 +20,9 @@ from timetile.passes.diagnostics import CompileError
         ({"fp_contract": "Fast"}, "fp_contract is fast or on or off, got 'Fast'"),
         ({"fp_division": "Fast"}, "fp_division is exact or fast, got 'Fast'"),
         ({"halos": "x"}, "halos is compared or common or apart, got 'x'"),
-        ({"depth": 0}, "depth is a whole number from 1 on, got 0"),
-        ({"depth": 2.5}, "depth is a whole number from 1 on, got 2.5"),
+        ({"depth": 0}, "depth is a number from 1 on, got 0"),
+        ({"depth": True}, "depth is a number from 1 on, got True"),
+        ({"halos": None}, "halos is compared or common or apart, got None"),
         ({"passes": ()}, "passes are one or more; leave them out for the default ones"),
     ],
 )
@@ -43,7 +44,8 @@ def test_numbers_have_as_many_bits_as_their_type():
     compiled = timetile.compile(HEAT, executor="cpu", cache=False)
     fields = [np.zeros((16, 21)) for _ in range(2)]
     with pytest.raises(
-        ValueError, match="argument 3 is of type index, and 9223372036854775808 has more bits"
+        ValueError,
+        match="argument 3 is of type index, and 9223372036854775808 is not between -9223372036854775808 and",
     ):
         compiled(*fields, 0.25, 2**63)
     with pytest.raises(TypeError):
@@ -63,9 +65,9 @@ def test_arguments_of_other_types_are_refused():
 
 def test_a_program_without_a_time_loop_says_why():
     found = "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; "
-    with pytest.raises(CompileError, match=re.escape(found + "no scf.for stores a stencil field")):
+    with pytest.raises(CompileError, match=re.escape(found + "none stores a stencil field")):
         timetile.compile("builtin.module {\n}\n")
-    with pytest.raises(
-        CompileError, match=re.escape(found) + ".*the time loop is left as it is: it "
-    ):
+    with pytest.raises(CompileError, match=re.escape(found + "the remarks say what")) as caught:
         timetile.compile(HEAT.replace("scf.yield %b, %a", "scf.yield %b, %b"))
+    (note,) = caught.value.__notes__
+    assert note.endswith("it yields a field twice; yield each carried field once")

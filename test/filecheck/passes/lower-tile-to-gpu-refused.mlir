@@ -31,7 +31,7 @@ tile.kernel @lanes(%src: !stencil.field<[0,8]x[0,8]x[0,8]xf64>, %dst: !stencil.f
 
 // -----
 
-// CHECK: tile.kernel in @long: a field reaches from 0 to 2200000000 along axis 0, and coordinates end at 1073741824; fold the axis into two
+// CHECK: tile.kernel in @long: a field reaches from 0 to 2200000000 along axis 0, and coordinates end at 1073741824; cut the domain into several
 tile.kernel @long(%src: !stencil.field<[0,2200000000]xf64>, %dst: !stencil.field<[0,2200000000]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [2200000000]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>

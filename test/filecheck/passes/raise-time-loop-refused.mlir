@@ -566,7 +566,7 @@ func.func @counts_with_booleans(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      arith.trunci in @cuts_to_a_boolean: the time loop is left as it is: it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp
+// CHECK:      arith.trunci in @cuts_to_a_boolean: the time loop is left as it is: it makes an i1 of a number; use arith.cmpi or arith.cmpf
 // CHECK:      scf.for
 func.func @cuts_to_a_boolean(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
