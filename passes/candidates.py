@@ -246,7 +246,7 @@ class Trials:
         not fit the registers.
         """
         arch, spare = self.arch, model.spare_registers
-        if self.rank == 2:
+        if self.rank == 2 and schedule.stream is None:
             # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
             spare = min(spare, arch.tight_registers)
         elif model.sums_early:
