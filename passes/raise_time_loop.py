@@ -377,8 +377,8 @@ ALIASES = (stencil.CastOp, stencil.ExternalLoadOp, UnrealizedConversionCastOp)
 
 def memory_of(field: SSAValue) -> SSAValue:
     """What a field was cast or loaded from: the same memory under another name."""
-    while isinstance(field.owner, ALIASES):
-        (field,) = field.owner.operands
+    while isinstance(cast := field.owner, ALIASES) and len(cast.operands) == len(cast.results) == 1:
+        field = cast.operands[0]
     return field
 
 

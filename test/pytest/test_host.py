@@ -210,3 +210,20 @@ func.func @outer(%A: !field, %B: !field, %k: f64) {{
     buffers = start.copy(), start.copy()
     run(text, *buffers, 1.0)
     assert np.array_equal(buffers[0], start + 1.0 + 1.0)
+
+
+@pytest.mark.parametrize("executor", ["cpu", "simt"])
+def test_two_results_of_one_cast_are_two_fields(executor: Executor):
+    """They are what another dialect had together; only a cast of one value to one is another name of it."""
+    text = f"""
+func.func @pair(%A: !field, %B: !field, %k: f64, %steps: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %P, %Q = builtin.unrealized_conversion_cast %A, %B : !field, !field to !field, !field
+  %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %P, %b = %Q) -> (!field, !field) {{{STEP}  }}
+  func.return
+}}"""
+    start = np.random.default_rng(13).random(12)
+    buffers = start.copy(), start.copy()
+    run(text, *buffers, 1.0, 2, executor=executor)
+    assert np.array_equal(buffers[0], start + 1.0 + 1.0)
