@@ -114,19 +114,18 @@ def check(kernel: KernelOp) -> None:
     check_synchronisation(kernel)
     if any(axis.lanes > 1 for axis in axes[:-1]):
         refuse(kernel, "lanes are spread along the last axis only; give the others warps or cells")
-    for argument, role in zip(kernel.body.block.args, kernel.roles):
-        if role.role[0] != "scalar" and element_type(argument) not in CELL_BYTES:
-            refuse(kernel, f"fields of {element_type(argument)} are not supported; use f32 or f64")
-    check_coordinates(kernel)
+    check_fields(kernel)
     check_columns(kernel)
     check_joined(kernel)
 
 
-def check_coordinates(kernel: KernelOp) -> None:
-    """Refuse fields that reach farther along an axis than coordinates of 32 bits."""
+def check_fields(kernel: KernelOp) -> None:
+    """Refuse fields of other numbers, or that reach farther along an axis than coordinates of 32 bits."""
     for argument, role in zip(kernel.body.block.args, kernel.roles):
         if role.role[0] == "scalar":
             continue
+        if element_type(argument) not in CELL_BYTES:
+            refuse(kernel, f"fields of {element_type(argument)} are not supported; use f32 or f64")
         shape = FieldShape.of(argument)
         for axis, (low, high) in enumerate(zip(shape.lower, shape.upper)):
             if max(-low, high) > FARTHEST:

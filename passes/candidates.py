@@ -83,7 +83,7 @@ class Candidate:
     def worth(self) -> float:
         """What candidates are compared by: the predicted speed, less for spills in guarded copies, depth, and plates that stay."""
         speed = self.cost.gcells_per_second * LEVEL_SPEED**self.depth
-        if self.schedule.stream == "none":
+        if self.schedule.stays:
             speed *= STAYING_SPEED
         return speed * (TIGHT_SPEED if self.tight else 1.0)
 
@@ -97,17 +97,17 @@ class Trials:
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
         self.several_planes = shuffles_several_planes(loop)
-        self.costs: dict[tuple[int, str, str, str | None], KernelCost | None] = {}
+        self.costs: dict[tuple[int, str, str, bool], KernelCost | None] = {}
 
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
         """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
-        key = (depth, schedule.form, schedule.sync, schedule.stream)
+        key = (depth, schedule.form, schedule.sync, schedule.stays)
         if key not in self.costs:
             self.costs[key] = self.build(depth, schedule)
         return self.costs[key]
 
     def build(self, depth: int, schedule: Schedule) -> KernelCost | None:
-        stream = None if schedule.stream == "none" else default_stream(self.rank)
+        stream = None if schedule.stays else default_stream(self.rank)
         builder = KernelBuilder(self.loop, depth, store_all=depth == 1)
         builder.single_steps = depth == 1
         kernel = builder.build("trial", stream)
@@ -129,7 +129,7 @@ class Trials:
         model = self.cost_of(depth, schedule)
         if model is None:
             return None
-        if schedule.stream == "none" and model.dividing:
+        if schedule.stays and model.dividing:
             # How many registers such cells take is not known: two kernels alike need 150 and 255 (assembled).
             return None
         kernel = model.kernel
@@ -155,11 +155,7 @@ class Trials:
                 return None
             schedule = replace(schedule, blocks=(blocks, 1))
             kernel.layout = schedule.layout()
-        if (
-            schedule.blocks
-            and schedule.stream is None
-            and not all(e.exchange.delay.data for e in model.exchanges)
-        ):
+        if schedule.blocks and not all(e.exchange.delay.data for e in model.exchanges):
             # Blocks synchronise a step late, and that would cost lag.
             return None
         try:
@@ -246,7 +242,7 @@ class Trials:
         not fit the registers.
         """
         arch, spare = self.arch, model.spare_registers
-        if self.rank == 2 and schedule.stream is None:
+        if self.rank == 2 and not schedule.stays:
             # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
             spare = min(spare, arch.tight_registers)
         elif model.sums_early:

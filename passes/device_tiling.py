@@ -302,7 +302,7 @@ class DeviceTilingPass(ModulePass):
         """The axis along which tiles are streamed; None where they stay in place for all steps."""
         if isinstance(self.stream_axis, int):
             return self.stream_axis
-        if "none" in (self.stream_axis, schedule.stream):
+        if self.stream_axis == "none" or schedule.stays:
             return None
         return default_stream(rank)
 
@@ -330,7 +330,7 @@ class DeviceTilingPass(ModulePass):
                 )
         try:
             layout = schedule.layout()
-        except (ValueError, VerifyException) as error:
+        except VerifyException as error:
             refuse(loop, f"{error}; give device-tiling another layout")
         names: list[SymbolRefAttr] = []
         wanted = [d for d in loop.depth_list if d > 1]

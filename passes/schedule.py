@@ -65,6 +65,11 @@ class Schedule:
     guards: Guards = "rim"
     stream: Literal["none"] | None = None
 
+    @property
+    def stays(self) -> bool:
+        """Nothing is streamed: a tile keeps its place for all steps."""
+        return self.stream == "none"
+
     def layout(self) -> LayoutAttr:
         """The layout attribute of the kernels."""
         blocks = self.blocks or (1,) * len(self.cells)

@@ -142,11 +142,11 @@ def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
     The depths that are considered, or the one that is given: from two on where blocks need something of each other or
     plates stay, and of these every other.
     """
-    stays = schedule.stream == "none"
-    least, most = 2 if stays or schedule.tile == "device" else 1, deepest
-    if stays:
-        most = STAYING_DEEPEST
+    least = 2 if schedule.stays or schedule.tile == "device" else 1
+    most = STAYING_DEEPEST if schedule.stays else deepest
     if given is None:
-        return range(least, most + 1, 2 if stays else 1)
-    suits = given >= least and (given <= most or not stays)
-    return range(given, given + 1) if suits else range(0)
+        return range(least, most + 1, 2 if schedule.stays else 1)
+    # A streamed kernel may be as deep as is asked for.
+    if given < least or (schedule.stays and given > most):
+        return range(0)
+    return range(given, given + 1)

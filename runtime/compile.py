@@ -59,8 +59,10 @@ def compile(
     Raises CompileError where the program is wrong or cannot be compiled, ValueError or TypeError where an option is
     not one of those named here.
     """
+    if executor is None:
+        executor = "gpu" if gpu_is_available() else "cpu"
     check_choices(
-        executor=(executor or "cpu", Executor),
+        executor=(executor, Executor),
         fp_contract=(fp_contract, FpContract),
         fp_division=(fp_division, FpDivision),
         halos=(halos, Halos),
@@ -69,8 +71,6 @@ def compile(
         raise ValueError(f"depth is a number from 1 on, got {depth!r}")
     if passes is not None and not passes:
         raise ValueError("passes are one or more; leave them out for the default ones")
-    if executor is None:
-        executor = "gpu" if gpu_is_available() else "cpu"
     if arch is None:
         arch = device(gpu).arch if executor == "gpu" else "sm_90"
         if arch not in ARCHS:

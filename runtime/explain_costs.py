@@ -146,7 +146,7 @@ def candidate_row(candidate: Candidate) -> list[str]:
 
 def level_of(schedule: Schedule) -> str:
     """What holds a tile, and that it stays where nothing is streamed: `block, stays`."""
-    return f"{schedule.tile}, stays" if schedule.stream == "none" else schedule.tile
+    return f"{schedule.tile}, stays" if schedule.stays else schedule.tile
 
 
 def level_row(candidate: Candidate) -> list[str]:

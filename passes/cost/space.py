@@ -43,13 +43,11 @@ DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
 DIVIDING_MORE = 6
 """What such kernels need besides."""
 
-
 STAYING_REGISTERS = 36
 """Addresses, masks and what is in flight, in a thread whose plate stays (fitted to 150 assembled kernels)."""
 
 STAYING_CELL_REGISTERS = 12
 """For each cell of its rows beyond the second (fitted to the same)."""
-
 
 STAYING_SPARE = 36
 """Registers that are kept free there, where more planes are alive than the one that is read and the one that is made."""
