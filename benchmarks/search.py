@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import SM_90, Bench, commit, events, launch_once, parse_row, source
+from measure import SM_90, Bench, commit, launch_times, parse_row, source
 from rich.console import Console
 from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 import timetile
 from timetile.passes.candidates import candidates
 from timetile.passes.schedule import Schedule
-from timetile.runtime.gpu import Device, device
+from timetile.runtime.gpu import device
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 from timetile.runtime.program import CompiledProgram, Executor
@@ -86,14 +86,14 @@ def assemble(case: Case, trial: Trial) -> None:
     program.kernels.kernel(program.kernels.facts[0][0].name)
 
 
-def search(gpu: Device, bench: Bench, case: Case, trials: Sequence[tuple[Trial, float]]) -> Any:
+def search(bench: Bench, case: Case, trials: Sequence[tuple[Trial, float]]) -> Any:
     """All schedules of a row, measured."""
     fields = bench.prepare(case.name, case.element, case.domain)
     rows: list[dict[str, Any]] = []
     for trial, predicted in trials:
         program = case.compiled(trial, "gpu")
         deepest = program.kernels.facts[0][0]
-        times = events(gpu, lambda p=program, d=deepest: launch_once(p, d, fields), 7, queued=True)
+        times = launch_times(program, deepest, fields, 7)
         cells = int(np.prod(case.domain)) * deepest.steps
         kernel = program.kernels.kernel(deepest.name)
         rows.append(
@@ -145,7 +145,7 @@ def main() -> None:
     )
     with gpu.current():
         for case in cases:
-            row = search(gpu, bench, case, trials[case])
+            row = search(bench, case, trials[case])
             rows.append(row)
             chosen, best = row["chosen"], row["best"]
             table.add_row(

@@ -1,25 +1,22 @@
-"""Runs planned launches on an NVIDIA GPU, through cuda-python."""
+"""An NVIDIA GPU, through cuda-python: its memory, kernels, launches and graphs of launches."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from operator import is_
 from threading import Lock
 from typing import Any
 
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.ptx.waits import report_symbol
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.arguments import Arguments
 from timetile.runtime.cuda import cuda_module
-from timetile.runtime.executors import PlannedRunner
 from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, WORD_BYTES, HaloFrame
-from timetile.runtime.host import Values
-from timetile.runtime.kernels import Kernel, ProgramKernels
+from timetile.runtime.kernels import Kernel
 
 DEFAULT_SHARED_BYTES = 48 << 10
 """Dynamic shared memory that a kernel may use without asking."""
@@ -175,9 +172,7 @@ class Device:
             self.loaded[kernel] = function
         return self.loaded[kernel]
 
-    def launch(
-        self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
-    ) -> None:
+    def launch(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
         """
         Launch a kernel. Where the blocks of a tile wait for each other, as many tiles as the device holds at
         once; CompileError where it does not hold one.
@@ -188,28 +183,53 @@ class Device:
                 "cannot be; compile it without bound_waits"
             )
         if kernel.apart > 1:
-            self.launch_tiles(kernel, values, types, stream)
+            self.launch_tiles(kernel, arguments, stream)
             return
         report = self.report_of(kernel)
         if report is None:
-            self.launch_grid(kernel, values, types, stream)
+            self.launch_grid(kernel, arguments, stream)
             return
         # All streams and threads share the module's word.
         with self.one_report:
             checked(self.cuda.cuMemsetD8Async(report, 0, MESSAGE_WORD_BYTES, stream))
-            self.launch_grid(kernel, values, types, stream)
+            self.launch_grid(kernel, arguments, stream)
             self.check_waits(kernel, report, stream)
 
-    def launch_grid(
-        self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
-    ) -> None:
+    def launch_grid(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
         """Launch all blocks of a kernel whose blocks wait for no others but those of their cluster."""
         checked(
             self.cuda.cuLaunchKernel(
                 self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
-                kernel.shared_bytes, stream, (values, types), 0,
+                kernel.shared_bytes, stream, arguments.address, 0,
             )
         )  # fmt: skip
+
+    def graph(self, launches: Sequence[tuple[Kernel, Arguments]]) -> Any:
+        """
+        Launches, one after the other, that `launch_graph` makes all at once: of kernels whose blocks wait for no
+        others but those of their cluster, and whose waits are not bounded.
+        """
+        cuda = self.cuda
+        graph = checked(cuda.cuGraphCreate(0))
+        node = None
+        for kernel, arguments in launches:
+            what = cuda.CUDA_KERNEL_NODE_PARAMS()
+            what.func = self.load(kernel)
+            what.gridDimX, what.gridDimY, what.gridDimZ = kernel.grid, 1, 1
+            what.blockDimX, what.blockDimY, what.blockDimZ = kernel.block, 1, 1
+            what.sharedMemBytes, what.kernelParams = kernel.shared_bytes, arguments.address
+            before = [] if node is None else [node]
+            node = checked(cuda.cuGraphAddKernelNode(graph, before, len(before), what))
+        made = checked(cuda.cuGraphInstantiate(graph, 0))
+        checked(cuda.cuGraphDestroy(graph))
+        return made
+
+    def launch_graph(self, graph: Any, stream: int) -> None:
+        checked(self.cuda.cuGraphLaunch(graph, stream))
+
+    def free_graph(self, graph: Any) -> None:
+        """Forget a graph; launches of it that were made go on."""
+        checked(self.cuda.cuGraphExecDestroy(graph))
 
     def report_of(self, kernel: Kernel) -> int | None:
         """Where a kernel says who waited in vain for its block's or its cluster's warps; None where it does not."""
@@ -220,15 +240,11 @@ class Device:
         address, _ = checked(self.cuda.cuModuleGetGlobal(module, symbol.encode()))
         return int(address)
 
-    def launch_tiles(
-        self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
-    ) -> None:
+    def launch_tiles(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
         """
         A cooperative launch. Messages are numbered from 1 on in every one: their words are 0 before, also
         after a launch that was aborted.
         """
-        import ctypes
-
         tiles = kernel.grid // kernel.apart
         together = min(tiles, self.resident_tiles(kernel))
         size = launch_words(together, kernel.message_words) * MESSAGE_WORD_BYTES
@@ -236,14 +252,13 @@ class Device:
             self.inboxes[kernel, stream] = self.allocate(size)
         inbox = self.inboxes[kernel, stream]
         checked(self.cuda.cuMemsetD8Async(inbox, 0, size, stream))
+        given = arguments.followed_by((inbox, together), (ctypes.c_void_p, ctypes.c_int32))
         checked(
             self.cuda.cuLaunchCooperativeKernel(
                 self.load(kernel), together * kernel.apart, 1, 1, kernel.block, 1, 1,
-                kernel.shared_bytes, stream,
-                ((*values, inbox, together), (*types, ctypes.c_void_p, ctypes.c_int32)),
+                kernel.shared_bytes, stream, given.address,
             )
         )  # fmt: skip
-
         if kernel.bound_waits:
             self.check_waits(kernel, inbox, stream)
 
@@ -269,8 +284,6 @@ class Device:
         Some cell around the frame's box has other bits in one buffer than in the other; waits for what the stream has
         been given so far.
         """
-        import ctypes
-
         import numpy as np
 
         # All streams and threads share the word of the answer.
@@ -280,13 +293,15 @@ class Device:
                 self.comparing = compare, self.allocate(WORD_BYTES)
             function, answer = self.comparing
             axes = frame.words()
-            values = (first, other, answer, *(number for axis in axes for number in axis))
-            types = (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 9
+            arguments = Arguments(
+                (first, other, answer, *(number for axis in axes for number in axis)),
+                (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 9,
+            )
             blocks = -(-axes[0][0] * axes[1][0] // WARPS_OF_A_BLOCK)
             checked(self.cuda.cuMemsetD32Async(answer, 0, 1, stream))
             checked(
                 self.cuda.cuLaunchKernel(
-                    function, blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, (values, types), 0
+                    function, blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, arguments.address, 0
                 )
             )  # fmt: skip
             self.synchronize(stream)
@@ -330,115 +345,3 @@ class Device:
 def device(number: int = 0) -> Device:
     """The device of a number, opened once."""
     return Device(number)
-
-
-@dataclass(eq=False)
-class DeviceBuffer:
-    """A field's memory on the device."""
-
-    pointer: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A launch as it was made last: its operands, and what the driver is told of them."""
-
-    operands: tuple[Any, ...]
-    kernel: Kernel
-    values: tuple[Any, ...]
-    types: tuple[Any, ...]
-
-    def serves(self, operands: Sequence[Any]) -> bool:
-        """The operands are the very same."""
-        return all(map(is_, self.operands, operands))
-
-
-class GpuRunner(PlannedRunner):
-    """Runs planned launches on a device, on one stream."""
-
-    def __init__(self, kernels: ProgramKernels, on: Device, stream: int = 0):
-        super().__init__(kernels)
-        self.device, self.stream = on, stream
-        self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
-        self.scratch_count = 0
-        self.prepared: dict[LaunchOp, Prepared] = {}
-
-    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        """Long runs repeat a few launches, which are prepared once: small fields wait for the host."""
-        known = self.prepared.get(op)
-        if known is None or not known.serves(operands):
-            known = self.prepared[op] = self.prepare(op, operands)
-        self.device.launch(known.kernel, known.values, known.types, self.stream)
-        return []
-
-    def prepare(self, op: LaunchOp, operands: Sequence[Any]) -> Prepared:
-        """The kernel of a launch, its arguments and their types."""
-        import ctypes
-
-        from xdsl.dialects.builtin import f32
-
-        kernel = self.kernels.kernel(op.kernel.string_value())
-        arguments: list[Any] = []
-        types: list[Any] = []
-        for operand, value in zip(operands, op.arguments):
-            if isinstance(operand, DeviceBuffer):
-                arguments.append(operand.pointer)
-                types.append(ctypes.c_void_p)
-            else:
-                wide = getattr(value.type, "width", None)
-                is_float = hasattr(operand, "dtype") and operand.dtype.kind == "f"
-                is_float = is_float or isinstance(operand, float) or value.type.name.startswith("f")
-                arguments.append(float(operand) if is_float else int(operand))
-                if is_float:
-                    types.append(ctypes.c_float if value.type == f32 else ctypes.c_double)
-                else:
-                    types.append(
-                        ctypes.c_int32 if wide is not None and wide.data == 32 else ctypes.c_int64
-                    )
-        return Prepared(tuple(operands), kernel, tuple(arguments), tuple(types))
-
-    def with_kernels(self, kernels: ProgramKernels) -> GpuRunner:
-        """It shares the scratch buffers: what runs on one stream runs one after the other."""
-        other = GpuRunner(kernels, self.device, self.stream)
-        other.scratches = self.scratches
-        return other
-
-    def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
-        """
-        Compared on the device; the answer waits for what the stream has been given so far. A stream that is captured
-        into a graph cannot wait: nothing is known then.
-        """
-        if self.device.is_capturing(self.stream):
-            return False
-        return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
-
-    def run(
-        self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
-    ) -> Sequence[Any]:
-        self.scratch_count = 0
-        return super().run(loop, steps, buffers, around)
-
-    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        """Scratch buffers are kept from call to call."""
-        size = operands[0].bytes
-        key = (self.scratch_count, size)
-        self.scratch_count += 1
-        if key not in self.scratches:
-            self.scratches[key] = DeviceBuffer(self.device.allocate(size), size)
-        return [self.scratches[key]]
-
-    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        source, target = operands
-        cuda = self.device.cuda
-        checked(cuda.cuMemcpyDtoDAsync(target.pointer, source.pointer, source.bytes, self.stream))
-        return []
-
-    def close(self) -> None:
-        """Free the scratch buffers, and what kernels on this stream needed."""
-        if isinstance(self.common, GpuRunner):
-            self.common.close()
-        for buffer in self.scratches.values():
-            self.device.free(buffer.pointer)
-        self.scratches.clear()
-        self.device.forget(self.kernels.made.values(), self.stream)

@@ -96,6 +96,11 @@ class Kernel:
     registers: int
     spill_bytes: int
 
+    @property
+    def is_attended(self) -> bool:
+        """The host has work before or after every launch: words that are 0 before, or a report to read."""
+        return self.apart > 1 or self.bound_waits
+
 
 def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
     """Run passes and verify what they made; a failure is a bug, and says which pass."""

@@ -37,7 +37,8 @@ from timetile.runtime.executors import (
     SimtRunner,
     loop_handler,
 )
-from timetile.runtime.gpu import DeviceBuffer, GpuRunner, device
+from timetile.runtime.gpu import device
+from timetile.runtime.gpu_runner import DeviceBuffer, GpuRunner
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Host
 from timetile.runtime.kernels import ProgramKernels

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import timetile
 from support.catalogue import entry
 from support.programs import program_text
-from timetile.runtime.gpu import Device, DeviceBuffer, GpuRunner
+from timetile.runtime.arguments import Arguments
+from timetile.runtime.gpu import Device
+from timetile.runtime.gpu_runner import DeviceBuffer, GpuRunner
 from timetile.runtime.halos import HaloFrame
 from timetile.runtime.kernels import Halos, Kernel, loops_of
 
 SCRATCH = 77
 """Where the recording device finds memory for a scratch buffer."""
+
+
+@dataclass
+class Graph:
+    """Launches that are made together."""
+
+    launches: list[tuple[str, tuple[Any, ...]]]
+    times: int = 0
+    freed: bool = False
 
 
 class Recorder(Device):
@@ -23,16 +36,33 @@ class Recorder(Device):
         self.compared: list[tuple[int, int]] = []
         self.launched: list[tuple[str, tuple[Any, ...]]] = []
         self.copied: list[tuple[int, int]] = []
+        self.graphs: list[Graph] = []
+        self.loaded = {}
+        self.inboxes = {}
         self.cuda = self
 
-    def launch(
-        self, kernel: Kernel, values: tuple[Any, ...], types: tuple[Any, ...], stream: int
-    ) -> None:
-        assert len(values) == len(types)
-        self.launched.append((kernel.name, values))
+    def launch(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
+        self.launched.append((kernel.name, arguments.values))
+
+    def graph(self, launches: Sequence[tuple[Kernel, Arguments]]) -> Graph:
+        recorded = [(kernel.name, arguments.values) for kernel, arguments in launches]
+        self.graphs.append(Graph(recorded))
+        return self.graphs[-1]
+
+    def launch_graph(self, graph: Graph, stream: int) -> None:
+        assert not graph.freed
+        graph.times += 1
+        self.launched += graph.launches
+
+    def free_graph(self, graph: Graph) -> None:
+        assert not graph.freed
+        graph.freed = True
 
     def allocate(self, size: int) -> int:
         return SCRATCH
+
+    def free(self, pointer: int) -> None:
+        assert pointer == SCRATCH
 
     def is_capturing(self, stream: int) -> bool:
         return self.captures
@@ -53,16 +83,22 @@ def launches(
     same_halos: bool = False,
     captures: bool = False,
     halos: Halos = "compared",
+    bound_waits: bool = False,
+    close: bool = False,
 ) -> Recorder:
     """What calls on pairs of buffers, by their addresses, ask of the device."""
     text = program_text(entry("heat-2d").make((29, 131)))
-    compiled = timetile.compile(text, executor="simt", depth=depth, halos=halos, cache=False)
+    compiled = timetile.compile(
+        text, executor="simt", depth=depth, halos=halos, cache=False, bound_waits=bound_waits
+    )
     loop = loops_of(compiled.kernels.source)[0]
     outside = dict.fromkeys((*loop.captures, *loop.scalars), 0.1)
     on = Recorder(same_halos=same_halos, captures=captures)
     runner = GpuRunner(compiled.kernels, on)
     for call in calls:
         runner(loop, steps, [DeviceBuffer(pointer, 8) for pointer in call], outside)
+    if close:
+        runner.close()
     return on
 
 
@@ -122,3 +158,54 @@ def test_a_long_run_repeats_its_launches():
     deep = [(source, target) for name, source, target in buffers_of(on) if name == "run_d3"]
     assert deep == [((1, 2), (2, 1))[k % 2] for k in range(len(deep))]
     assert 3 * len(deep) + len(on.launched) - len(deep) == 301
+
+
+# Many launches go as a graph.
+
+
+def alternating(on: Recorder) -> bool:
+    """The launches of a run of 301 steps on buffers 1 and 2 are there, in order, as often as it was called."""
+    sources = [source for _, source, _ in buffers_of(on)]
+    one = [1 + k % 2 for k in range(101)]
+    return sources == one * (len(sources) // 101)
+
+
+def test_many_launches_go_as_a_graph():
+    """Sixteen of the repeated ones go alone first, so that the GPU has work while the graph is made."""
+    on = launches(3, 301, (1, 2))
+    (graph,) = on.graphs
+    assert len(graph.launches) == 16 and graph.times == 4
+    assert len(on.launched) == 101 and alternating(on)
+
+
+def test_a_graph_serves_all_runs_on_the_same_buffers():
+    on = launches(3, 301, (1, 2), (1, 2))
+    (graph,) = on.graphs
+    assert graph.times == 4 + 5
+    assert len(on.launched) == 202 and alternating(on)
+
+
+def test_other_buffers_have_a_graph_of_their_own():
+    on = launches(3, 301, (1, 2), (5, 6))
+    assert [graph.freed for graph in on.graphs] == [True, False]
+    assert [graph.times for graph in on.graphs] == [4, 4]
+    assert {source for _, source, _ in buffers_of(on)[101:]} == {5, 6}
+
+
+def test_what_is_closed_frees_its_graphs():
+    assert launches(3, 301, (1, 2), close=True).graphs[0].freed
+
+
+def test_few_launches_go_one_by_one():
+    assert not launches(3, 3 * 62, (1, 2)).graphs
+
+
+def test_a_stream_that_is_captured_takes_the_launches_themselves():
+    on = launches(3, 301, (1, 2), captures=True)
+    assert not on.graphs and len(on.launched) == 101
+
+
+def test_launches_that_the_host_attends_to_go_one_by_one():
+    """Whose waits are bounded: a report is read after each."""
+    on = launches(3, 301, (1, 2), bound_waits=True)
+    assert not on.graphs and len(on.launched) == 101

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from timetile.lowering.ptx.waits import MOST_POLLS, MOST_SLEEPS
 from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime import gpu
+from timetile.runtime.arguments import Arguments
 from timetile.runtime.gpu import Device
 from timetile.runtime.kernels import Kernel
 from timetile.runtime.loading import load_text
@@ -113,6 +115,36 @@ class FakeDriver:
         self.calls.append(("launch", function, grid))
         return (0,)
 
+    CUDA_KERNEL_NODE_PARAMS = SimpleNamespace
+
+    def cuGraphCreate(self, flags: int) -> tuple[int, str]:
+        return 0, "graph"
+
+    def cuGraphAddKernelNode(
+        self, graph: str, before: list[str], count: int, what: SimpleNamespace
+    ) -> tuple[int, str]:
+        assert count == len(before)
+        node = f"{what.func} {len(self.calls)}"
+        shape = (what.gridDimX, what.blockDimX, what.sharedMemBytes)
+        self.calls.append((node, before, shape, what.kernelParams))
+        return 0, node
+
+    def cuGraphInstantiate(self, graph: str, flags: int) -> tuple[int, str]:
+        self.calls.append(("instantiate", graph))
+        return 0, "executable"
+
+    def cuGraphDestroy(self, graph: str) -> tuple[int]:
+        self.calls.append(("destroy", graph))
+        return (0,)
+
+    def cuGraphExecDestroy(self, graph: str) -> tuple[int]:
+        self.calls.append(("destroy", graph))
+        return (0,)
+
+    def cuGraphLaunch(self, graph: str, stream: int) -> tuple[int]:
+        self.calls.append(("launch", graph, stream))
+        return (0,)
+
     def cuLaunchCooperativeKernel(
         self,
         function: str,
@@ -124,10 +156,14 @@ class FakeDriver:
         block_z: int,
         shared_bytes: int,
         stream: int,
-        arguments: tuple[Any, Any],
+        arguments: int,
     ) -> tuple[int]:
+        """The arguments are read as the driver does, which has the types from the kernel."""
         assert (grid_y, grid_z, block_y, block_z) == (1, 1, 1, 1)
-        self.calls.append(("together", function, grid, block, shared_bytes, stream, arguments))
+        places = (ctypes.c_void_p * 4).from_address(arguments)
+        types = (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int32)
+        values = tuple(kind.from_address(place).value for kind, place in zip(types, places))
+        self.calls.append(("together", function, grid, block, shared_bytes, stream, values))
         return (0,)
 
 
@@ -153,7 +189,7 @@ def size_of(tiles: int) -> int:
     return (HEADER_WORDS + tiles * 512) * 8
 
 
-FIELDS = (1, 2), (ctypes.c_void_p, ctypes.c_void_p)
+FIELDS = Arguments((1, 2), (ctypes.c_void_p, ctypes.c_void_p))
 
 
 @pytest.fixture
@@ -166,36 +202,53 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
 def test_as_many_tiles_as_the_device_holds(fake: FakeDriver):
     """Ten blocks hold two tiles of four; their words are 0 before every launch, and kept between."""
     device = Device()
-    device.launch(KERNEL, *FIELDS, 7)
-    device.launch(KERNEL, *FIELDS, 7)
+    device.launch(KERNEL, FIELDS, 7)
+    device.launch(KERNEL, FIELDS, 7)
     size = size_of(2)
-    arguments = ((1, 2, 1000, 2), (*FIELDS[1], ctypes.c_void_p, ctypes.c_int32))
     launch = [
         ("set", 1000, 0, size, 7),
-        ("together", "function heat_d4", 8, 256, 4096, 7, arguments),
+        ("together", "function heat_d4", 8, 256, 4096, 7, (1, 2, 1000, 2)),
     ]
     assert fake.calls == [("allocate", size), *launch, *launch]
 
 
 def test_no_more_tiles_than_there_are(fake: FakeDriver):
     fake.fitting = 3
-    Device().launch(KERNEL, *FIELDS, 0)
+    Device().launch(KERNEL, FIELDS, 0)
     allocate, _, launch = fake.calls
     assert allocate == ("allocate", size_of(5))
     assert launch[2] == 5 * 4
-    assert launch[-1][0] == (1, 2, 1000, 5)
+    assert launch[-1] == (1, 2, 1000, 5)
 
 
 def test_blocks_that_wait_for_nobody(fake: FakeDriver):
     """Nothing is allocated, and the whole grid is launched at once."""
-    Device().launch(replace(KERNEL, apart=1, message_words=0), *FIELDS, 0)
+    Device().launch(replace(KERNEL, apart=1, message_words=0), FIELDS, 0)
     assert fake.calls == [("launch", "function heat_d4", 20)]
+
+
+def test_launches_of_a_graph(fake: FakeDriver):
+    """They run one after the other, each with its own arguments."""
+    device, alone = Device(), replace(KERNEL, apart=1, message_words=0)
+    others = Arguments((2, 1), (ctypes.c_void_p, ctypes.c_void_p))
+    graph = device.graph([(alone, FIELDS), (alone, others)])
+    device.launch_graph(graph, 7)
+    device.free_graph(graph)
+    shape = (20, 256, 4096)
+    assert fake.calls == [
+        ("function heat_d4 0", [], shape, FIELDS.address),
+        ("function heat_d4 1", ["function heat_d4 0"], shape, others.address),
+        ("instantiate", "graph"),
+        ("destroy", "graph"),
+        ("launch", "executable", 7),
+        ("destroy", "executable"),
+    ]
 
 
 def test_a_tile_that_does_not_fit(fake: FakeDriver):
     wide = replace(KERNEL, grid=2 * 11, apart=11)
     with pytest.raises(CompileError) as caught:
-        Device().launch(wide, *FIELDS, 0)
+        Device().launch(wide, FIELDS, 0)
     assert str(caught.value) == (
         "kernel @heat_d4 needs 11 blocks of 256 threads, 168 registers and 4096 bytes of shared memory at "
         "once, as they wait for each other, and A GPU holds 10; give device-tiling at most 10 blocks, or "
@@ -208,12 +261,12 @@ def test_what_is_forgotten_is_freed(fake: FakeDriver):
     """Every kernel has words of its own on every stream; those of one stream go together."""
     device, other = Device(), replace(KERNEL, name="heat_step")
     for kernel, stream in ((KERNEL, 1), (other, 1), (KERNEL, 2)):
-        device.launch(kernel, *FIELDS, stream)
+        device.launch(kernel, FIELDS, stream)
     fake.calls.clear()
     device.forget([KERNEL, other], 1)
     assert fake.calls == [("synchronize", 1), ("free", 1000), ("free", 2000)]
     device.forget([KERNEL, other], 1)
-    device.launch(KERNEL, *FIELDS, 2)
+    device.launch(KERNEL, FIELDS, 2)
     assert fake.calls[3][:2] == ("set", 3000)
 
 
@@ -223,7 +276,7 @@ BOUNDED = replace(KERNEL, bound_waits=True)
 
 def test_waits_that_are_not_in_vain(fake: FakeDriver):
     """A launch whose waits are bounded is waited for, and its report read."""
-    Device().launch(BOUNDED, *FIELDS, 7)
+    Device().launch(BOUNDED, FIELDS, 7)
     assert fake.calls[-2:] == [("synchronize", 7), ("download", 1000, 8)]
 
 
@@ -234,7 +287,7 @@ def test_waits_that_are_not_in_vain(fake: FakeDriver):
 def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
     fake.report = report
     with pytest.raises(RuntimeError) as caught:
-        Device().launch(BOUNDED, *FIELDS, 0)
+        Device().launch(BOUNDED, FIELDS, 0)
     assert str(caught.value) == (
         f"block 3 of kernel @heat_d4 waited in vain for {what}: this is a bug of the compiler; please "
         "report it with the program"
@@ -249,7 +302,7 @@ ALONE = replace(
 
 def test_waits_for_warps_that_are_not_in_vain(fake: FakeDriver):
     """The word of the report is 0 before the launch, which is waited for."""
-    Device().launch(ALONE, *FIELDS, 7)
+    Device().launch(ALONE, FIELDS, 7)
     assert fake.calls == [
         ("set", 77000, 0, 8, 7),
         ("launch", "function heat_d4", 20),
@@ -259,7 +312,7 @@ def test_waits_for_warps_that_are_not_in_vain(fake: FakeDriver):
 
 
 def test_kernels_that_wait_for_nobody_report_nothing(fake: FakeDriver):
-    Device().launch(replace(ALONE, ptx=""), *FIELDS, 7)
+    Device().launch(replace(ALONE, ptx=""), FIELDS, 7)
     assert fake.calls == [("launch", "function heat_d4", 20)]
 
 
@@ -267,7 +320,7 @@ def test_kernels_that_wait_for_nobody_report_nothing(fake: FakeDriver):
 def test_launches_that_are_waited_for_are_not_captured(fake: FakeDriver, kernel: Kernel):
     fake.captures = Capture.CU_STREAM_CAPTURE_STATUS_ACTIVE
     with pytest.raises(RuntimeError) as caught:
-        Device().launch(kernel, *FIELDS, 7)
+        Device().launch(kernel, FIELDS, 7)
     assert str(caught.value) == (
         "kernel @heat_d4 is waited for, as its waits are bounded, and a stream that is captured cannot be; compile "
         "it without bound_waits"
@@ -283,7 +336,7 @@ def test_a_wait_for_warps_in_vain(fake: FakeDriver, cluster: int, what: str):
     with pytest.raises(
         RuntimeError, match=f"^block 3 of kernel @heat_d4 waited in vain for {what}: this"
     ):
-        Device().launch(replace(ALONE, cluster=cluster), *FIELDS, 0)
+        Device().launch(replace(ALONE, cluster=cluster), FIELDS, 0)
 
 
 # What bounded waits are on the GPU.

@@ -1,0 +1,187 @@
+"""Runs planned launches on a GPU, on one stream."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import f32
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.runtime.arguments import Arguments
+from timetile.runtime.executors import PlannedRunner
+from timetile.runtime.gpu import Device, checked
+from timetile.runtime.halos import HaloFrame
+from timetile.runtime.host import Values
+from timetile.runtime.kernels import Kernel, ProgramKernels
+
+LAUNCHES_OF_A_GRAPH = 16
+"""A launch of a graph takes the host 4 us, as one of a kernel does; the GPU is as quick with 16 kernels as with more."""
+
+FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
+"""Of a loop that is worth a graph: making one takes 0.1 to 0.4 ms."""
+
+
+@dataclass(frozen=True)
+class DeviceBuffer:
+    """A field's memory on the device."""
+
+    pointer: int
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A launch as it was made last: its operands, and what the driver is told of them."""
+
+    operands: tuple[Any, ...]
+    kernel: Kernel
+    arguments: Arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """Launches as a loop made them last, several times over in a graph."""
+
+    launches: list[Prepared]
+    graph: Any
+
+
+class GpuRunner(PlannedRunner):
+    """Runs planned launches on a device, on one stream."""
+
+    def __init__(self, kernels: ProgramKernels, on: Device, stream: int = 0):
+        super().__init__(kernels)
+        self.device, self.stream = on, stream
+        self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
+        self.scratch_count = 0
+        self.prepared: dict[LaunchOp, Prepared] = {}
+        self.repeated: dict[scf.ForOp, Repeated] = {}
+        self.host.handlers[scf.ForOp] = self.repeat
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        self.launch_prepared(self.prepare(op, operands))
+        return []
+
+    def launch_prepared(self, launch: Prepared) -> None:
+        self.device.launch(launch.kernel, launch.arguments, self.stream)
+
+    def prepare(self, op: LaunchOp, operands: Sequence[Any]) -> Prepared:
+        """A launch as it was made before, where its operands are the same."""
+        known = self.prepared.get(op)
+        if known is None or known.operands != tuple(operands):
+            kernel = self.kernels.kernel(op.kernel.string_value())
+            known = Prepared(tuple(operands), kernel, arguments_of(op, operands))
+            self.prepared[op] = known
+        return known
+
+    def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """
+        The launches of a loop. Small fields would wait for the host, so many launches go as a graph, which is made
+        while the GPU works on the first of them.
+        """
+        repeats = len(range(*map(int, operands)))
+        launches = [
+            self.prepare(inner, [values[operand] for operand in inner.operands])
+            for inner in op.body.block.ops
+            if isinstance(inner, LaunchOp)
+        ]
+        if self.are_worth_a_graph(launches, repeats):
+            repeats = self.repeat_as_graph(op, launches, repeats)
+        for launch in launches * repeats:
+            self.launch_prepared(launch)
+        return []
+
+    def are_worth_a_graph(self, launches: Sequence[Prepared], repeats: int) -> bool:
+        """There are many; a stream that is captured takes launches into a graph of its own."""
+        if len(launches) * repeats < FEWEST_LAUNCHES or self.device.is_capturing(self.stream):
+            return False
+        return not any(launch.kernel.is_attended for launch in launches)
+
+    def repeat_as_graph(self, op: scf.ForOp, launches: list[Prepared], repeats: int) -> int:
+        """Repeat launches by means of a graph; how often they are to be repeated yet."""
+        rounds = max(1, LAUNCHES_OF_A_GRAPH // len(launches))
+        known = self.repeated.get(op)
+        if known is None or known.launches != launches:
+            for launch in launches * rounds:
+                self.launch_prepared(launch)
+            repeats -= rounds
+            if known is not None:
+                self.device.free_graph(known.graph)
+            graph = self.device.graph([(each.kernel, each.arguments) for each in launches] * rounds)
+            known = self.repeated[op] = Repeated(launches, graph)
+        for _ in range(repeats // rounds):
+            self.device.launch_graph(known.graph, self.stream)
+        return repeats % rounds
+
+    def with_kernels(self, kernels: ProgramKernels) -> GpuRunner:
+        """It shares the scratch buffers: what runs on one stream runs one after the other."""
+        other = GpuRunner(kernels, self.device, self.stream)
+        other.scratches = self.scratches
+        return other
+
+    def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
+        """
+        Compared on the device; the answer waits for what the stream has been given so far. A stream that is captured
+        into a graph cannot wait: nothing is known then.
+        """
+        if self.device.is_capturing(self.stream):
+            return False
+        return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
+
+    def run(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
+    ) -> Sequence[Any]:
+        self.scratch_count = 0
+        return super().run(loop, steps, buffers, around)
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Scratch buffers are kept from call to call."""
+        size = operands[0].bytes
+        key = (self.scratch_count, size)
+        self.scratch_count += 1
+        if key not in self.scratches:
+            self.scratches[key] = DeviceBuffer(self.device.allocate(size), size)
+        return [self.scratches[key]]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        source, target = operands
+        cuda = self.device.cuda
+        checked(cuda.cuMemcpyDtoDAsync(target.pointer, source.pointer, source.bytes, self.stream))
+        return []
+
+    def close(self) -> None:
+        """Free the scratch buffers and the graphs, and what kernels on this stream needed."""
+        if isinstance(self.common, GpuRunner):
+            self.common.close()
+        for known in self.repeated.values():
+            self.device.free_graph(known.graph)
+        self.repeated.clear()
+        for buffer in self.scratches.values():
+            self.device.free(buffer.pointer)
+        self.scratches.clear()
+        self.device.forget(self.kernels.made.values(), self.stream)
+
+
+def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> Arguments:
+    """The arguments of a launch, by the types that its kernel declares."""
+    values: list[Any] = []
+    types: list[Any] = []
+    for operand, value in zip(operands, op.arguments):
+        if isinstance(operand, DeviceBuffer):
+            values.append(operand.pointer)
+            types.append(ctypes.c_void_p)
+            continue
+        wide = getattr(value.type, "width", None)
+        is_float = hasattr(operand, "dtype") and operand.dtype.kind == "f"
+        is_float = is_float or isinstance(operand, float) or value.type.name.startswith("f")
+        values.append(float(operand) if is_float else int(operand))
+        if is_float:
+            types.append(ctypes.c_float if value.type == f32 else ctypes.c_double)
+        else:
+            types.append(ctypes.c_int32 if wide is not None and wide.data == 32 else ctypes.c_int64)
+    return Arguments(values, types)
