@@ -51,6 +51,9 @@ class Arch:
     """Warps of a multiprocessor that hide the chains of quotients and roots."""
     tight_registers: int
     """Kept free at least, where guarded copies may spill a little for the sake of the others."""
+    l2_bytes: int
+    l2_speed: float
+    """At which cells move that are in L2 from launch to launch, by that of a copy."""
     latency_seconds: float
     """From an access to its data, when the memory is busy."""
 
@@ -94,6 +97,8 @@ ARCHS: dict[str, Arch] = {
             dividing_registers=5,
             dividing_warps=16,
             tight_registers=18,
+            l2_bytes=60 << 20,
+            l2_speed=2.5,
             latency_seconds=1e-6,
         ),
         # A100 80 GB, from NVIDIA's data sheet and programming guide; what was measured on the H200 only is
@@ -120,6 +125,8 @@ ARCHS: dict[str, Arch] = {
             dividing_registers=48,
             dividing_warps=8,
             tight_registers=48,
+            l2_bytes=40 << 20,
+            l2_speed=1.0,
             latency_seconds=1e-6,
         ),
     )

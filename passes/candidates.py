@@ -11,6 +11,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry import Geometry, ceil_div
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.arch import Arch
 from timetile.passes.contract_cells import cell_functions
 from timetile.passes.cost.kernel import KernelCost
@@ -27,6 +28,7 @@ from timetile.passes.schedule import Guards, Schedule
 from timetile.passes.schedule_space import (
     DEEPEST,
     DEEPEST_BOX,
+    STAYING_INSTRUCTIONS,
     depths,
     lean_schedules,
     reach,
@@ -42,12 +44,6 @@ LEVEL_SPEED = 0.995
 """
 What a level must gain: the remainder of a run is done by shallower kernels, and longer loops are assembled
 longer.
-"""
-
-STAYING_SPEED = 0.85
-"""
-What plates that stay must gain (a factor): as much as the model may be wrong about them (19 tiles of the device were
-measured). They pay where streamed tiles would mostly fill and drain their pipeline.
 """
 
 SUMS_SPARE = 25
@@ -81,10 +77,8 @@ class Candidate:
 
     @property
     def worth(self) -> float:
-        """What candidates are compared by: the predicted speed, less for spills in guarded copies, depth, and plates that stay."""
+        """What candidates are compared by: the predicted speed, less for spills in guarded copies, and for depth."""
         speed = self.cost.gcells_per_second * LEVEL_SPEED**self.depth
-        if self.schedule.stays:
-            speed *= STAYING_SPEED
         return speed * (TIGHT_SPEED if self.tight else 1.0)
 
 
@@ -167,6 +161,8 @@ class Trials:
         if ahead is None:
             return None
         guards, cost = self.predict(schedule, model, geometry, ahead)
+        if schedule.stays and cost.cycles.issue * SCHEDULERS > STAYING_INSTRUCTIONS:
+            return None
         schedule = replace(schedule, guards=guards)
         if self.turns_twice(model, schedule):
             # The second turn's registers were asked for: a guarded copy spills no more than with one.

@@ -36,6 +36,9 @@ DEVICE_ROWS = (3, 4, 5)
 STAYING_ROWS = (4, 6, 8, 10, 12, 16)
 """Rows of a thread with which plates stay in the registers of a block."""
 
+STAYING_INSTRUCTIONS = 3600
+"""Of a thread, as the model counts them, beyond which the written-out levels of plates that stay take twice as long (measured)."""
+
 STAYING_DEEPEST = 12
 """Their deepest kernel: all levels are written out, and code that runs once is fetched as often as it runs."""
 
@@ -92,7 +95,7 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                     cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD
                 )
         if few:
-            yield from staying_schedules()
+            yield from staying_schedules(size)
     else:
         sync = "mbarrier" if arch.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
@@ -115,9 +118,14 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
 
 
-def staying_schedules() -> Iterator[Schedule]:
-    """Plates that stay in the registers of a block for all steps of a launch."""
+def staying_schedules(size: int) -> Iterator[Schedule]:
+    """
+    Plates that stay in the registers of a block for all steps of a launch, of cells of so many bytes. A lane holds 16
+    bytes of a row at most: the accesses of more take turns (fitted: 0.2 us a row).
+    """
     for rows, cells in product(STAYING_ROWS, (2, 4)):
+        if cells * size > VECTOR_BYTES:
+            continue
         yield Schedule(
             tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
             pack=1, occupancy=1, ahead=0, stream="none",

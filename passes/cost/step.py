@@ -34,6 +34,12 @@ Share of the busiest pipe that streaming kernels of one warp a tile reach where 
 ONE_CELL_SPEED = 0.92
 """What is reached of that in planes of two axes with one cell of a row a lane (measured: boxes in FP64)."""
 
+STAYING_EFFICIENCY = 0.69
+"""
+The same where plates stay, with all that they wait for: a chain of levels of which each begins when the one before is
+done (fitted to 430 schedules of nine small plates).
+"""
+
 MANY_WARPS_SPEED = 1.07
 """What three warps a scheduler reach of that in tiles of several warps, by what two do (fitted to schedules in 3D)."""
 
@@ -173,7 +179,20 @@ class KernelTime(KernelSpace):
         speed = DEALT_SPEED if slow else 1.0
         if ahead == 1 and len(self.layouts) == 2:
             speed *= ONE_AHEAD_SPEED
+        if self.is_in_l2(geometry):
+            speed *= self.arch.l2_speed
         return sum(self.moved_bytes(geometry)) * moving / (speed * self.memory_share)
+
+    def is_in_l2(self, geometry: Geometry) -> bool:
+        """
+        What a launch loads and stores is there from the one before: three quarters of L2 hold it (two fields of
+        1500^2 in FP64 are; what messages cost was fitted without).
+        """
+        assert self.kernel.layout is not None
+        sizes = [cell_bytes(load.result) for load in self.loads]
+        sizes += [CELL_BYTES[element_type(field)] for field in self.stored]
+        fields = sum(sizes) * prod(high - low for low, high in zip(geometry.lower, geometry.upper))
+        return 4 * fields <= 3 * self.arch.l2_bytes and not self.kernel.layout.has_messages
 
     def saturating_ahead(self, geometry: Geometry) -> int:
         """
@@ -201,6 +220,8 @@ class KernelTime(KernelSpace):
             seconds *= max(1.0, self.arch.dividing_warps / self.residency.warps) ** (1 / 3)
         if not self.exchanges:
             return seconds / PIPE_EFFICIENCY
+        if self.stays_in_a_block:
+            return seconds * cycles.pipe / cycles.total / STAYING_EFFICIENCY
         if self.row_cells == 1:
             seconds /= ONE_CELL_SPEED
         if self.residency.warps > FEW_WARPS:
@@ -230,14 +251,21 @@ class KernelTime(KernelSpace):
         return self.thread_cells * (levels * words + beside)
 
     @property
+    def stays_in_a_block(self) -> bool:
+        """The tile is a plate in the registers of one block."""
+        layout = self.kernel.layout
+        assert layout is not None
+        return self.is_staying_plate and not layout.has_messages
+
+    @property
     def waiting_seconds(self) -> float:
         """
         What a stream step waits for the other warps of its tile, of the block and of the blocks beside; a tile
-        without a stream does for each of its exchanges.
+        without a stream does for each of its exchanges, but for those of one block (`STAYING_EFFICIENCY` has that).
         """
         layout = self.kernel.layout
         assert layout is not None
-        if not self.exchanges:
+        if not self.exchanges or self.stays_in_a_block:
             return 0.0
         if self.kernel.stream_axis is None:
             apart = self.message_seconds + self.message_bytes / MESSAGE_BYTES_PER_SECOND

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from support.catalogue import entry
 from support.programs import program_text
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.arch import arch_named
 from timetile.passes.candidates import candidates
+from timetile.passes.schedule_space import STAYING_INSTRUCTIONS
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
@@ -54,3 +58,37 @@ def test_one_step_needs_neither_neighbours_nor_levels():
         found = candidates(loop, module, arch_named("sm_90"), 1)
         assert found
         assert not any(c.schedule.tile == "device" or c.schedule.stream for c in found)
+
+
+def test_fields_that_stay_in_l2_move_faster():
+    """Two fields of 1700^2 cells in FP64 fit three quarters of it, and of 1800^2 do not."""
+    fits, exceeds = (
+        candidates(loop, module, arch_named("sm_90"), 4)
+        for module, loop in map(raised_heat, (1700, 1800))
+    )
+    streamed = [next(c for c in found if not c.schedule.stays) for found in (fits, exceeds)]
+    moved = [c.cost.memory_seconds * c.cost.steps for c in streamed]
+    assert moved[1] / moved[0] > 0.8 * arch_named("sm_90").l2_speed * (1800 / 1700) ** 2
+
+
+def raised_heat(side: int) -> tuple[ModuleOp, LoopOp]:
+    """A plate that is heated, and its time loop."""
+    module = raise_program(load(program_text(entry("heat-2d").make((side, side)))), Options())
+    (loop,) = loops_of(module)
+    return module, loop
+
+
+def test_lanes_of_plates_that_stay_hold_16_bytes_of_a_row():
+    """Wider accesses take turns."""
+    module, loop = raised_heat(512)
+    staying = [
+        c.schedule for c in candidates(loop, module, arch_named("sm_90"), None) if c.schedule.stays
+    ]
+    assert {schedule.cells[1] for schedule in staying} == {2}
+
+
+def test_plates_that_stay_are_no_longer_than_the_instruction_cache():
+    module, loop = raised_heat(512)
+    staying = [c for c in candidates(loop, module, arch_named("sm_90"), None) if c.schedule.stays]
+    lengths = [c.cost.cycles.issue * SCHEDULERS for c in staying]
+    assert STAYING_INSTRUCTIONS / 2 < max(lengths) <= STAYING_INSTRUCTIONS

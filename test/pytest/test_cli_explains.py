@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import timetile
-from support.catalogue import star, sum_program
+from support.catalogue import entry, star, sum_program
 from support.command_line import HEAT, run
 from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
@@ -44,7 +44,7 @@ def test_explain_says_what_was_recognised(heat: Path, capsys: pytest.CaptureFixt
         "reach of a step [-1, +0] x [-1, +1]",
         "8 bytes read, 8 written, 5 flops",
         "depths 4, 2, 1",
-        "streamed along axis 0",
+        "streamed along none",
         "levels in shared memory 4 accesses a cell, 4 with planes in registers, too",
         "shared memory from",
         "Predicted on sm_90 kernel GCells/s steps ns a step pipe issue shared not hidden computing "
@@ -58,6 +58,15 @@ def test_explain_says_what_was_recognised(heat: Path, capsys: pytest.CaptureFixt
         assert expected in said
     assert ("limited by" in said) == (assembler_version() is not None)
     assert ("unknown without the assembler" in said) == (assembler_version() is None)
+
+
+def test_explain_says_along_which_axis_planes_stream(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "large.mlir"
+    path.write_text(program_text(entry("heat-2d").make((2500, 2500))))
+    assert run(f"explain {path} --depth 3") == 0
+    assert re.search(r"streamed along +axis 0\n", capsys.readouterr().out)
 
 
 def test_explain_shows_the_schedules_that_lost(heat: Path, capsys: pytest.CaptureFixture[str]):
