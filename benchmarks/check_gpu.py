@@ -54,6 +54,8 @@ SOLID = DEVICE | STILL | {"lanes": (1, 1, 32), "cells": (2, 2, 2), "blocks": (4,
 SMALL = (
     Case("j1d3pt", (1000,), "f64", 13, 4),
     Case("j1d3pt", (777,), "f32", 9, None),
+    Case("j1d3pt", (10001,), "f64", 13, 3),
+    Case("j1d3pt", (9999,), "f32", 37, None),
     Case("j2d5pt", (61, 257), "f64", 25, 12),
     Case("j2d5pt", (64, 200), "f32", 7, None),
     Case("j2d5pt", (1, 1), "f64", 5, 3),

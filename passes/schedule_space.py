@@ -42,6 +42,9 @@ STAYING_INSTRUCTIONS = 3600
 STAYING_DEEPEST = 12
 """Their deepest kernel: all levels are written out, and code that runs once is fetched as often as it runs."""
 
+LANE_BYTES = (16, 32, 64)
+"""Of a lane's cells in one dimension. More overlap less, and fewer move in fewer pieces."""
+
 SUM_ROWS = (2, 3, 4, 5, 6, 8)
 """Rows of a thread with which the planes of boxes enter sums as they arrive."""
 
@@ -79,7 +82,8 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
     far = reach(loop)
     size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
     if len(far) == 1:
-        yield Schedule(cells=(64 // size,), occupancy=4, ahead=0)
+        for row in LANE_BYTES:
+            yield Schedule(cells=(row // size,), occupancy=4, ahead=0)
     elif len(far) == 2:
         widths = strip_widths(far, size)
         shapes: list[tuple[Form, Sequence[int]]] = [("none", widths)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute
 
+from timetile.passes.analysis.geometry import VECTOR_BYTES
 from timetile.runtime.arithmetic import DTYPES, dtype_of
 from timetile.runtime.cuda import cuda_module
 
@@ -94,6 +95,14 @@ def check_numpy(position: int, array: np.ndarray[Any, Any]) -> None:
         raise ValueError(f"argument {position} is not C-contiguous; pass np.ascontiguousarray(a)")
     if not array.flags.writeable:
         raise ValueError(f"argument {position} is read-only; pass a copy")
+
+
+def check_alignment(position: int, array: DeviceArray) -> None:
+    """Raise ValueError unless an array begins where vectors may: kernels read rows 16 bytes at a time."""
+    if array.pointer % VECTOR_BYTES:
+        raise ValueError(
+            f"argument {position} begins at an address that is no multiple of {VECTOR_BYTES} bytes; pass a copy"
+        )
 
 
 def from_cuda_array_interface(position: int, array: Any) -> DeviceArray:

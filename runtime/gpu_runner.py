@@ -74,7 +74,7 @@ class GpuRunner(PlannedRunner):
         """A launch as it was made before, where its operands are the same."""
         known = self.prepared.get(op)
         if known is None or known.operands != tuple(operands):
-            kernel = self.kernels.kernel(op.kernel.string_value())
+            kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
             known = Prepared(tuple(operands), kernel, arguments_of(op, operands))
             self.prepared[op] = known
         return known

@@ -22,6 +22,7 @@ from timetile.passes.analysis.liveness import written_cells
 from timetile.runtime.arrays import (
     DeviceArray,
     check_aliasing,
+    check_alignment,
     check_numpy,
     check_shape,
     checked_scalar,
@@ -162,6 +163,7 @@ class CompiledProgram:
             return checked_scalar(parameter.position, value, parameter.kind)
         if is_on_device(value):
             array = from_device(parameter.position, value, stream)
+            check_alignment(parameter.position, array)
             check_shape(
                 parameter.position, array.shape, array.dtype, parameter.bounds, parameter.kind
             )

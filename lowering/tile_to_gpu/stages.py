@@ -469,7 +469,7 @@ class VariantEmitter(Variant):
         if prefetch is not None:
             return take_prefetched(self, number, prefetch)
         shape, field = FieldShape.of(stage.data), self.arguments[stage.data]
-        width = self.geometry.access_width(stage.data)
+        width = self.geometry.access_width(stage.data, inside=not self.guarded)
         element = element_type(stage.data)
         index, distance = self.plane_at(shape, stage.lag)
         plane: Plane = {}

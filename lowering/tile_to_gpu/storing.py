@@ -23,7 +23,8 @@ from timetile.passes.analysis.geometry import FieldShape, Row, is_word
 
 def store(v: Variant, number: int, stage: StoreOp) -> None:
     """Write the tile's own cells of the newest plane."""
-    width, plane = v.geometry.access_width(stage.field), v.queues[stage.queue].planes[0]
+    width = v.geometry.access_width(stage.field, inside=not v.guarded)
+    plane = v.queues[stage.queue].planes[0]
     rows = {row: [plane[*row, k] for k in range(v.cells)] for row in v.rows}
     if (staging := v.placement.staging.get(stage.field)) is not None:
         deal_rows(v, number, stage, staging, rows)

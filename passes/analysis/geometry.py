@@ -228,17 +228,16 @@ class Geometry:
     def vector(self) -> int:
         """
         The cells of one access along the last axis: 16 bytes where every row of the stored field
-        starts at a multiple of that, 1 where it does not, or rows are streamed along.
+        starts at a multiple of that, as an only row does, 1 where it does not, or rows are streamed along.
         """
         if self.kernel.plane_axes[-1] != self.kernel.rank - 1:
             return 1
-        field = self.stored_fields[0]
-        width = VECTOR_BYTES // CELL_BYTES[element_type(field)]
         assert self.kernel.layout is not None
-        cells = self.kernel.layout.axis_layouts[-1].cells
-        while width > 1 and (FieldShape.of(field).sizes[-1] % width or cells % width):
-            width //= 2
-        return width
+        width = vector_cells(
+            self.kernel.layout.axis_layouts[-1].cells, element_type(self.stored_fields[0])
+        )
+        rows = FieldShape.of(self.stored_fields[0]).sizes
+        return width if len(rows) == 1 else gcd(width, rows[-1])
 
     @cached_property
     def sector(self) -> int:
@@ -289,13 +288,15 @@ class Geometry:
             origin -= moved
         return AxisTiling(axis, layout, origin, useful, low, more + 1, span)
 
-    def access_width(self, field: SSAValue) -> int:
-        """The cells of one access to a field, at positions that are multiples of `vector`."""
+    def access_width(self, field: SSAValue, *, inside: bool = False) -> int:
+        """
+        The cells of one access to a field, at positions that are multiples of `vector`. Where all rows are to begin
+        with a vector, a field of one row need not end with one, for tiles that lie `inside` it.
+        """
         shape, last = FieldShape.of(field), self.axes[-1]
         width = min(self.vector, VECTOR_BYTES // CELL_BYTES[element_type(field)])
-        while width > 1 and (shape.sizes[-1] % width or (last.origin - shape.lower[-1]) % width):
-            width //= 2
-        return width
+        width = gcd(width, last.origin - shape.lower[-1])
+        return width if inside and len(shape.sizes) == 1 else gcd(width, shape.sizes[-1])
 
     def is_dealt(self, field: SSAValue) -> bool:
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import ceil, prod
+from math import ceil, log2, prod
 
 from xdsl.ir import SSAValue
 
@@ -83,6 +83,12 @@ DEALT_SPEED = 0.85
 """
 The same where lanes copy narrower vectors than they hold, for planes of two axes (measured: j3d7pt FP64 on rows of
 513 cells takes 1.14 times as long as on rows of 514).
+"""
+
+TWO_VECTORS_SPEED = 0.88
+"""
+The same where a lane holds two vectors of a row of one dimension, each of which touches half of every sector; squared
+where it holds four (measured: 16, 32 and 64 bytes a lane 255, 233 and 167 GCells/s at a depth of one, 2950 and 3344 at 16).
 """
 
 CLUSTER_SECONDS = 0.13e-6
@@ -177,6 +183,8 @@ class KernelTime(KernelSpace):
             geometry.is_dealt(load.data) for load in self.loads if load.data is not None
         )
         speed = DEALT_SPEED if slow else 1.0
+        if self.kernel.rank == 1:
+            speed *= TWO_VECTORS_SPEED ** log2(self.row_cells * 4 * self.words / VECTOR_BYTES)
         if ahead == 1 and len(self.layouts) == 2:
             speed *= ONE_AHEAD_SPEED
         if self.is_in_l2(geometry):

@@ -199,6 +199,12 @@ ON_DEVICE = [
         "argument 0 is read-only; pass a copy",
     ),
     Case(
+        "device-part-of-an-array",
+        with_first(DeviceArray((1 << 20) + 8)),
+        ValueError,
+        "argument 0 begins at an address that is no multiple of 16 bytes; pass a copy",
+    ),
+    Case(
         "device-mask",
         with_first(DeviceArray(others={"mask": DeviceArray()})),
         ValueError,

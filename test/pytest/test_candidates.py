@@ -92,3 +92,12 @@ def test_plates_that_stay_are_no_longer_than_the_instruction_cache():
     staying = [c for c in candidates(loop, module, arch_named("sm_90"), None) if c.schedule.stays]
     lengths = [c.cost.cycles.issue * SCHEDULERS for c in staying]
     assert STAYING_INSTRUCTIONS / 2 < max(lengths) <= STAYING_INSTRUCTIONS
+
+
+@pytest.mark.parametrize(("depth", "row_bytes"), [(1, 16), (3, 16), (16, 64)])
+def test_lanes_in_one_dimension_hold_more_where_overlap_weighs_more(depth: int, row_bytes: int):
+    text = program_text(entry("heat-1d").make((10_000_000,)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    best = candidates(loop, module, arch_named("sm_90"), depth)[0]
+    assert best.schedule.cells == (row_bytes // 8,)

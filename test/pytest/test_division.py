@@ -88,7 +88,7 @@ def specials(element: str) -> Array:
     return np.concatenate([array, -array])
 
 
-LANES, TILE = 32, 512
+LANES, TILE = 32, 128
 """Cells of a warp's tile: at most 16 a lane."""
 
 

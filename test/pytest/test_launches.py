@@ -37,7 +37,7 @@ class Recorder(Device):
         self.launched: list[tuple[str, tuple[Any, ...]]] = []
         self.copied: list[tuple[int, int]] = []
         self.graphs: list[Graph] = []
-        self.loaded = {}
+        self.kernels = {}
         self.inboxes = {}
         self.cuda = self
 
