@@ -89,7 +89,7 @@ def specials(element: str) -> Array:
 
 
 LANES, TILE = 32, 128
-"""Cells of a warp's tile: at most 16 a lane."""
+"""Cells of a warp's tile: 4 a lane, in FP32."""
 
 
 def whole_warps(element: str) -> tuple[Array, Array]:
