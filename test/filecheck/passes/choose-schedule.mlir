@@ -38,7 +38,7 @@ func.func private @sum_of_five(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f
   func.return %8 : f64
 }
 
-// A line is held whole, 64 bytes a lane; there is no stream to fetch planes of.
+// A line is held whole, 64 bytes a lane where it is long; there is no stream to fetch planes of.
 // CHECK-LABEL: func.func @line(
 // CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [{{([0-9]+, )+[23]}}, 1]
 // CHECK-SAME:      tile = "warp", cells = array<i64: 8>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = 4 : i64
@@ -49,15 +49,17 @@ func.func private @sum_of_five(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f
 // CHECK-NEXT:    temporal.update
 // DEPTH-LABEL: func.func @line(
 // DEPTH:         depths [3, 1]
-func.func @line(%n: index, %A: !stencil.field<[-1,4097]xf64>, %B: !stencil.field<[-1,4097]xf64>) {
+// DEPTH-SAME:      cells = array<i64: 2>
+func.func @line(%n: index, %A: !stencil.field<[-1,9999999]xf64>, %B: !stencil.field<[-1,9999999]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
-    temporal.update %b = @sum(%a[-1], %a[1]) in <[0], [4096]>
-  } : !stencil.field<[-1,4097]xf64>, !stencil.field<[-1,4097]xf64>
+    temporal.update %b = @sum(%a[-1], %a[1]) in <[0], [9999998]>
+  } : !stencil.field<[-1,9999999]xf64>, !stencil.field<[-1,9999999]xf64>
   func.return
 }
 
+// A short one has more lanes, of 16 bytes each.
 // CHECK-LABEL: func.func @floats(
-// CHECK:         cells = array<i64: 16>
+// CHECK:         cells = array<i64: 4>
 func.func @floats(%n: index, %A: !stencil.field<[-1,4097]xf32>, %B: !stencil.field<[-1,4097]xf32>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum_of_floats(%a[-1], %a[1]) in <[0], [4096]>

@@ -6,7 +6,7 @@
 // The whole pipeline under one name: from a time loop of the stencil dialect to kernels that the PTX
 // target prints, beside the loop that names them. What cannot be raised is left to others.
 
-!field = !stencil.field<[-1,2049]x[-1,2049]xf64>
+!field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 !temp = !stencil.temp<?x?xf64>
 
 // CHECK:       scf.for in @other: the time loop is left as it is: it carries a value of type f64
@@ -52,7 +52,7 @@ func.func @heat(%n: index, %A: !field, %B: !field) {
       %10 = arith.addf %8, %9 : f64
       stencil.return %10 : f64
     }
-    stencil.store %v to %b(<[0, 0], [2048, 2048]>) : !temp to !field
+    stencil.store %v to %b(<[0, 0], [4096, 4096]>) : !temp to !field
     scf.yield %b, %a : !field, !field
   }
   return
@@ -65,7 +65,7 @@ func.func @other(%n: index, %s: f64, %A: !field, %B: !field) {
   %c1 = arith.constant 1 : index
   %r = scf.for %t = %c0 to %n step %c1 iter_args(%x = %s) -> (f64) {
     %u = stencil.load %A : !field -> !temp
-    stencil.store %u to %B(<[0, 0], [2048, 2048]>) : !temp to !field
+    stencil.store %u to %B(<[0, 0], [4096, 4096]>) : !temp to !field
     scf.yield %x : f64
   }
   return
