@@ -38,10 +38,10 @@ func.func private @sum_of_five(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f
   func.return %8 : f64
 }
 
-// A line is held whole, 64 bytes a lane where it is long; there is no stream to fetch planes of.
+// A line is held whole, 32 or 64 bytes a lane where it is long; there is no stream to fetch planes of.
 // CHECK-LABEL: func.func @line(
 // CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [{{([0-9]+, )+[23]}}, 1]
-// CHECK-SAME:      tile = "warp", cells = array<i64: 8>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = 4 : i64
+// CHECK-SAME:      tile = "warp", cells = array<i64: {{4|8}}>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = 4 : i64
 // CHECK-SAME:      storage = "registers"
 // CHECK-SAME:      ahead = 0 : i64
 // CHECK-SAME:      occupancy = 4 : i64
