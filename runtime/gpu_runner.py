@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import f32
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.passes.analysis.liveness import rotation_of
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.executors import PlannedRunner
 from timetile.runtime.gpu import Device, checked
@@ -24,6 +25,10 @@ LAUNCHES_OF_A_GRAPH = 16
 
 FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
 """Of a loop that is worth a graph: making one takes 0.1 to 0.4 ms."""
+
+
+MOST_RUNS = 8
+"""That are remembered, for when they are made again."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,14 @@ class Repeated:
     graph: Any
 
 
+@dataclass(eq=False)
+class Run:
+    """The launches of a whole run, in a graph once it is made again."""
+
+    launches: list[Prepared]
+    graph: Any = None
+
+
 class GpuRunner(PlannedRunner):
     """Runs planned launches on a device, on one stream."""
 
@@ -61,6 +74,10 @@ class GpuRunner(PlannedRunner):
         self.scratch_count = 0
         self.prepared: dict[LaunchOp, Prepared] = {}
         self.repeated: dict[scf.ForOp, Repeated] = {}
+        self.runs: dict[tuple[Any, ...], Run] = {}
+        """By their loop, their steps and what they are given, the oldest first."""
+        self.made: list[Prepared] | None = None
+        """The launches of the present run; None where they are not all that it does, or too many."""
         self.host.handlers[scf.ForOp] = self.repeat
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
@@ -68,6 +85,8 @@ class GpuRunner(PlannedRunner):
         return []
 
     def launch_prepared(self, launch: Prepared) -> None:
+        if self.made is not None:
+            self.made.append(launch)
         self.device.launch(launch.kernel, launch.arguments, self.stream)
 
     def prepare(self, op: LaunchOp, operands: Sequence[Any]) -> Prepared:
@@ -104,6 +123,7 @@ class GpuRunner(PlannedRunner):
 
     def repeat_as_graph(self, op: scf.ForOp, launches: list[Prepared], repeats: int) -> int:
         """Repeat launches by means of a graph; how often they are to be repeated yet."""
+        self.made = None
         rounds = max(1, LAUNCHES_OF_A_GRAPH // len(launches))
         known = self.repeated.get(op)
         if known is None or known.launches != launches:
@@ -111,9 +131,8 @@ class GpuRunner(PlannedRunner):
                 self.launch_prepared(launch)
             repeats -= rounds
             if known is not None:
-                self.device.free_graph(known.graph)
-            graph = self.device.graph([(each.kernel, each.arguments) for each in launches] * rounds)
-            known = self.repeated[op] = Repeated(launches, graph)
+                self.forget(known)
+            known = self.repeated[op] = Repeated(launches, self.graph(launches * rounds))
         for _ in range(repeats // rounds):
             self.device.launch_graph(known.graph, self.stream)
         return repeats % rounds
@@ -136,8 +155,40 @@ class GpuRunner(PlannedRunner):
     def run(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
-        self.scratch_count = 0
-        return super().run(loop, steps, buffers, around)
+        """A short run that is made again, of the same fields, goes as a graph."""
+        key = (loop, steps, *buffers, *around)
+        known = self.runs.get(key)
+        if known is not None and not self.device.is_capturing(self.stream):
+            if known.graph is None:
+                known.graph = self.graph(known.launches)
+            self.device.launch_graph(known.graph, self.stream)
+            return [buffers[rotation_of(loop).own(role, steps)] for role in range(len(buffers))]
+        self.begin()
+        results = super().run(loop, steps, buffers, around)
+        if self.made is not None and 1 < len(self.made) < FEWEST_LAUNCHES:
+            self.remember(key, Run(self.made))
+        return results
+
+    def begin(self) -> None:
+        """Note the launches of a run from now on."""
+        self.scratch_count, self.made = 0, []
+
+    def remember(self, key: tuple[Any, ...], run: Run) -> None:
+        """Keep a run whose launches may go as a graph, in the place of the oldest."""
+        if any(launch.kernel.is_attended for launch in run.launches):
+            return
+        if len(self.runs) == MOST_RUNS and key not in self.runs:
+            self.forget(self.runs.pop(next(iter(self.runs))))
+        self.runs[key] = run
+
+    def graph(self, launches: Sequence[Prepared]) -> Any:
+        """A graph of launches, one after the other."""
+        return self.device.graph([(each.kernel, each.arguments) for each in launches])
+
+    def forget(self, known: Run | Repeated) -> None:
+        """Free a graph that is there."""
+        if known.graph is not None:
+            self.device.free_graph(known.graph)
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         """Scratch buffers are kept from call to call."""
@@ -149,6 +200,7 @@ class GpuRunner(PlannedRunner):
         return [self.scratches[key]]
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        self.made = None
         source, target = operands
         cuda = self.device.cuda
         checked(cuda.cuMemcpyDtoDAsync(target.pointer, source.pointer, source.bytes, self.stream))
@@ -158,9 +210,10 @@ class GpuRunner(PlannedRunner):
         """Free the scratch buffers and the graphs, and what kernels on this stream needed."""
         if isinstance(self.common, GpuRunner):
             self.common.close()
-        for known in self.repeated.values():
-            self.device.free_graph(known.graph)
+        for known in (*self.repeated.values(), *self.runs.values()):
+            self.forget(known)
         self.repeated.clear()
+        self.runs.clear()
         for buffer in self.scratches.values():
             self.device.free(buffer.pointer)
         self.scratches.clear()

@@ -14,6 +14,7 @@ from timetile.runtime.gpu import Device
 from timetile.runtime.gpu_runner import DeviceBuffer, GpuRunner
 from timetile.runtime.halos import HaloFrame
 from timetile.runtime.kernels import Halos, Kernel, loops_of
+from timetile.runtime.program import CompiledProgram
 
 SCRATCH = 77
 """Where the recording device finds memory for a scratch buffer."""
@@ -76,6 +77,14 @@ class Recorder(Device):
         return (0,)
 
 
+def heat(depth: int, halos: Halos = "compared", *, bound_waits: bool = False) -> CompiledProgram:
+    """A plate that is heated, compiled."""
+    text = program_text(entry("heat-2d").make((29, 131)))
+    return timetile.compile(
+        text, executor="simt", depth=depth, halos=halos, cache=False, bound_waits=bound_waits
+    )
+
+
 def launches(
     depth: int,
     steps: int,
@@ -87,10 +96,7 @@ def launches(
     close: bool = False,
 ) -> Recorder:
     """What calls on pairs of buffers, by their addresses, ask of the device."""
-    text = program_text(entry("heat-2d").make((29, 131)))
-    compiled = timetile.compile(
-        text, executor="simt", depth=depth, halos=halos, cache=False, bound_waits=bound_waits
-    )
+    compiled = heat(depth, halos, bound_waits=bound_waits)
     loop = loops_of(compiled.kernels.source)[0]
     outside = dict.fromkeys((*loop.captures, *loop.scalars), 0.1)
     on = Recorder(same_halos=same_halos, captures=captures)
@@ -209,3 +215,54 @@ def test_launches_that_the_host_attends_to_go_one_by_one():
     """Whose waits are bounded: a report is read after each."""
     on = launches(3, 301, (1, 2), bound_waits=True)
     assert not on.graphs and len(on.launched) == 101
+
+
+# So do short runs that are made again.
+
+
+def test_a_short_run_that_is_made_again_goes_as_a_graph():
+    on = launches(3, 31, (1, 2), (1, 2), (1, 2))
+    (graph,) = on.graphs
+    assert graph.times == 2
+    first, second, third = (buffers_of(on)[11 * k : 11 * k + 11] for k in range(3))
+    assert first == second == third
+
+
+def test_fields_that_take_turns_from_call_to_call_have_a_graph_each():
+    on = launches(3, 31, (1, 2), (2, 1), (1, 2), (2, 1))
+    assert [graph.times for graph in on.graphs] == [1, 1]
+    assert [source for _, source, _ in buffers_of(on)[::11]] == [1, 2, 1, 2]
+
+
+def test_the_oldest_run_is_forgotten():
+    calls = [(k, k + 1) for k in range(10, 28, 2)]
+    on = launches(3, 31, *calls[:1] * 2, *calls[1:], calls[0])
+    assert [(graph.times, graph.freed) for graph in on.graphs] == [(1, True)]
+
+
+def test_its_results_are_the_same():
+    """The buffers that the loop's roles name at its end, as the caller knows them."""
+    compiled, on = heat(3), Recorder()
+    loop = loops_of(compiled.kernels.source)[0]
+    runner = GpuRunner(compiled.kernels, on)
+    outside = dict.fromkeys((*loop.captures, *loop.scalars), 0.1)
+    for steps in (30, 31):
+        for _ in range(3):
+            buffers = [DeviceBuffer(1, 8), DeviceBuffer(2, 8)]
+            a, b = runner(loop, steps, buffers, outside)
+            assert (a is buffers[steps % 2], b is buffers[1 - steps % 2]) == (True, True)
+    assert [graph.times for graph in on.graphs] == [2, 2]
+
+
+def test_runs_that_copy_go_one_by_one():
+    on = launches(2, 31, (1, 2), (1, 2))
+    assert on.copied and not on.graphs
+
+
+def test_short_runs_that_the_host_attends_to_go_one_by_one():
+    assert not launches(3, 31, (1, 2), (1, 2), bound_waits=True).graphs
+
+
+def test_short_runs_on_a_stream_that_is_captured_go_one_by_one():
+    on = launches(3, 31, (1, 2), (1, 2), captures=True)
+    assert not on.graphs and len(on.launched) == 22
