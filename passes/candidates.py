@@ -28,6 +28,7 @@ from timetile.passes.schedule import Guards, Schedule
 from timetile.passes.schedule_space import (
     DEEPEST,
     DEEPEST_BOX,
+    DEEPEST_LINE,
     STAYING_INSTRUCTIONS,
     depths,
     lean_schedules,
@@ -271,7 +272,9 @@ def candidates(
     that needs fewer registers. `lean`: of the schedules for many fields.
     """
     trials = Trials(loop, module, arch, may_spill=may_spill)
-    deepest = DEEPEST_BOX if trials.rank == 3 and trials.several_planes else DEEPEST
+    deepest = DEEPEST_LINE if trials.rank == 1 else DEEPEST
+    if trials.rank == 3 and trials.several_planes:
+        deepest = DEEPEST_BOX
     found: list[Candidate] = []
     for schedule in lean_schedules(loop) if lean else schedules(loop, arch):
         for tried in depths(schedule, deepest, depth):

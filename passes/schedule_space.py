@@ -18,6 +18,9 @@ from timetile.passes.schedule import Form, Schedule
 DEEPEST = 16
 """The deepest kernel that is considered."""
 
+DEEPEST_LINE = 32
+"""The same in one dimension, where a level costs no register and little overlap."""
+
 FEW_CELLS = 1 << 24
 """Cells of a plate from which there are always enough tiles for blocks of all warps."""
 

@@ -153,7 +153,7 @@ def kernels_of_run(
         found.update(dict.fromkeys(launch.kernel.string_value() for launch in launches))
         return buffers
 
-    Host(loop_handler(plan_only, steps, [])).run(program.function, list(values))
+    Host(loop_handler(plan_only, steps, [], program.loops)).run(program.function, list(values))
     return list(found)
 
 

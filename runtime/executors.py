@@ -18,6 +18,7 @@ from timetile.runtime.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values
 from timetile.runtime.kernels import ProgramKernels, launch_fact
+from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.planes import PlanesLaunch
 from timetile.runtime.planning import planned_function
 from timetile.runtime.simt.interpreter import Launch
@@ -28,7 +29,7 @@ RESIDENT_BLOCKS = 8
 
 
 class LoopRunner(Protocol):
-    """Runs a time loop on buffers; `outside` maps captured fields and scalars."""
+    """Runs a time loop on buffers; `outside` maps captured fields and, after them, scalars."""
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
@@ -69,7 +70,7 @@ class PlannedRunner:
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
-        around = [outside[value] for value in (*loop.captures, *loop.scalars)]
+        around = list(outside.values())
         if self.has_common_halos(loop, steps, buffers):
             if self.common is None:
                 self.common = self.with_kernels(self.kernels.common)
@@ -184,15 +185,16 @@ class SimtRunner(PlannedRunner):
 
 
 def loop_handler(
-    runner: LoopRunner, steps: int | None, results: list[Any]
+    runner: LoopRunner, steps: int | None, results: list[Any], loops: KnownLoops
 ) -> dict[type[Operation], Handler]:
     """The host handlers that run time loops; `results` collects (loop, steps, buffers)."""
 
     def run(loop: LoopOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         count, *buffers = operands
         total = int(count) if steps is None else steps
-        outside = {value: values[value] for value in (*loop.captures, *loop.scalars)}
-        memory = [id(field) for field in (*buffers, *(outside[field] for field in loop.captures))]
+        facts = loops.of(loop)
+        outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
+        memory = [id(field) for field in (*buffers, *(outside[field] for field in facts.captures))]
         if any(memory.count(id(buffer)) > 1 for buffer in buffers):
             refuse(loop, "two of its buffers are one field; give each its own")
         names = runner(loop, max(total, 0), buffers, outside)

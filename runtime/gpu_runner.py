@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import f32
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
-from timetile.passes.analysis.liveness import rotation_of
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.executors import PlannedRunner
 from timetile.runtime.gpu import Device, checked
@@ -58,9 +57,10 @@ class Repeated:
 
 @dataclass(eq=False)
 class Run:
-    """The launches of a whole run, in a graph once it is made again."""
+    """The launches of a whole run, in a graph once it is made again, and which of its buffers its results are."""
 
     launches: list[Prepared]
+    results: tuple[int, ...]
     graph: Any = None
 
 
@@ -162,11 +162,14 @@ class GpuRunner(PlannedRunner):
             if known.graph is None:
                 known.graph = self.graph(known.launches)
             self.device.launch_graph(known.graph, self.stream)
-            return [buffers[rotation_of(loop).own(role, steps)] for role in range(len(buffers))]
+            return [buffers[place] for place in known.results]
         self.begin()
         results = super().run(loop, steps, buffers, around)
         if self.made is not None and 1 < len(self.made) < FEWEST_LAUNCHES:
-            self.remember(key, Run(self.made))
+            places = tuple(
+                next(k for k, each in enumerate(buffers) if each is result) for result in results
+            )
+            self.remember(key, Run(self.made, places))
         return results
 
     def begin(self) -> None:

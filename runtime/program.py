@@ -18,7 +18,6 @@ from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.liveness import written_cells
 from timetile.runtime.arrays import (
     DeviceArray,
     check_aliasing,
@@ -43,6 +42,7 @@ from timetile.runtime.gpu_runner import DeviceBuffer, GpuRunner
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Host
 from timetile.runtime.kernels import ProgramKernels
+from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.simt.memory import Buffer
 
 Executor = Literal["gpu", "cpu", "planes", "simt"]
@@ -120,6 +120,7 @@ class CompiledProgram:
         self.function = host_function(module, kernels.options.function)
         self.parameters = parameters_of(self.function)
         self.runners: dict[int, LoopRunner] = {}
+        self.loops = KnownLoops()
 
     def __call__(
         self,
@@ -201,7 +202,7 @@ class CompiledProgram:
         """Run the host function with a runner of time loops."""
         collected: list[tuple[LoopOp, int, list[Any]]] = []
         start = time.perf_counter()
-        Host(loop_handler(runner, steps, collected)).run(self.function, list(values))
+        Host(loop_handler(runner, steps, collected, self.loops)).run(self.function, list(values))
         seconds = time.perf_counter() - start
         return self.result(collected, values, seconds)
 
@@ -215,14 +216,12 @@ class CompiledProgram:
         latest: list[tuple[int, ...]] = []
         cells = 0
         for loop, count, names in collected:
-            args = loop.body.block.args
-            written = {args.index(t) for update in loop.updates for t in update.targets}
-            positions: list[int] = []
-            for role, source in enumerate(loop.rotation):
-                if source in written:
-                    positions += [k for k, value in enumerate(values) if value is names[role]]
-            latest.append(tuple(positions))
-            cells += count * written_cells(loop)
+            facts = self.loops.of(loop)
+            written = [names[role] for role in facts.latest]
+            latest.append(
+                tuple(k for name in written for k, value in enumerate(values) if value is name)
+            )
+            cells += count * facts.cells
         return RunResult(tuple(latest), tuple(count for _, count, _ in collected), cells, seconds)
 
     def run_checked(
@@ -265,7 +264,7 @@ class CompiledProgram:
                 gpu.synchronize(runner.stream)
                 collected: list[tuple[LoopOp, int, list[Any]]] = []
                 start = time.perf_counter()
-                Host(loop_handler(runner, steps, collected)).run(self.function, placed)
+                Host(loop_handler(runner, steps, collected, self.loops)).run(self.function, placed)
                 gpu.synchronize(runner.stream)
                 seconds = time.perf_counter() - start
                 for buffer, value in zip(placed, values):
@@ -299,7 +298,7 @@ class CompiledProgram:
                 if isinstance(value, DeviceArray) and value.stream is not None:
                     gpu.wait_for_stream(runner.stream, value.stream)
             collected: list[tuple[LoopOp, int, list[Any]]] = []
-            Host(loop_handler(runner, steps, collected)).run(self.function, placed)
+            Host(loop_handler(runner, steps, collected, self.loops)).run(self.function, placed)
         return self.result(collected, placed, 0.0)
 
 

@@ -11,7 +11,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.arch import arch_named
 from timetile.passes.candidates import candidates
-from timetile.passes.schedule_space import STAYING_INSTRUCTIONS
+from timetile.passes.schedule_space import DEEPEST, STAYING_INSTRUCTIONS
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
@@ -101,3 +101,11 @@ def test_lanes_in_one_dimension_hold_more_where_overlap_weighs_more(depth: int, 
     (loop,) = loops_of(module)
     best = candidates(loop, module, arch_named("sm_90"), depth)[0]
     assert best.schedule.cells == (row_bytes // 8,)
+
+
+def test_long_lines_are_deeper_than_planes():
+    """A level takes no registers there, and overlaps little."""
+    text = program_text(entry("heat-1d").make((10_000_000,)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    assert candidates(loop, module, arch_named("sm_90"), None)[0].depth > DEEPEST
