@@ -80,8 +80,8 @@ class Device:
         """Tiles that the device holds at once, of kernels whose blocks wait for each other."""
         self.inboxes: dict[tuple[Kernel, int], int] = {}
         """Device memory by which the blocks of a kernel exchange edges, one for each stream."""
-        self.comparing: tuple[Any, int] | None = None
-        """The function that compares halos, loaded once, and the word of its answer."""
+        self.comparing: tuple[Any, ctypes.c_uint32, int] | None = None
+        """The function that compares halos, loaded once, and the word of its answer, on the host and on the device."""
         self.one_comparison = Lock()
         self.one_report = Lock()
 
@@ -289,30 +289,33 @@ class Device:
         Some cell around the frame's box has other bits in one buffer than in the other; waits for what the stream has
         been given so far.
         """
-        import numpy as np
-
         # All streams and threads share the word of the answer.
         with self.one_comparison:
             if self.comparing is None:
                 compare = self.function(COMPARE_HALOS.encode() + b"\0", "halos_differ")
-                self.comparing = compare, self.allocate(WORD_BYTES)
-            function, answer = self.comparing
-            axes = frame.words()
+                self.comparing = compare, *self.word_of_host()
+            function, answer, place = self.comparing
+            answer.value, axes = 0, frame.words()
             arguments = Arguments(
-                (first, other, answer, *(number for axis in axes for number in axis)),
+                (first, other, place, *(number for axis in axes for number in axis)),
                 (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 9,
             )
             blocks = -(-axes[0][0] * axes[1][0] // WARPS_OF_A_BLOCK)
-            checked(self.cuda.cuMemsetD32Async(answer, 0, 1, stream))
             checked(
                 self.cuda.cuLaunchKernel(
                     function, blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, arguments.address, 0
                 )
             )  # fmt: skip
             self.synchronize(stream)
-            found = np.empty(1, dtype=np.uint32)
-            self.download(found, answer)
-            return bool(found[0])
+            return bool(answer.value)
+
+    def word_of_host(self) -> tuple[ctypes.c_uint32, int]:
+        """A word of the host's memory that kernels write, and where they find it: nothing needs to be copied."""
+        cuda = self.cuda
+        flags = cuda.CU_MEMHOSTALLOC_PORTABLE | cuda.CU_MEMHOSTALLOC_DEVICEMAP
+        place = int(checked(cuda.cuMemHostAlloc(WORD_BYTES, flags)))
+        on_device = int(checked(cuda.cuMemHostGetDevicePointer(place, 0)))
+        return ctypes.c_uint32.from_address(place), on_device
 
     def forget(self, kernels: Collection[Kernel], stream: int) -> None:
         """Free the device memory by which blocks of kernels on a stream exchanged edges, once they have."""

@@ -20,6 +20,7 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime import gpu
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.gpu import Device
+from timetile.runtime.halos import HaloFrame
 from timetile.runtime.kernels import Kernel
 from timetile.runtime.loading import load_text
 
@@ -39,6 +40,10 @@ class Capture(Enum):
     CU_STREAM_CAPTURE_STATUS_ACTIVE = 1
 
 
+AFTER = 1 << 20
+"""Bytes between the host's and the device's address of a word of host memory."""
+
+
 @dataclass
 class FakeDriver:
     """A driver of one GPU, which holds `fitting` blocks a multiprocessor."""
@@ -51,6 +56,9 @@ class FakeDriver:
     """What the first words of device memory hold."""
     captures: Capture = Capture.CU_STREAM_CAPTURE_STATUS_NONE
     """Whether streams are being captured."""
+
+    word: ctypes.c_uint32 = field(default_factory=ctypes.c_uint32)
+    """Memory of the host that the device writes, too, at an address that is `AFTER` the host's."""
 
     CUdevice_attribute = Attribute
     CUstreamCaptureStatus = Capture
@@ -111,8 +119,25 @@ class FakeDriver:
         ctypes.memmove(target, (ctypes.c_uint32 * 2)(*self.report), size)
         return (0,)
 
+    CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2
+
+    def cuMemHostAlloc(self, size: int, flags: int) -> tuple[int, int]:
+        assert (size, flags) == (4, 3)
+        return 0, ctypes.addressof(self.word)
+
+    def cuMemHostGetDevicePointer(self, place: int, flags: int) -> tuple[int, int]:
+        assert (place, flags) == (ctypes.addressof(self.word), 0)
+        return 0, place + AFTER
+
     def cuLaunchKernel(self, function: str, grid: int, *others: Any) -> tuple[int]:
         self.calls.append(("launch", function, grid))
+        if function == "function halos_differ":
+            *_, arguments, extra = others
+            assert extra == 0
+            places = (ctypes.c_void_p * 3).from_address(arguments)
+            first, other, answer = (ctypes.c_uint64.from_address(p or 0).value for p in places)
+            if first != other:
+                ctypes.c_uint32.from_address(answer - AFTER).value = 1
         return (0,)
 
     CUDA_KERNEL_NODE_PARAMS = SimpleNamespace
@@ -225,6 +250,14 @@ def test_blocks_that_wait_for_nobody(fake: FakeDriver):
     """Nothing is allocated, and the whole grid is launched at once."""
     Device().launch(replace(KERNEL, apart=1, message_words=0), FIELDS, 0)
     assert fake.calls == [("launch", "function heat_d4", 20)]
+
+
+def test_halos_that_are_compared(fake: FakeDriver):
+    """The answer is of this comparison, not of one before; it is waited for, and not copied."""
+    device, frame = Device(), HaloFrame((3, 5, 7), (1, 1, 1), (2, 4, 6), 8)
+    answers = [device.halos_differ(frame, 1000, other, 7) for other in (1000, 2000, 1000)]
+    assert answers == [False, True, False]
+    assert fake.calls == [("launch", "function halos_differ", 2), ("synchronize", 7)] * 3
 
 
 def test_launches_of_a_graph(fake: FakeDriver):
