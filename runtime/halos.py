@@ -71,6 +71,36 @@ def halos_differ(frame: HaloFrame, first: NDArray[Any], other: NDArray[Any]) -> 
     return False
 
 
+WORDS_OF_A_LANE = 8
+"""Loaded before the first of them is compared: a row outside the box has many, and latency is all that they cost."""
+
+
+def load_words(k: int) -> str:
+    """A lane's word number `k` from here on, of both buffers: zeros beyond the last one, past what the row skips."""
+    return f"""\
+    add.u32 %r19, %r3, {32 * k};
+    setp.lt.u32 %p3, %r19, %r18;
+    setp.ge.u32 %p4, %r19, %r15;
+    selp.u32 %r20, %r17, 0, %p4;
+    add.u32 %r20, %r19, %r20;
+    mul.wide.u32 %rd4, %r20, 4;
+    add.u64 %rd5, %rd0, %rd4;
+    add.u64 %rd6, %rd1, %rd4;
+    mov.u32 %a{k}, 0;
+    mov.u32 %b{k}, 0;
+    @%p3 ld.global.u32 %a{k}, [%rd5];
+    @%p3 ld.global.u32 %b{k}, [%rd6];
+"""
+
+
+def or_difference(k: int) -> str:
+    """The bits in which those words differ, beside the bits that others did."""
+    return f"""\
+    xor.b32 %a{k}, %a{k}, %b{k};
+    or.b32 %r21, %r21, %a{k};
+"""
+
+
 COMPARE_HALOS = f"""\
 // A warp compares a row of two buffers: all of it outside the box, its two ends beside the box.
 .version 7.0
@@ -83,7 +113,7 @@ COMPARE_HALOS = f"""\
     .param .u32 words, .param .u32 low_word, .param .u32 high_word)
 {{
     .reg .pred %p<8>;
-    .reg .b32 %r<24>;
+    .reg .b32 %r<24>, %a<{WORDS_OF_A_LANE}>, %b<{WORDS_OF_A_LANE}>;
     .reg .b64 %rd<10>;
     mov.u32 %r0, %tid.x;
     mov.u32 %r1, %ctaid.x;
@@ -114,22 +144,18 @@ COMPARE_HALOS = f"""\
     ld.param.u64 %rd0, [first];
     ld.param.u64 %rd1, [other];
     mul.wide.u32 %rd2, %r4, %r14;
+    shl.b64 %rd2, %rd2, 2;
+    add.u64 %rd0, %rd0, %rd2;                          // the row in each buffer
+    add.u64 %rd1, %rd1, %rd2;
 next:
     setp.ge.u32 %p2, %r3, %r18;
     @%p2 bra done;
-    setp.ge.u32 %p3, %r3, %r15;
-    selp.u32 %r19, %r17, 0, %p3;
-    add.u32 %r20, %r3, %r19;
-    cvt.u64.u32 %rd3, %r20;
-    add.u64 %rd4, %rd2, %rd3;
-    shl.b64 %rd4, %rd4, 2;
-    add.u64 %rd5, %rd0, %rd4;
-    add.u64 %rd6, %rd1, %rd4;
-    ld.global.u32 %r21, [%rd5];
-    ld.global.u32 %r22, [%rd6];
-    setp.ne.u32 %p4, %r21, %r22;
+{"".join(map(load_words, range(WORDS_OF_A_LANE)))}
+    mov.u32 %r21, 0;
+{"".join(map(or_difference, range(WORDS_OF_A_LANE)))}
+    setp.ne.u32 %p4, %r21, 0;
     @%p4 bra differ;
-    add.u32 %r3, %r3, 32;
+    add.u32 %r3, %r3, {32 * WORDS_OF_A_LANE};
     bra next;
 differ:
     ld.param.u64 %rd7, [answer];

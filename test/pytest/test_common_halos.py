@@ -17,6 +17,7 @@ from support.compare import assert_as_unfused
 from support.description import Array, Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
+from support.ptx import Memory, launch
 from support.schedules import (
     Schedule,
     block_plane,
@@ -31,7 +32,7 @@ from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.schedule import Guards
 from timetile.runtime.gpu import Device, device, gpu_is_available
-from timetile.runtime.halos import HaloFrame, halos_differ
+from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame, halos_differ
 from timetile.runtime.kernels import Halos
 from timetile.runtime.program import Executor
 
@@ -199,6 +200,39 @@ def test_every_cell_around_the_box_counts(frame: HaloFrame):
         before = b[at]
         b[at] = -before
         assert halos_differ(frame, a, b), at
+        b[at] = before
+
+
+WIDE = HaloFrame((4, 1101), (1, 3), (3, 1097), 4)
+"""Rows outside the box take several turns of a warp."""
+
+
+@pytest.mark.parametrize("frame", [*FRAMES, WIDE], ids=lambda f: "x".join(map(str, f.sizes)))
+def test_so_it_does_for_the_kernel_that_compares(frame: HaloFrame):
+    """It loads every word around the box once, no word in it, and none beyond the buffers."""
+    a, b = pair(frame)
+    answer = np.zeros(1, np.uint32)
+    memory = Memory(a.reshape(-1).view(np.uint32), b.reshape(-1).view(np.uint32), answer)
+    names = [f"{what}{axis}" for axis in ("plane", "row", "word") for what in ("", "low_", "high_")]
+    names[::3] = ["planes", "rows", "words"]
+    numbers = [number for axis in frame.words() for number in axis]
+    parameters = dict(zip(("first", "other", "answer"), memory.bases)) | dict(zip(names, numbers))
+    blocks = -(-numbers[0] * numbers[3] // WARPS_OF_A_BLOCK)
+
+    def differs() -> bool:
+        answer[0] = 0
+        launch(COMPARE_HALOS, parameters, memory, blocks, 32 * WARPS_OF_A_BLOCK)
+        return bool(answer[0])
+
+    assert not differs()
+    around, inside = positions(frame)
+    reads = [count.reshape(*frame.sizes, -1) for count in memory.reads[:2]]
+    assert all((count[at] == 1).all() for count in reads for at in around)
+    assert not any(count[at].any() for count in reads for at in inside)
+    for at in (*around[:: max(1, len(around) // 40)], *around[-1:]):
+        before = b[at]
+        b[at] = -before
+        assert differs(), at
         b[at] = before
 
 
