@@ -7,6 +7,7 @@ import ctypes
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from threading import Lock
 from typing import Any
 
@@ -295,15 +296,14 @@ class Device:
                 compare = self.function(COMPARE_HALOS.encode() + b"\0", "halos_differ")
                 self.comparing = compare, *self.word_of_host()
             function, answer, place = self.comparing
-            answer.value, axes = 0, frame.words()
+            answer.value = 0
             arguments = Arguments(
-                (first, other, place, *(number for axis in axes for number in axis)),
-                (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 9,
+                (first, other, place, *chain.from_iterable(frame.words()), frame.segments),
+                (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 10,
             )
-            blocks = -(-axes[0][0] * axes[1][0] // WARPS_OF_A_BLOCK)
             checked(
                 self.cuda.cuLaunchKernel(
-                    function, blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, arguments.address, 0
+                    function, frame.blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, arguments.address, 0
                 )
             )  # fmt: skip
             self.synchronize(stream)

@@ -18,6 +18,9 @@ WARPS_OF_A_BLOCK = 8
 
 WORD_BYTES = 4
 
+SEGMENT_WORDS = 2048
+"""Of a row, that a warp compares: rows outside the box may be long, and few."""
+
 
 @dataclass(frozen=True)
 class HaloFrame:
@@ -39,6 +42,17 @@ class HaloFrame:
             tuple(b - a for a, b in zip(field.lb, box.ub)),
             CELL_BYTES[element_type(buffer)],
         )
+
+    @property
+    def segments(self) -> int:
+        """Of a row, for a warp each."""
+        return -(-self.words()[-1][0] // SEGMENT_WORDS)
+
+    @property
+    def blocks(self) -> int:
+        """Of the launch that compares two buffers."""
+        (planes, *_), (rows, *_), _ = self.words()
+        return -(-planes * rows * self.segments // WARPS_OF_A_BLOCK)
 
     def words(self) -> tuple[tuple[int, int, int], ...]:
         """(size, low, high) of three axes, the last one in words; leading axes of a single row where there are fewer."""
@@ -102,7 +116,8 @@ def or_difference(k: int) -> str:
 
 
 COMPARE_HALOS = f"""\
-// A warp compares a row of two buffers: all of it outside the box, its two ends beside the box.
+// A warp compares a segment of a row of two buffers: of all words of a row outside the box, of its two ends beside
+// the box, where the first segment has them all, mostly.
 .version 7.0
 .target sm_80
 .address_size 64
@@ -110,7 +125,7 @@ COMPARE_HALOS = f"""\
     .param .u64 first, .param .u64 other, .param .u64 answer,
     .param .u32 planes, .param .u32 low_plane, .param .u32 high_plane,
     .param .u32 rows, .param .u32 low_row, .param .u32 high_row,
-    .param .u32 words, .param .u32 low_word, .param .u32 high_word)
+    .param .u32 words, .param .u32 low_word, .param .u32 high_word, .param .u32 segments)
 {{
     .reg .pred %p<8>;
     .reg .b32 %r<24>, %a<{WORDS_OF_A_LANE}>, %b<{WORDS_OF_A_LANE}>;
@@ -119,12 +134,16 @@ COMPARE_HALOS = f"""\
     mov.u32 %r1, %ctaid.x;
     shr.u32 %r2, %r0, 5;
     and.b32 %r3, %r0, 31;
-    mad.lo.u32 %r4, %r1, {WARPS_OF_A_BLOCK}, %r2;      // row of the buffer
+    mad.lo.u32 %r4, %r1, {WARPS_OF_A_BLOCK}, %r2;
+    ld.param.u32 %r22, [segments];
+    rem.u32 %r23, %r4, %r22;                           // segment of the row
+    div.u32 %r4, %r4, %r22;                            // row of the buffer
     ld.param.u32 %r5, [planes];
     ld.param.u32 %r6, [rows];
     mul.lo.u32 %r7, %r5, %r6;
     setp.ge.u32 %p0, %r4, %r7;
     @%p0 bra done;
+    mad.lo.u32 %r3, %r23, {SEGMENT_WORDS}, %r3;
     div.u32 %r8, %r4, %r6;                             // plane
     rem.u32 %r9, %r4, %r6;                             // row of the plane
     ld.param.u32 %r10, [low_plane];
@@ -141,6 +160,8 @@ COMPARE_HALOS = f"""\
     sub.u32 %r17, %r16, %r15;
     selp.u32 %r17, %r17, 0, %p1;                       // words that it skips
     sub.u32 %r18, %r14, %r17;                          // words to compare
+    mad.lo.u32 %r22, %r23, {SEGMENT_WORDS}, {SEGMENT_WORDS};
+    min.u32 %r18, %r18, %r22;                          // up to the end of the segment
     ld.param.u64 %rd0, [first];
     ld.param.u64 %rd1, [other];
     mul.wide.u32 %rd2, %r4, %r14;

@@ -28,6 +28,7 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     "mul.lo.u32": lambda a, b: (a * b) & WORD,
     "mul.wide.u32": lambda a, b: a * b,
     "mad.lo.u32": lambda a, b, c: (a * b + c) & WORD,
+    "min.u32": np.minimum,
     "div.u32": lambda a, b: a // b,
     "rem.u32": lambda a, b: a % b,
     "setp.ge.u32": lambda a, b: a >= b,
