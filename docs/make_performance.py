@@ -30,7 +30,7 @@ COLUMNS = (
 )  # fmt: skip
 
 SEARCHED = (
-    "stencil", "type", "schedules", "chosen depth", "GCells/s", "best depth", "GCells/s", "share",
+    "stencil", "type", "domain", "schedules", "chosen depth", "GCells/s", "best depth", "GCells/s", "share",
 )  # fmt: skip
 COMPARED = ("stencil", "depth", "schedule", "GCells/s", "registers", "spilled")
 TILES = ("stencil", "type", "domain", "depth", "tile", "GCells/s", "registers", "spilled", "commit")
@@ -83,7 +83,7 @@ def searched_cells(row: Row) -> tuple[str, ...]:
     """What was chosen, and the best of all that was compared."""
     chosen, best = row["chosen"], row["best"]
     return (
-        row["stencil"], TYPES[row["dtype"]], str(row["schedules"]), str(chosen["depth"]),
+        row["stencil"], TYPES[row["dtype"]], " x ".join(map(str, row["domain"])), str(row["schedules"]), str(chosen["depth"]),
         number(chosen["gcells_per_s"]), str(best["depth"]), number(best["gcells_per_s"]),
         f"{100 * row['share_of_best']:.0f}%",
     )  # fmt: skip
