@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32
 
@@ -25,7 +26,6 @@ LAUNCHES_OF_A_GRAPH = 16
 FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
 """Of a loop that is worth a graph: making one takes 0.1 to 0.4 ms."""
 
-
 MOST_RUNS = 8
 """That are remembered, for when they are made again."""
 
@@ -40,9 +40,9 @@ class DeviceBuffer:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A launch as it was made last: its operands, and what the driver is told of them."""
+    """A launch as it was made last: what it was given, and what the driver is told of that."""
 
-    operands: tuple[Any, ...]
+    given: tuple[DeviceBuffer | bytes, ...]
     kernel: Kernel
     arguments: Arguments
 
@@ -91,11 +91,10 @@ class GpuRunner(PlannedRunner):
 
     def prepare(self, op: LaunchOp, operands: Sequence[Any]) -> Prepared:
         """A launch as it was made before, where its operands are the same."""
-        known = self.prepared.get(op)
-        if known is None or known.operands != tuple(operands):
+        known, given = self.prepared.get(op), tuple(map(identity, operands))
+        if known is None or known.given != given:
             kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
-            known = Prepared(tuple(operands), kernel, arguments_of(op, operands))
-            self.prepared[op] = known
+            known = self.prepared[op] = Prepared(given, kernel, arguments_of(op, operands))
         return known
 
     def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
@@ -156,7 +155,7 @@ class GpuRunner(PlannedRunner):
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
         """A short run that is made again, of the same fields, goes as a graph."""
-        key = (loop, steps, *buffers, *around)
+        key = (loop, steps, *map(identity, (*buffers, *around)))
         known = self.runs.get(key)
         if known is not None and not self.device.is_capturing(self.stream):
             if known.graph is None:
@@ -221,6 +220,11 @@ class GpuRunner(PlannedRunner):
             self.device.free(buffer.pointer)
         self.scratches.clear()
         self.device.forget(self.kernels.made.values(), self.stream)
+
+
+def identity(operand: Any) -> DeviceBuffer | bytes:
+    """By which an operand is known again: a field's memory, or the bits of a number, as -0.0 is not 0.0."""
+    return operand if isinstance(operand, DeviceBuffer) else np.asarray(operand).tobytes()
 
 
 def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> Arguments:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import timetile
 from support.catalogue import entry
+from support.command_line import HEAT
 from support.programs import program_text
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.gpu import Device
@@ -266,3 +268,16 @@ def test_short_runs_that_the_host_attends_to_go_one_by_one():
 def test_short_runs_on_a_stream_that_is_captured_go_one_by_one():
     on = launches(3, 31, (1, 2), (1, 2), captures=True)
     assert not on.graphs and len(on.launched) == 22
+
+
+def test_zeros_of_either_sign_are_two_runs():
+    compiled, on = timetile.compile(HEAT, executor="simt", depth=3, cache=False), Recorder()
+    loop = loops_of(compiled.kernels.source)[0]
+    runner = GpuRunner(compiled.kernels, on)
+    assert len(loop.scalars) == 1
+    for number in (0.0, -0.0, 0.0):
+        outside = dict.fromkeys((*loop.captures, *loop.scalars), number)
+        runner(loop, 31, [DeviceBuffer(1, 8), DeviceBuffer(2, 8)], outside)
+    signs = [math.copysign(1, values[-1]) for _, values in on.launched]
+    assert signs == [1] * 11 + [-1] * 11 + [1] * 11
+    assert [graph.times for graph in on.graphs] == [1]
