@@ -376,3 +376,16 @@ def test_differences_between_cells_are_computed_once():
             taps = [(stage.queues[tap.operand], tap.offset) for tap in stage.tap_list]
             counted += distinct_work(function, taps, (period, cells))[0]
     assert found.total() == counted
+
+
+@pytest.mark.parametrize("length", [100_000, 100_001, 100_003])
+@pytest.mark.parametrize(("element", "vector"), [("f64", "v2.f64"), ("f32", "v4.f32")])
+def test_lines_of_any_length_move_16_bytes_at_a_time(element: str, vector: str, length: int):
+    """Rows need a pitch of whole vectors for that, and a line has one row: away from its ends all accesses are wide."""
+    program = sum_program(element, star(1, 1))((length,))
+    compiled = timetile.compile(program_text(program), executor="simt", depth=3, cache=False)
+    text = compiled.kernels.kernel(compiled.kernels.facts[0][0].name).ptx
+    schedule = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule)
+    vectors = schedule.cells[0] * WORDS[element] * 4 // 16
+    for access in ("ld", "st"):
+        assert text.count(f"{access}.global.{vector}") >= vectors

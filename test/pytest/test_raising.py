@@ -8,8 +8,10 @@ import pytest
 from xdsl.dialects.builtin import FileLineColLoc
 
 from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.cell_values import CELL_TYPES
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime import raising
+from timetile.runtime.arithmetic import DTYPES
 from timetile.runtime.cache import Cache
 from timetile.runtime.kernels import Options
 
@@ -61,3 +63,7 @@ def test_what_is_refused_or_left_with_a_remark_is_not_remembered(tmp_path: Path)
     """
     raising.raised(HEAT + loop, Options(), cache)
     assert cache.keys() == []
+
+
+def test_the_executors_compute_with_all_types_of_a_cell():
+    assert set(DTYPES) == set(CELL_TYPES)
