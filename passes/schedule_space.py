@@ -16,10 +16,10 @@ from timetile.passes.arch import Arch
 from timetile.passes.schedule import Form, Schedule
 
 DEEPEST = 16
-"""The deepest kernel that is considered."""
+"""The deepest kernel that is considered in two and three dimensions."""
 
 DEEPEST_LINE = 32
-"""The same in one dimension, where a level costs no register and little overlap."""
+"""The same in one, where a level costs no register and little overlap."""
 
 FEW_CELLS = 1 << 24
 """Cells of a plate from which there are always enough tiles for blocks of all warps."""

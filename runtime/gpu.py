@@ -217,18 +217,18 @@ class Device:
         """
         cuda = self.cuda
         graph = checked(cuda.cuGraphCreate(0))
-        node = None
-        for kernel, arguments in launches:
-            what = cuda.CUDA_KERNEL_NODE_PARAMS()
-            what.func = self.load(kernel)
-            what.gridDimX, what.gridDimY, what.gridDimZ = kernel.grid, 1, 1
-            what.blockDimX, what.blockDimY, what.blockDimZ = kernel.block, 1, 1
-            what.sharedMemBytes, what.kernelParams = kernel.shared_bytes, arguments.address
-            before = [] if node is None else [node]
-            node = checked(cuda.cuGraphAddKernelNode(graph, before, len(before), what))
-        made = checked(cuda.cuGraphInstantiate(graph, 0))
-        checked(cuda.cuGraphDestroy(graph))
-        return made
+        try:
+            before: list[Any] = []
+            for kernel, arguments in launches:
+                what = cuda.CUDA_KERNEL_NODE_PARAMS()
+                what.func = self.load(kernel)
+                what.gridDimX, what.gridDimY, what.gridDimZ = kernel.grid, 1, 1
+                what.blockDimX, what.blockDimY, what.blockDimZ = kernel.block, 1, 1
+                what.sharedMemBytes, what.kernelParams = kernel.shared_bytes, arguments.address
+                before = [checked(cuda.cuGraphAddKernelNode(graph, before, len(before), what))]
+            return checked(cuda.cuGraphInstantiate(graph, 0))
+        finally:
+            checked(cuda.cuGraphDestroy(graph))
 
     def launch_graph(self, graph: Any, stream: int) -> None:
         checked(self.cuda.cuGraphLaunch(graph, stream))

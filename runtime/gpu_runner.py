@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ LAUNCHES_OF_A_GRAPH = 16
 FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
 """Of a loop that is worth a graph: making one takes 0.1 to 0.4 ms."""
 
-MOST_RUNS = 8
-"""That are remembered, for when they are made again."""
+MOST_GRAPHS = 8
+"""Of loops, and of runs, that are kept for when the same launches are made again."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,6 @@ class Prepared:
     given: tuple[DeviceBuffer | bytes, ...]
     kernel: Kernel
     arguments: Arguments
-
-
-@dataclass(frozen=True, eq=False)
-class Repeated:
-    """Launches as a loop made them last, several times over in a graph."""
-
-    launches: list[Prepared]
-    graph: Any
 
 
 @dataclass(eq=False)
@@ -73,11 +66,14 @@ class GpuRunner(PlannedRunner):
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
         self.scratch_count = 0
         self.prepared: dict[LaunchOp, Prepared] = {}
-        self.repeated: dict[scf.ForOp, Repeated] = {}
+        self.repeated: dict[tuple[Any, ...], Any] = {}
+        """Graphs of launches that loops made, several times over, by those launches, the oldest first."""
         self.runs: dict[tuple[Any, ...], Run] = {}
         """By their loop, their steps and what they are given, the oldest first."""
         self.made: list[Prepared] | None = None
-        """The launches of the present run; None where they are not all that it does, or too many."""
+        """The launches of the present run; None where it does more, or a loop's go as a graph."""
+        self.one_run = RLock()
+        """Held by a run: it notes its launches, and shares scratch buffers with others of the stream."""
         self.host.handlers[scf.ForOp] = self.repeat
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
@@ -109,7 +105,7 @@ class GpuRunner(PlannedRunner):
             if isinstance(inner, LaunchOp)
         ]
         if self.are_worth_a_graph(launches, repeats):
-            repeats = self.repeat_as_graph(op, launches, repeats)
+            repeats = self.repeat_as_graph(launches, repeats)
         for launch in launches * repeats:
             self.launch_prepared(launch)
         return []
@@ -120,26 +116,28 @@ class GpuRunner(PlannedRunner):
             return False
         return not any(launch.kernel.is_attended for launch in launches)
 
-    def repeat_as_graph(self, op: scf.ForOp, launches: list[Prepared], repeats: int) -> int:
+    def repeat_as_graph(self, launches: list[Prepared], repeats: int) -> int:
         """Repeat launches by means of a graph; how often they are to be repeated yet."""
         self.made = None
         rounds = max(1, LAUNCHES_OF_A_GRAPH // len(launches))
-        known = self.repeated.get(op)
-        if known is None or known.launches != launches:
+        key = tuple((each.kernel, each.given) for each in launches)
+        graph = self.repeated.get(key)
+        if graph is None:
             for launch in launches * rounds:
                 self.launch_prepared(launch)
             repeats -= rounds
-            if known is not None:
-                self.forget(known)
-            known = self.repeated[op] = Repeated(launches, self.graph(launches * rounds))
+            graph = self.graph(launches * rounds)
+            if len(self.repeated) == MOST_GRAPHS:
+                self.device.free_graph(self.repeated.pop(next(iter(self.repeated))))
+            self.repeated[key] = graph
         for _ in range(repeats // rounds):
-            self.device.launch_graph(known.graph, self.stream)
+            self.device.launch_graph(graph, self.stream)
         return repeats % rounds
 
     def with_kernels(self, kernels: ProgramKernels) -> GpuRunner:
         """It shares the scratch buffers: what runs on one stream runs one after the other."""
         other = GpuRunner(kernels, self.device, self.stream)
-        other.scratches = self.scratches
+        other.scratches, other.one_run = self.scratches, self.one_run
         return other
 
     def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
@@ -154,22 +152,25 @@ class GpuRunner(PlannedRunner):
     def run(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
-        """A short run that is made again, of the same fields, goes as a graph."""
+        """A short run that is made again, of the same fields, goes as a graph; one that is captured does not."""
         key = (loop, steps, *map(identity, (*buffers, *around)))
-        known = self.runs.get(key)
-        if known is not None and not self.device.is_capturing(self.stream):
-            if known.graph is None:
-                known.graph = self.graph(known.launches)
-            self.device.launch_graph(known.graph, self.stream)
-            return [buffers[place] for place in known.results]
-        self.begin()
-        results = super().run(loop, steps, buffers, around)
-        if self.made is not None and 1 < len(self.made) < FEWEST_LAUNCHES:
-            places = tuple(
-                next(k for k, each in enumerate(buffers) if each is result) for result in results
-            )
-            self.remember(key, Run(self.made, places))
-        return results
+        with self.one_run:
+            captured = self.device.is_capturing(self.stream)
+            known = None if captured else self.runs.get(key)
+            if known is not None:
+                if known.graph is None:
+                    known.graph = self.graph(known.launches)
+                self.device.launch_graph(known.graph, self.stream)
+                return [buffers[place] for place in known.results]
+            self.begin()
+            results = super().run(loop, steps, buffers, around)
+            if not captured and self.made is not None and 1 < len(self.made) < FEWEST_LAUNCHES:
+                places = tuple(
+                    next(k for k, each in enumerate(buffers) if each is result)
+                    for result in results
+                )
+                self.remember(key, Run(self.made, places))
+            return results
 
     def begin(self) -> None:
         """Note the launches of a run from now on."""
@@ -179,7 +180,7 @@ class GpuRunner(PlannedRunner):
         """Keep a run whose launches may go as a graph, in the place of the oldest."""
         if any(launch.kernel.is_attended for launch in run.launches):
             return
-        if len(self.runs) == MOST_RUNS and key not in self.runs:
+        if len(self.runs) == MOST_GRAPHS:
             self.forget(self.runs.pop(next(iter(self.runs))))
         self.runs[key] = run
 
@@ -187,8 +188,8 @@ class GpuRunner(PlannedRunner):
         """A graph of launches, one after the other."""
         return self.device.graph([(each.kernel, each.arguments) for each in launches])
 
-    def forget(self, known: Run | Repeated) -> None:
-        """Free a graph that is there."""
+    def forget(self, known: Run) -> None:
+        """Free its graph, if there is one."""
         if known.graph is not None:
             self.device.free_graph(known.graph)
 
@@ -212,7 +213,9 @@ class GpuRunner(PlannedRunner):
         """Free the scratch buffers and the graphs, and what kernels on this stream needed."""
         if isinstance(self.common, GpuRunner):
             self.common.close()
-        for known in (*self.repeated.values(), *self.runs.values()):
+        for graph in self.repeated.values():
+            self.device.free_graph(graph)
+        for known in self.runs.values():
             self.forget(known)
         self.repeated.clear()
         self.runs.clear()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
+
+import pytest
 
 import timetile
 from support.catalogue import entry
@@ -40,12 +42,14 @@ class Recorder(Device):
         self.launched: list[tuple[str, tuple[Any, ...]]] = []
         self.copied: list[tuple[int, int]] = []
         self.graphs: list[Graph] = []
+        self.at_launch: Callable[[], None] = lambda: None
         self.kernels = {}
         self.inboxes = {}
         self.cuda = self
 
     def launch(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
         self.launched.append((kernel.name, arguments.values))
+        self.at_launch()
 
     def graph(self, launches: Sequence[tuple[Kernel, Arguments]]) -> Graph:
         recorded = [(kernel.name, arguments.values) for kernel, arguments in launches]
@@ -108,6 +112,26 @@ def launches(
     if close:
         runner.close()
     return on
+
+
+def on_buffers(*pointers: int) -> list[DeviceBuffer]:
+    return [DeviceBuffer(pointer, 8) for pointer in pointers]
+
+
+class Calls:
+    """Calls of one program, one after the other."""
+
+    def __init__(self, compiled: CompiledProgram | None = None):
+        compiled, self.on = compiled or heat(3), Recorder()
+        self.loop = loops_of(compiled.kernels.source)[0]
+        self.runner = GpuRunner(compiled.kernels, self.on)
+
+    def make(
+        self, steps: int, buffers: list[DeviceBuffer] | None = None, scalar: float = 0.1
+    ) -> Sequence[Any]:
+        """One call, on buffers 1 and 2 if on no others; what the loop's results are."""
+        outside = dict.fromkeys((*self.loop.captures, *self.loop.scalars), scalar)
+        return self.runner(self.loop, steps, buffers or on_buffers(1, 2), outside)
 
 
 def buffers_of(on: Recorder) -> list[tuple[str, int, int]]:
@@ -194,10 +218,21 @@ def test_a_graph_serves_all_runs_on_the_same_buffers():
 
 
 def test_other_buffers_have_a_graph_of_their_own():
-    on = launches(3, 301, (1, 2), (5, 6))
-    assert [graph.freed for graph in on.graphs] == [True, False]
-    assert [graph.times for graph in on.graphs] == [4, 4]
-    assert {source for _, source, _ in buffers_of(on)[101:]} == {5, 6}
+    on = launches(3, 301, (1, 2), (5, 6), (1, 2))
+    assert [graph.times for graph in on.graphs] == [4 + 5, 4]
+    assert {source for _, source, _ in buffers_of(on)[101:202]} == {5, 6}
+
+
+def test_runs_of_other_lengths_share_a_graph():
+    calls = Calls()
+    for steps in range(300, 330, 3):
+        calls.make(steps)
+    assert len(calls.on.graphs) == 1
+
+
+def test_the_oldest_graph_of_a_loop_is_freed():
+    on = launches(3, 301, *((k, k + 1) for k in range(10, 28, 2)))
+    assert [graph.freed for graph in on.graphs] == [True] + [False] * 8
 
 
 def test_what_is_closed_frees_its_graphs():
@@ -244,16 +279,46 @@ def test_the_oldest_run_is_forgotten():
 
 def test_its_results_are_the_same():
     """The buffers that the loop's roles name at its end, as the caller knows them."""
-    compiled, on = heat(3), Recorder()
-    loop = loops_of(compiled.kernels.source)[0]
-    runner = GpuRunner(compiled.kernels, on)
-    outside = dict.fromkeys((*loop.captures, *loop.scalars), 0.1)
+    calls = Calls()
     for steps in (30, 31):
         for _ in range(3):
             buffers = [DeviceBuffer(1, 8), DeviceBuffer(2, 8)]
-            a, b = runner(loop, steps, buffers, outside)
+            a, b = calls.make(steps, buffers)
             assert (a is buffers[steps % 2], b is buffers[1 - steps % 2]) == (True, True)
-    assert [graph.times for graph in on.graphs] == [2, 2]
+    assert [graph.times for graph in calls.on.graphs] == [2, 2]
+
+
+def test_a_run_that_is_captured_leaves_what_is_remembered():
+    calls = Calls()
+    for captures in (False, False, True, False):
+        calls.on.captures = captures
+        calls.make(31)
+    (graph,) = calls.on.graphs
+    assert graph.times == 2 and not graph.freed
+    calls.runner.close()
+    assert graph.freed
+
+
+def test_a_run_waits_for_that_of_another_thread():
+    """Each remembers its own launches."""
+    calls = Calls()
+    others: list[Thread] = []
+
+    def begin_another() -> None:
+        if not others:
+            others.append(Thread(target=lambda: calls.make(31, on_buffers(5, 6))))
+            others[0].start()
+            others[0].join(0.05)
+
+    calls.on.at_launch = begin_another
+    calls.make(31, on_buffers(1, 2))
+    others[0].join()
+    calls.on.launched.clear()
+    calls.make(31, on_buffers(1, 2))
+    calls.make(31, on_buffers(5, 6))
+    sources = [source for _, source, _ in buffers_of(calls.on)]
+    assert sources == [1 + k % 2 for k in range(11)] + [5 + k % 2 for k in range(11)]
+    assert [graph.times for graph in calls.on.graphs] == [1, 1]
 
 
 def test_runs_that_copy_go_one_by_one():
@@ -270,14 +335,20 @@ def test_short_runs_on_a_stream_that_is_captured_go_one_by_one():
     assert not on.graphs and len(on.launched) == 22
 
 
-def test_zeros_of_either_sign_are_two_runs():
-    compiled, on = timetile.compile(HEAT, executor="simt", depth=3, cache=False), Recorder()
-    loop = loops_of(compiled.kernels.source)[0]
-    runner = GpuRunner(compiled.kernels, on)
-    assert len(loop.scalars) == 1
-    for number in (0.0, -0.0, 0.0):
-        outside = dict.fromkeys((*loop.captures, *loop.scalars), number)
-        runner(loop, 31, [DeviceBuffer(1, 8), DeviceBuffer(2, 8)], outside)
-    signs = [math.copysign(1, values[-1]) for _, values in on.launched]
-    assert signs == [1] * 11 + [-1] * 11 + [1] * 11
-    assert [graph.times for graph in on.graphs] == [1]
+@pytest.mark.parametrize("others", [(-0.0, 0.0), (0.1, 0.0)])
+def test_numbers_are_known_again_by_their_bits(others: tuple[float, ...]):
+    calls = Calls(timetile.compile(HEAT, executor="simt", depth=3, cache=False))
+    assert len(calls.loop.scalars) == 1
+    numbers = (0.0, *others)
+    for number in numbers:
+        calls.make(31, scalar=number)
+    given = [str(values[-1]) for _, values in calls.on.launched]
+    assert given == [str(number) for number in numbers for _ in range(11)]
+    assert [graph.times for graph in calls.on.graphs] == [1]
+
+
+def test_a_number_that_is_none_is_known_again():
+    calls = Calls(timetile.compile(HEAT, executor="simt", depth=3, cache=False))
+    for _ in range(3):
+        calls.make(31, scalar=float("nan"))
+    assert [graph.times for graph in calls.on.graphs] == [2]

@@ -314,11 +314,12 @@ def two_boxes(domain: Domain) -> Program:
 
 def mixed(domain: Domain) -> Program:
     """A coefficient field of single precision, with bounds of its own, in a double program."""
-    inner = Box.of(domain)
-    offsets = star(2, 1)
+    inner, rank = Box.of(domain), len(domain)
+    offsets = star(rank, 1)
     bounds = inner.grown(*reach_of(offsets))
-    wide = inner.grown((2, 3), (1, 2))
-    cell = weighted_sum(normalised(offsets)) * Tap("k", (0, 0)) + Tap("k", (-1, 2)) * 0.01
+    wide = inner.grown((2, 3)[-rank:], (1, 2)[-rank:])
+    here, there = Tap("k", (0, 0)[-rank:]), Tap("k", (-1, 2)[-rank:])
+    cell = weighted_sum(normalised(offsets)) * here + there * 0.01
     return Program(
         "f64",
         (Buffer("u", bounds, "f64"), Buffer("v", bounds, "f64"), Buffer("k", wide, "f32")),
@@ -354,9 +355,10 @@ def upwind(domain: Domain) -> Program:
 
 CATALOGUE: tuple[Entry, ...] = (
     Entry("heat-1d", sum_program("f64", star(1, 1)), ((211,), (7,), (1,)), 4),
-    Entry("skewed-1d", sum_program("f32", [(-3,), (-1,), (0,), (1,)]), ((131,), (2,)), 3),
+    Entry("skewed-1d", sum_program("f32", [(-3,), (-1,), (0,), (1,)]), ((131,), (601,), (2,)), 3),
     Entry("fused-1d", fused, ((67,),), 3),
     Entry("powers-1d", powers, ((53,),), 3),
+    Entry("mixed-1d", mixed, ((403,), (3,)), 3),
     Entry("multistep-1d", multistep, ((97,), (3,)), 3),
     Entry("heat-2d", sum_program("f64", star(2, 1)), ((37, 131), (5, 3), (1, 1)), 4),
     Entry("box-2d", sum_program("f32", box((-1, -1), (1, 1))), ((23, 127), (2, 11)), 3),
