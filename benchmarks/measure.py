@@ -373,8 +373,8 @@ def fma_bound(compiled: CompiledProgram, element: str) -> float:
 
 def launch_of(compiled: CompiledProgram, facts: Any, fields: Fields) -> tuple[Kernel, Arguments]:
     """
-    A kernel and what it is launched with: sources are the first fields, what is captured the last ones, targets those between and as
-    many more as it stores, and no two of these are one. Halos are the program's own fields.
+    A kernel and what it is launched with: sources are the first fields, what is captured the last ones, targets those
+    between and as many more as it stores, and no two of these are one. Halos are the program's own fields.
     """
     kinds = [role.role[0] for role in facts.roles]
     captured = range(len(fields.host) - kinds.count("capture"), len(fields.host))

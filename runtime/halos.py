@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,12 @@ class HaloFrame:
             CELL_BYTES[element_type(buffer)],
         )
 
-    @property
+    @cached_property
     def segments(self) -> int:
         """Of a row, for a warp each."""
         return -(-self.words()[-1][0] // SEGMENT_WORDS)
 
-    @property
+    @cached_property
     def blocks(self) -> int:
         """Of the launch that compares two buffers."""
         (planes, *_), (rows, *_), _ = self.words()
@@ -116,8 +117,8 @@ def or_difference(k: int) -> str:
 
 
 COMPARE_HALOS = f"""\
-// A warp compares a segment of a row of two buffers: of all words of a row outside the box, of its two ends beside
-// the box, where the first segment has them all, mostly.
+// A warp compares a segment of a row of two buffers: of the whole row where it lies outside the box, else of its two
+// ends beside the box, which mostly are in the first segment.
 .version 7.0
 .target sm_80
 .address_size 64
