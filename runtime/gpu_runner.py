@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects import scf
@@ -26,6 +27,9 @@ LAUNCHES_OF_A_GRAPH = 16
 
 FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
 """Of a loop that is worth a graph: making one takes 0.1 to 0.4 ms."""
+
+MOST_LAUNCHES = 256
+"""Of a run that goes as one graph, where it is made again and again: making that takes some milliseconds."""
 
 MOST_GRAPHS = 8
 """Of loops, and of runs, that are kept for when the same launches are made again."""
@@ -48,13 +52,56 @@ class Prepared:
     arguments: Arguments
 
 
-@dataclass(eq=False)
-class Run:
-    """The launches of a whole run, in a graph once it is made again, and which of its buffers its results are."""
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """Launches that are made so many times, one after the other."""
 
     launches: list[Prepared]
+    times: int
+
+    @property
+    def is_attended(self) -> bool:
+        """The host has to do with some of them."""
+        return any(launch.kernel.is_attended for launch in self.launches)
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """One buffer is copied to another."""
+
+    source: DeviceBuffer
+    target: DeviceBuffer
+
+
+Action = Repeated | Copied
+
+
+@dataclass(eq=False)
+class Run:
+    """What a whole run does, in a graph if it is made often enough, and which of its buffers its results are."""
+
+    actions: list[Action]
     results: tuple[int, ...]
+    again: int = 0
+    """How often it was made again."""
     graph: Any = None
+
+    @cached_property
+    def launches(self) -> list[Prepared] | None:
+        """All its launches, one after the other; None where they are one or too many, or it does more."""
+        launches: list[Prepared] = []
+        for action in self.actions:
+            if isinstance(action, Copied) or action.is_attended:
+                return None
+            launches += action.launches * action.times
+        return launches if 1 < len(launches) <= MOST_LAUNCHES else None
+
+    @property
+    def is_due(self) -> bool:
+        """A graph of all its launches pays: the second time of few, the third of many."""
+        if self.launches is None:
+            return False
+        return self.again > (len(self.launches) >= FEWEST_LAUNCHES)
 
 
 class GpuRunner(PlannedRunner):
@@ -70,20 +117,36 @@ class GpuRunner(PlannedRunner):
         """Graphs of launches that loops made, several times over, by those launches, the oldest first."""
         self.runs: dict[tuple[Any, ...], Run] = {}
         """By their loop, their steps and what they are given, the oldest first."""
-        self.made: list[Prepared] | None = None
-        """The launches of the present run; None where it does more, or a loop's go as a graph."""
+        self.actions: list[Action] = []
+        """What the present run did so far."""
+        self.captured = False
+        """The stream of the present run is being captured into a graph of the caller's."""
         self.one_run = RLock()
         """Held by a run: it notes its launches, and shares scratch buffers with others of the stream."""
         self.host.handlers[scf.ForOp] = self.repeat
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        self.launch_prepared(self.prepare(op, operands))
+        self.act(Repeated([self.prepare(op, operands)], 1))
         return []
 
-    def launch_prepared(self, launch: Prepared) -> None:
-        if self.made is not None:
-            self.made.append(launch)
-        self.device.launch(launch.kernel, launch.arguments, self.stream)
+    def act(self, action: Action) -> None:
+        """Do something, and note it."""
+        self.actions.append(action)
+        self.do(action)
+
+    def do(self, action: Action) -> None:
+        """
+        Launch or copy. Small fields would wait for the host, so many launches go as a graph, which is made while the GPU
+        works on the first of them.
+        """
+        if isinstance(action, Copied):
+            pointers = action.target.pointer, action.source.pointer
+            checked(self.device.cuda.cuMemcpyDtoDAsync(*pointers, action.source.bytes, self.stream))
+            return
+        times = action.times
+        if self.is_worth_a_graph(action):
+            times = self.repeat_as_graph(action.launches, times)
+        self.launch_all(action.launches * times)
 
     def prepare(self, op: LaunchOp, operands: Sequence[Any]) -> Prepared:
         """A launch as it was made before, where its operands are the same."""
@@ -93,43 +156,38 @@ class GpuRunner(PlannedRunner):
             known = self.prepared[op] = Prepared(given, kernel, arguments_of(op, operands))
         return known
 
+    def launch_all(self, launches: Sequence[Prepared]) -> None:
+        """Launch one after the other."""
+        for launch in launches:
+            self.device.launch(launch.kernel, launch.arguments, self.stream)
+
     def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        """
-        The launches of a loop. Small fields would wait for the host, so many launches go as a graph, which is made
-        while the GPU works on the first of them.
-        """
-        repeats = len(range(*map(int, operands)))
+        """The launches of a loop."""
         launches = [
             self.prepare(inner, [values[operand] for operand in inner.operands])
             for inner in op.body.block.ops
             if isinstance(inner, LaunchOp)
         ]
-        if self.are_worth_a_graph(launches, repeats):
-            repeats = self.repeat_as_graph(launches, repeats)
-        for launch in launches * repeats:
-            self.launch_prepared(launch)
+        self.act(Repeated(launches, len(range(*map(int, operands)))))
         return []
 
-    def are_worth_a_graph(self, launches: Sequence[Prepared], repeats: int) -> bool:
-        """There are many; a stream that is captured takes launches into a graph of its own."""
-        if len(launches) * repeats < FEWEST_LAUNCHES or self.device.is_capturing(self.stream):
-            return False
-        return not any(launch.kernel.is_attended for launch in launches)
+    def is_worth_a_graph(self, repeated: Repeated) -> bool:
+        """There are many launches; a stream that is captured takes them into a graph of its own."""
+        many = len(repeated.launches) * repeated.times >= FEWEST_LAUNCHES
+        return many and not self.captured and not repeated.is_attended
 
     def repeat_as_graph(self, launches: list[Prepared], repeats: int) -> int:
         """Repeat launches by means of a graph; how often they are to be repeated yet."""
-        self.made = None
         rounds = max(1, LAUNCHES_OF_A_GRAPH // len(launches))
         key = tuple((each.kernel, each.given) for each in launches)
         graph = self.repeated.get(key)
         if graph is None:
-            for launch in launches * rounds:
-                self.launch_prepared(launch)
+            self.launch_all(launches * rounds)
             repeats -= rounds
             graph = self.graph(launches * rounds)
-            if len(self.repeated) == MOST_GRAPHS:
-                self.device.free_graph(self.repeated.pop(next(iter(self.repeated))))
-            self.repeated[key] = graph
+            oldest = keep(self.repeated, key, graph)
+            if oldest is not None:
+                self.device.free_graph(oldest)
         for _ in range(repeats // rounds):
             self.device.launch_graph(graph, self.stream)
         return repeats % rounds
@@ -152,37 +210,36 @@ class GpuRunner(PlannedRunner):
     def run(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
-        """A short run that is made again, of the same fields, goes as a graph; one that is captured does not."""
+        """A run that is made again, of the same fields, does what it did before; one that is captured does not."""
         key = (loop, steps, *map(identity, (*buffers, *around)))
         with self.one_run:
-            captured = self.device.is_capturing(self.stream)
-            known = None if captured else self.runs.get(key)
+            self.captured = self.device.is_capturing(self.stream)
+            known = None if self.captured else self.runs.get(key)
             if known is not None:
-                if known.graph is None:
-                    known.graph = self.graph(known.launches)
-                self.device.launch_graph(known.graph, self.stream)
+                self.run_again(known)
                 return [buffers[place] for place in known.results]
-            self.begin()
+            self.scratch_count, self.actions = 0, []
             results = super().run(loop, steps, buffers, around)
-            if not captured and self.made is not None and 1 < len(self.made) < FEWEST_LAUNCHES:
+            if not self.captured:
                 places = tuple(
                     next(k for k, each in enumerate(buffers) if each is result)
                     for result in results
                 )
-                self.remember(key, Run(self.made, places))
+                oldest = keep(self.runs, key, Run(self.actions, places))
+                if oldest is not None:
+                    self.forget(oldest)
             return results
 
-    def begin(self) -> None:
-        """Note the launches of a run from now on."""
-        self.scratch_count, self.made = 0, []
-
-    def remember(self, key: tuple[Any, ...], run: Run) -> None:
-        """Keep a run whose launches may go as a graph, in the place of the oldest."""
-        if any(launch.kernel.is_attended for launch in run.launches):
+    def run_again(self, run: Run) -> None:
+        """Do what a run did, as a graph where one pays."""
+        run.again += 1
+        if run.graph is None and run.launches is not None and run.is_due:
+            run.graph = self.graph(run.launches)
+        if run.graph is not None:
+            self.device.launch_graph(run.graph, self.stream)
             return
-        if len(self.runs) == MOST_GRAPHS:
-            self.forget(self.runs.pop(next(iter(self.runs))))
-        self.runs[key] = run
+        for action in run.actions:
+            self.do(action)
 
     def graph(self, launches: Sequence[Prepared]) -> Any:
         """A graph of launches, one after the other."""
@@ -203,10 +260,7 @@ class GpuRunner(PlannedRunner):
         return [self.scratches[key]]
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        self.made = None
-        source, target = operands
-        cuda = self.device.cuda
-        checked(cuda.cuMemcpyDtoDAsync(target.pointer, source.pointer, source.bytes, self.stream))
+        self.act(Copied(*operands))
         return []
 
     def close(self) -> None:
@@ -223,6 +277,16 @@ class GpuRunner(PlannedRunner):
             self.device.free(buffer.pointer)
         self.scratches.clear()
         self.device.forget(self.kernels.made.values(), self.stream)
+
+
+Kept = TypeVar("Kept")
+
+
+def keep(kept: dict[tuple[Any, ...], Kept], key: tuple[Any, ...], new: Kept) -> Kept | None:
+    """Keep something more; the oldest, which makes room for it, where there are as many as may be."""
+    oldest = kept.pop(next(iter(kept))) if len(kept) == MOST_GRAPHS else None
+    kept[key] = new
+    return oldest
 
 
 def identity(operand: Any) -> DeviceBuffer | bytes:

@@ -239,6 +239,15 @@ def test_what_is_closed_frees_its_graphs():
     assert launches(3, 301, (1, 2), close=True).graphs[0].freed
 
 
+def test_a_long_run_that_is_made_often_goes_as_one_graph():
+    """From the third time on, where its launches are not too many."""
+    on = launches(3, 301, *[(1, 2)] * 4)
+    assert [(len(graph.launches), graph.times) for graph in on.graphs] == [(16, 4 + 5), (101, 2)]
+    assert len(on.launched) == 4 * 101 and alternating(on)
+    on = launches(3, 3 * 300 + 1, *[(1, 2)] * 4)
+    assert [len(graph.launches) for graph in on.graphs] == [16]
+
+
 def test_few_launches_go_one_by_one():
     assert not launches(3, 3 * 62, (1, 2)).graphs
 
@@ -324,6 +333,27 @@ def test_a_run_waits_for_that_of_another_thread():
 def test_runs_that_copy_go_one_by_one():
     on = launches(2, 31, (1, 2), (1, 2))
     assert on.copied and not on.graphs
+
+
+@pytest.mark.parametrize(
+    ("depth", "steps", "bound_waits", "why"),
+    [(3, 301, False, "long"), (2, 31, False, "copies"), (3, 31, True, "attended")],
+)
+def test_what_is_no_graph_does_again_what_it_did(
+    depth: int, steps: int, bound_waits: bool, why: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Launches, graphs of a loop and copies; the plan is not read again."""
+    calls = Calls(heat(depth, bound_waits=bound_waits))
+    calls.make(steps, on_buffers(1, 2))
+    first = (list(calls.on.launched), list(calls.on.copied))
+    assert bool(first[1]) == (why == "copies")
+    monkeypatch.setattr(calls.runner.host, "run", None)
+    for _ in range(2):
+        calls.on.launched.clear()
+        calls.on.copied.clear()
+        calls.make(steps, on_buffers(1, 2))
+        assert (calls.on.launched, calls.on.copied) == first
+    assert len(calls.on.graphs) == 2 * (why == "long")
 
 
 def test_short_runs_that_the_host_attends_to_go_one_by_one():
