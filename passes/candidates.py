@@ -92,16 +92,17 @@ class Trials:
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
         self.several_planes = shuffles_several_planes(loop)
-        self.costs: dict[tuple[int, str, str, bool], KernelCost | None] = {}
+        self.costs: dict[tuple[int, str, bool, int], KernelCost | None] = {}
 
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
         """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
-        key = (depth, schedule.form, schedule.sync, schedule.stays)
+        split = schedule.sync != "barrier" and not schedule.stays
+        key = (depth, schedule.form, split, len(schedule.cells))
         if key not in self.costs:
-            self.costs[key] = self.build(depth, schedule)
+            self.costs[key] = self.build(depth, schedule, split=split)
         return self.costs[key]
 
-    def build(self, depth: int, schedule: Schedule) -> KernelCost | None:
+    def build(self, depth: int, schedule: Schedule, *, split: bool) -> KernelCost | None:
         stream = None if schedule.stays else default_stream(self.rank)
         builder = KernelBuilder(self.loop, depth, store_all=depth == 1)
         builder.single_steps = depth == 1
@@ -116,8 +117,8 @@ class Trials:
         add_exchanges(kernel)
         assign_lags(kernel)
         publish(kernel, None, schedule.ahead)
-        delay_exchanges(kernel, schedule.delay, always=schedule.sync != "barrier")
-        return KernelCost(kernel, scratch, self.arch, split=schedule.sync != "barrier")
+        delay_exchanges(kernel, schedule.delay, always=split)
+        return KernelCost(kernel, scratch, self.arch, split=split)
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | None:
         """The candidate at a depth, fetching as early as fits; None where it does not fit at all."""
@@ -130,11 +131,15 @@ class Trials:
         kernel = model.kernel
         kernel.layout = schedule.layout()
         kernel.occupancy = IntAttr(schedule.occupancy)
-        model.guards = schedule.guards
+        model.guards, model.meets = schedule.guards, schedule.sync == "grid"
+        if (
+            len(schedule.cells) >= 2
+            and depth > 1
+            and schedule.cells[0] < self.far[-len(schedule.cells)]
+        ):
+            # Neighbours further than the next warp, or block, would need whole planes.
+            return None
         if len(schedule.cells) == 2 and depth > 1:
-            if schedule.cells[0] < self.far[-2]:
-                # Neighbours further than the next warp would need whole planes.
-                return None
             rows = replace(schedule, form="rows")
             if (
                 self.rank == 3
@@ -148,9 +153,10 @@ class Trials:
             blocks = self.spanning_blocks(model, schedule)
             if blocks is None:
                 return None
-            schedule = replace(schedule, blocks=(blocks, 1))
+            schedule = replace(schedule, blocks=(blocks, *schedule.blocks[1:]))
             kernel.layout = schedule.layout()
-        if schedule.blocks and not all(e.exchange.delay.data for e in model.exchanges):
+        late = schedule.stays or all(e.exchange.delay.data for e in model.exchanges)
+        if schedule.blocks and not late:
             # Blocks synchronise a step late, and that would cost lag.
             return None
         try:
@@ -212,14 +218,16 @@ class Trials:
 
     def spanning_blocks(self, model: KernelCost, schedule: Schedule) -> int | None:
         """
-        The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there; None
-        where the device does not hold so many, or a block is enough.
+        The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there, and of one that
+        stays as many at most as the schedule has; None where the device does not hold so many, or a block is enough.
         """
         try:
             tiling = Geometry(model.kernel, model.needs).axes[0]
         except ValueError:
             return None
         blocks = ceil_div(tiling.span, tiling.layout.block_extent)
+        if schedule.stays:
+            blocks = min(blocks, schedule.blocks[0])
         most = self.arch.resident_blocks(schedule.occupancy)
         return blocks if 1 < blocks <= most else None
 

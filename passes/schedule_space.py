@@ -13,7 +13,7 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.geometry import VECTOR_BYTES
 from timetile.passes.analysis.liveness import written_bounds, written_cells
 from timetile.passes.arch import Arch
-from timetile.passes.schedule import Form, Schedule
+from timetile.passes.schedule import Form, Schedule, Sync
 
 DEEPEST = 16
 """The deepest kernel that is considered in two and three dimensions."""
@@ -36,8 +36,26 @@ CLUSTER_ROWS = (4, 6)
 DEVICE_ROWS = (3, 4, 5)
 """The same for tiles that span an axis of the plane, held by as many blocks as that takes."""
 
+DEVICE_SYNCS: tuple[Sync, ...] = ("flags", "grid")
+"""How the blocks of a tile wait for each other: by the words that they send, or at a barrier of the grid."""
+
 STAYING_ROWS = (4, 6, 8, 10, 12, 16)
 """Rows of a thread with which plates stay in the registers of a block."""
+
+DEVICE_PLATES = (((6, 4), 16), ((4, 4), 16), ((8, 4), 8), ((6, 8), 8))
+"""
+Cells of a thread, and warps of a block, with which plates stay in the registers of the device: as many cells as fit, in
+rows as wide as their overlap asks for.
+"""
+
+DEVICE_VOLUMES = (((4, 2, 2), 16), ((4, 4, 2), 8), ((4, 4, 2), 16))
+"""The same for volumes; warps lie along the second axis, and the blocks along the first."""
+
+DEEPEST_VOLUME = 4
+"""Their deepest kernel: what blocks send each other grows with every level, and is what they wait for."""
+
+DEVICE_SHARES = (1, 2, 3)
+"""Tiles that the device holds at once, where they stay: more of them overlap more, and leave fewer blocks idle."""
 
 STAYING_INSTRUCTIONS = 3600
 """Of a thread, as the model counts them, beyond which the written-out levels of plates that stay take twice as long (measured)."""
@@ -103,6 +121,7 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 )
         if few:
             yield from staying_schedules(size)
+        yield from device_schedules(DEVICE_PLATES, arch)
     else:
         sync = "mbarrier" if arch.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
@@ -122,7 +141,11 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 yield replace(block, tile="cluster", blocks=(2, 1))
             if rows in DEVICE_ROWS and warps == 8 and arch.splits_barriers:
                 # How many blocks span the axis depends on the depth.
-                yield replace(block, tile="device", blocks=(arch.multiprocessors, 1), sync="flags")
+                for exchange in DEVICE_SYNCS:
+                    yield replace(
+                        block, tile="device", blocks=(arch.multiprocessors, 1), sync=exchange
+                    )
+        yield from device_schedules(DEVICE_VOLUMES, arch)
 
 
 def staying_schedules(size: int) -> Iterator[Schedule]:
@@ -136,6 +159,19 @@ def staying_schedules(size: int) -> Iterator[Schedule]:
         yield Schedule(
             tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
             pack=1, occupancy=1, ahead=0, stream="none",
+        )  # fmt: skip
+
+
+def device_schedules(
+    shapes: Sequence[tuple[tuple[int, ...], int]], arch: Arch
+) -> Iterator[Schedule]:
+    """Tiles that stay in the registers of as many blocks as the device holds, or of a half or a third of them (DTB)."""
+    for (cells, warps), share, sync in product(shapes, DEVICE_SHARES, DEVICE_SYNCS):
+        beside = (1,) * (len(cells) - 2)
+        # Along the rows lie lanes; warps along the axis before, where edges of a plate are rows.
+        yield Schedule(
+            tile="device", cells=cells, lanes=(*beside, 1, LANES), warps=(*beside, warps, 1),
+            blocks=(arch.multiprocessors // share, *beside, 1), pack=1, occupancy=1, ahead=0, sync=sync, stream="none",
         )  # fmt: skip
 
 
@@ -158,9 +194,10 @@ def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
     plates stay, and of these every other.
     """
     least = 2 if schedule.stays or schedule.tile == "device" else 1
-    most = STAYING_DEEPEST if schedule.stays else deepest
+    is_volume = len(schedule.cells) == 3
+    most = DEEPEST_VOLUME if is_volume else STAYING_DEEPEST if schedule.stays else deepest
     if given is None:
-        return range(least, most + 1, 2 if schedule.stays else 1)
+        return range(least, most + 1, 2 if schedule.stays and not is_volume else 1)
     # A streamed kernel may be as deep as is asked for.
     if given < least or (schedule.stays and given > most):
         return range(0)

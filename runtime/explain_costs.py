@@ -55,7 +55,8 @@ class CostReport(Report):
         )
         self.say(
             "GCells/s",
-            f"of the steps of the slot that is done last, and {LAUNCH_SECONDS * 1e6:.0f} us",
+            f"of the steps of the slot that is done last, and {LAUNCH_SECONDS * 1e6:.0f} us of the launch, more where a "
+            "block's code is long",
         )
         if options.passes is None:
             self.show_candidates(candidates(loop, self.program.module, arch, options.depth))
@@ -95,6 +96,7 @@ class CostReport(Report):
             "depth",
             "cells",
             "blocks",
+            "sync",
             "GCells/s",
             "valid",
             "steps",
@@ -102,6 +104,10 @@ class CostReport(Report):
             "waiting",
         )
         self.table(columns, map(level_row, levels.values()))
+        self.say(
+            "sync",
+            "how warps or, where there are several, blocks of a tile wait for each other: the best of the ways that are compared",
+        )
         self.say("valid", "share of a tile's cells that overlap leaves (EBISU, equations 8 and 9)")
         self.say("steps", "of the slot that is done last: chunks, waves and guarded tiles")
         self.say(
@@ -157,6 +163,7 @@ def level_row(candidate: Candidate) -> list[str]:
         str(candidate.depth),
         product(schedule.cells),
         product(schedule.blocks) or "1",
+        "" if schedule.tile == "warp" else schedule.sync,
         f"{cost.gcells_per_second:.0f}",
         f"{cost.valid:.0%}",
         f"{cost.steps:.0f}",

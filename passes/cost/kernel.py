@@ -12,8 +12,15 @@ from math import prod
 
 from timetile.passes.analysis.chunks import choose_chunks
 from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.cost.step import KernelTime
-from timetile.passes.cost.terms import Cost
+from timetile.passes.cost.terms import (
+    LAUNCH_SECONDS,
+    LONG_STEP,
+    LONG_STEP_SECONDS,
+    Cost,
+    StepCycles,
+)
 from timetile.passes.peel_boundaries import edge_weight
 
 
@@ -42,4 +49,13 @@ class KernelCost(KernelTime):
             self.waiting_seconds,
             # A tile that stays has nothing to fetch ahead; other blocks may compute meanwhile.
             self.kernel.stream_axis is not None or self.kernel.blocks_per_multiprocessor > 1,
+            self.launch_seconds(cycles),
         )
+
+    def launch_seconds(self, cycles: StepCycles) -> float:
+        """What a launch costs besides its steps, by the cycles of one."""
+        streams = self.kernel.stream_axis is not None
+        if not (streams and self.exchanges and self.kernel.steps.data > 1):
+            return LAUNCH_SECONDS
+        more = max(0.0, cycles.issue * SCHEDULERS - LONG_STEP)
+        return LAUNCH_SECONDS + LONG_STEP_SECONDS * more

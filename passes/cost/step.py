@@ -14,11 +14,7 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.residency import SCHEDULERS
-from timetile.passes.analysis.synchronisation import (
-    meets_at_barriers,
-    steps_between_barriers,
-    words_of_cell,
-)
+from timetile.passes.analysis.synchronisation import steps_between_barriers, words_of_cell
 from timetile.passes.cost.facts import CellFacts, StageFacts, cell_bytes, neighbours, wavefronts
 from timetile.passes.cost.space import KernelSpace
 from timetile.passes.cost.terms import StepCycles
@@ -302,11 +298,6 @@ class KernelTime(KernelSpace):
             return 0.0
         every = steps_between_barriers(facts.exchange for facts in self.exchanges)
         return MESSAGE_SECONDS["grid" if self.meets else "flags"] / every
-
-    @property
-    def meets(self) -> bool:
-        """The blocks of a tile wait for each other at barriers of the grid."""
-        return meets_at_barriers(facts.exchange for facts in self.exchanges)
 
     @property
     def message_bytes(self) -> float:

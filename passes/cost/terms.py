@@ -13,6 +13,12 @@ What a launch in a graph costs besides its work (fitted to 750 schedules of smal
 saves.
 """
 
+LONG_STEP, LONG_STEP_SECONDS = 180, 0.016e-6
+"""
+Instructions of a step beyond which each makes a launch so much longer, where kernels of several levels have tiles of
+several warps: head, steady part and tail are fetched when they run first (fitted to 72 schedules of small cubes).
+"""
+
 
 @dataclass(frozen=True)
 class StepCycles:
@@ -57,6 +63,8 @@ class Cost:
     """What of a step's computing is waiting for other warps of the tile (its synchronisation, equation 11)."""
     overlaps: bool = True
     """A step computes while others' cells are moved."""
+    launch_seconds: float = LAUNCH_SECONDS
+    """What the launch costs besides its steps."""
 
     @property
     def limit(self) -> str:
@@ -78,4 +86,4 @@ class Cost:
     @property
     def seconds(self) -> float:
         """One launch."""
-        return LAUNCH_SECONDS + self.steps * self.step_seconds
+        return self.launch_seconds + self.steps * self.step_seconds

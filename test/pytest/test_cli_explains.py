@@ -96,23 +96,27 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
     title = "The best of each level that may hold a tile\n"
     columns, _, *lines = said.partition(title)[2].splitlines()
     assert re.split(" {2,}", columns.strip()) == [
-        "tile", "depth", "cells", "blocks", "GCells/s", "valid", "steps", "ns a step", "waiting"
+        "tile", "depth", "cells", "blocks", "sync", "GCells/s", "valid", "steps", "ns a step", "waiting"
     ]  # fmt: skip
-    rows = {row[0]: row[1:] for row in (re.split(" {2,}", line.strip()) for line in lines[:3])}
-    assert list(rows) == ["block", "cluster", "device"]
+    rows = {row[0]: row[1:] for row in (re.split(" {2,}", line.strip()) for line in lines[:4])}
+    assert list(rows) == ["block", "cluster", "device", "device, stays"]
+    assert [row[3] for row in rows.values()] == ["mbarrier", "mbarrier", "flags", "grid"]
+    staying = rows.pop("device, stays")
+    assert re.fullmatch(r"\d+ x 1 x 1", staying[2])
     assert rows["block"][2] == "1"
     assert rows["cluster"][2] == "2 x 1"
     assert re.fullmatch(r"\d+ x 1", rows["device"][2])
-    valid = [int(row[4].removesuffix("%")) for row in rows.values()]
-    waiting = [int(row[7]) for row in rows.values()]
+    valid = [int(row[5].removesuffix("%")) for row in rows.values()]
+    waiting = [int(row[8]) for row in rows.values()]
     assert valid == sorted(valid) and valid[-1] <= 100
     assert waiting == sorted(waiting) and waiting[0] == 0 < waiting[1]
+    assert int(staying[8]) > waiting[-1]
     # The first row is what was chosen.
     best = re.search(r"The best of \d+ schedules\n.*\n.*\n(\d+) +([\dx ]+?) {2,}", said)
     assert best is not None
     assert list(best.groups()) == rows["block"][:2]
     # What the columns mean is said below.
-    assert [line.split()[0] for line in lines[3:6]] == ["valid", "steps", "waiting"]
+    assert [line.split()[0] for line in lines[4:8]] == ["sync", "valid", "steps", "waiting"]
 
 
 def test_explain_says_what_was_not_done(heat: Path, capsys: pytest.CaptureFixture[str]):

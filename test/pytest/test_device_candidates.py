@@ -1,0 +1,141 @@
+"""What choose-schedule compares of tiles that the device holds: streamed or in place, by words or at barriers of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import timetile
+from support.catalogue import entry, star, sum_program
+from support.compare import assert_as_unfused
+from support.description import Program, random_inputs
+from support.programs import program_text
+from timetile.passes.arch import arch_named
+from timetile.passes.candidates import Candidate, candidates
+from timetile.passes.cost.terms import LAUNCH_SECONDS
+from timetile.passes.schedule import Schedule
+from timetile.passes.schedule_space import DEEPEST_VOLUME, DEVICE_SHARES
+from timetile.runtime.kernels import Options, loops_of, raise_program
+from timetile.runtime.loading import load
+
+SM_90 = arch_named("sm_90")
+
+
+def made(name: str, domain: tuple[int, ...]) -> Program:
+    """A program of the catalogue, or a star in FP64."""
+    if name.startswith("star"):
+        return sum_program("f64", star(len(domain), 1))(domain)
+    return entry(name).make(domain)
+
+
+@cache
+def compared(name: str, domain: tuple[int, ...]) -> Sequence[Candidate]:
+    """What is compared of a program, the best first."""
+    module = raise_program(load(program_text(made(name, domain))), Options(halos="common"))
+    (loop,) = loops_of(module)
+    return candidates(loop, module, SM_90, None)
+
+
+def of_device(found: Sequence[Candidate], *, stays: bool) -> list[Candidate]:
+    """Those whose tiles the device holds."""
+    return [c for c in found if c.schedule.tile == "device" and c.schedule.stays == stays]
+
+
+def by_schedule(found: Sequence[Candidate]) -> dict[tuple[int, Schedule], Candidate]:
+    """Candidates by depth and schedule."""
+    return {(c.depth, c.schedule): c for c in found}
+
+
+def test_streamed_tiles_wait_less_for_words_than_at_barriers():
+    """Both are compared, of the same tiles; nothing else about them differs."""
+    found = by_schedule(of_device(compared("heat-3d", (96, 352, 384)), stays=False))
+    words = {key: c for key, c in found.items() if key[1].sync == "flags"}
+    assert words
+    for (depth, schedule), one in words.items():
+        other = found[depth, replace(schedule, sync="grid")]
+        assert one.cost.waiting_seconds < other.cost.waiting_seconds
+        assert one.cost.cycles == other.cost.cycles
+        assert one.cost.registers == other.cost.registers
+
+
+def test_volumes_that_stay_pass_fewer_bytes_at_barriers():
+    """A layer in FP64 takes two words a cell where they are numbered, and one at a barrier: that decides."""
+    found = of_device(compared("star-3d", (512, 512, 512)), stays=True)
+    assert {c.schedule.sync for c in found} == {"flags", "grid"}
+    assert {c.depth for c in found} <= set(range(2, DEEPEST_VOLUME + 1))
+    assert found[0].schedule.sync == "grid"
+    assert all(len(c.schedule.blocks) == 3 for c in found)
+
+
+def test_plates_that_stay_wait_less_for_words():
+    """Of a plate's edges little is sent, and a barrier of the grid is longer than a message."""
+    found = of_device(compared("heat-2d", (4096, 4096)), stays=True)
+    assert {c.schedule.sync for c in found} == {"flags", "grid"}
+    assert found[0].schedule.sync == "flags"
+
+
+@pytest.mark.parametrize(
+    ("name", "domain"), [("heat-2d", (8192, 8192)), ("heat-3d", (512, 512, 512))]
+)
+def test_tiles_that_stay_fill_the_device_or_a_share_of_it(name: str, domain: tuple[int, ...]):
+    found = of_device(compared(name, domain), stays=True)
+    most = SM_90.multiprocessors
+    assert {c.schedule.blocks[0] for c in found} & {most // share for share in DEVICE_SHARES}
+    assert all(1 < c.schedule.blocks[0] <= most for c in found)
+
+
+def test_tiles_that_stay_are_no_longer_than_what_they_cover():
+    """As many blocks as span the axis, if the device holds more."""
+    found = of_device(compared("heat-2d", (1000, 1000)), stays=True)
+    for candidate in found:
+        rows = candidate.schedule.cells[0] * candidate.schedule.warps[0]
+        assert (candidate.schedule.blocks[0] - 1) * rows < 1000 + 2 * candidate.depth
+
+
+def test_smaller_tiles_are_faster_wherever_both_were_measured():
+    """docs/performance.md, tiles of the device: the model agrees that no tile of the device is chosen there."""
+    for name, domain in (
+        ("heat-2d", (8192, 8192)),
+        ("star-3d", (512, 512, 512)),
+        ("star-3d", (96, 352, 384)),
+        ("box-3d", (96, 352, 384)),
+    ):
+        assert compared(name, domain)[0].schedule.tile in ("warp", "block")
+
+
+def test_long_code_of_several_levels_makes_a_launch_longer():
+    """Head, steady part and tail of a block's tile are fetched when they first run; a single step has one loop."""
+    found = compared("heat-3d", (128, 128, 128))
+    deep = max((c for c in found if c.schedule.tile == "block"), key=lambda c: c.cost.cycles.issue)
+    assert deep.cost.launch_seconds > 2 * LAUNCH_SECONDS
+    assert all(c.cost.launch_seconds == LAUNCH_SECONDS for c in found if c.depth == 1)
+    plates = compared("heat-2d", (4096, 4096))
+    assert {c.cost.launch_seconds for c in plates} == {LAUNCH_SECONDS}
+
+
+@pytest.mark.parametrize("sync", ["flags", "grid"])
+@pytest.mark.parametrize(
+    ("name", "domain", "stays"),
+    [
+        ("heat-2d", (70, 150), True),
+        ("heat-3d", (21, 19, 70), True),
+        ("heat-3d", (9, 50, 70), False),
+    ],
+)
+def test_what_is_compared_can_be_run(name: str, domain: tuple[int, ...], stays: bool, sync: str):
+    """The interpreter of threads runs the best of each kind, and finds the unfused program's bits and no race."""
+    found = of_device(compared(name, domain), stays=stays)
+    best = next(c for c in found if c.schedule.sync == sync)
+    program = made(name, domain)
+    module = raise_program(load(program_text(program)), Options(fp_contract="off", halos="common"))
+    (loop,) = loops_of(module)
+    loop.schedule = best.schedule.to_attribute()
+    compiled = timetile.compile(
+        module, executor="simt", depth=best.depth, fp_contract="off", halos="common", cache=False
+    )
+    assert compiled.kernels.facts[0][0].steps == best.depth
+    inputs = random_inputs(program, 7, common_halos=True)
+    assert_as_unfused(compiled, program, inputs, best.depth + 1)
