@@ -165,7 +165,12 @@ def staying_schedules(size: int) -> Iterator[Schedule]:
 def device_schedules(
     shapes: Sequence[tuple[tuple[int, ...], int]], arch: Arch
 ) -> Iterator[Schedule]:
-    """Tiles that stay in the registers of as many blocks as the device holds, or of a half or a third of them (DTB)."""
+    """
+    Tiles that stay in the registers of as many blocks as the device holds, or of a half or a third of them (DTB); what
+    blocks wait for is known of the architecture that it was measured on.
+    """
+    if not arch.splits_barriers:
+        return
     for (cells, warps), share, sync in product(shapes, DEVICE_SHARES, DEVICE_SYNCS):
         beside = (1,) * (len(cells) - 2)
         # Along the rows lie lanes; warps along the axis before, where edges of a plate are rows.
