@@ -27,11 +27,13 @@ def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Can
     """
     The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
     or not the depth that is asked for, they are spilled, and where the fields of one step do not fit the shared memory,
-    blocks are lean.
+    blocks are lean. Tiles that stay are made for registers that suffice.
     """
     found = candidates(loop, module, arch, depth)
     for lean in (False, True):
-        found = found or candidates(loop, module, arch, depth or 1, may_spill=True, lean=lean)
+        if not found:
+            spilled = candidates(loop, module, arch, depth or 1, may_spill=True, lean=lean)
+            found = [candidate for candidate in spilled if not candidate.schedule.stays]
     return found[0] if found else None
 
 
