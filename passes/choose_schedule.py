@@ -3,7 +3,7 @@
 After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule {tile = "warp", cells = array<i64: 4>, ...}`
 
 The candidates are few (`schedule_space.py`): tiles held by a warp for one and two axes, by a block for small plates and
-for three, several widths, every depth whose planes fit the registers. `candidates.py` asks the cost model (`cost`) of
+for three, by a cluster or the device, several widths, every depth whose planes fit the registers. `candidates.py` asks the cost model (`cost`) of
 each, and the fastest wins. The choice is a pure function of the IR, the options and the target.
 """
 
