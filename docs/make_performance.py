@@ -32,7 +32,7 @@ COLUMNS = (
 SEARCHED = (
     "stencil", "type", "domain", "schedules", "chosen depth", "GCells/s", "best depth", "GCells/s", "share",
 )  # fmt: skip
-COMPARED = ("stencil", "depth", "schedule", "GCells/s", "registers", "spilled")
+COMPARED = ("stencil", "type", "depth", "schedule", "GCells/s", "model", "registers", "spilled")
 TILES = ("stencil", "type", "domain", "depth", "tile", "GCells/s", "registers", "spilled", "commit")
 
 Row = dict[str, Any]
@@ -93,8 +93,8 @@ def compared_cells(row: Row) -> tuple[str, ...]:
     """A schedule beside the default one, which stands first for every stencil."""
     changes = ", ".join(f"{name} {value}" for name, value in row["changes"].items())
     return (
-        row["stencil"], str(row["depth"]), changes or "default", number(row["gcells_per_s"]),
-        str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
+        row["stencil"], TYPES[row["dtype"]], str(row["depth"]), changes or "default", number(row["gcells_per_s"]),
+        number(row["gcells_per_s_predicted"]), str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
     )  # fmt: skip
 
 

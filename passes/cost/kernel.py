@@ -23,6 +23,12 @@ from timetile.passes.cost.terms import (
 )
 from timetile.passes.peel_boundaries import edge_weight
 
+EXPOSED_LATENCY = 0.45
+"""
+The share of the memory's latency that every step waits where no plane is fetched ahead of its use: other warps hide the
+rest (fitted to six kernels of two and three axes that fetch nothing ahead, and eight whose planes are in shared memory).
+"""
+
 
 class KernelCost(KernelTime):
     """The cost of one kernel under different layouts."""
@@ -50,7 +56,13 @@ class KernelCost(KernelTime):
             # A tile that stays has nothing to fetch ahead; other blocks may compute meanwhile.
             self.kernel.stream_axis is not None or self.kernel.blocks_per_multiprocessor > 1,
             self.launch_seconds(cycles),
+            self.exposed_seconds(ahead),
         )
+
+    def exposed_seconds(self, ahead: int) -> float:
+        """What a step waits for planes that are fetched so early; all of a tile that stays are there at once."""
+        late = self.kernel.stream_axis is not None and bool(self.loads) and ahead == 0
+        return EXPOSED_LATENCY * self.arch.latency_seconds if late else 0.0
 
     def launch_seconds(self, cycles: StepCycles) -> float:
         """What a launch costs besides its steps, by the cycles of one."""

@@ -65,6 +65,8 @@ class Cost:
     """A step computes while others' cells are moved."""
     launch_seconds: float = LAUNCH_SECONDS
     """What the launch costs besides its steps."""
+    exposed_seconds: float = 0.0
+    """What every step waits for planes that are not fetched ahead."""
 
     @property
     def limit(self) -> str:
@@ -81,7 +83,8 @@ class Cost:
     def step_seconds(self) -> float:
         """One stream step."""
         power = OVERLAP_POWER if self.overlaps else 1
-        return (self.compute_seconds**power + self.memory_seconds**power) ** (1 / power)
+        overlapped = (self.compute_seconds**power + self.memory_seconds**power) ** (1 / power)
+        return overlapped + self.exposed_seconds
 
     @property
     def seconds(self) -> float:

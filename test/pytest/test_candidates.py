@@ -8,10 +8,11 @@ from xdsl.dialects.builtin import ModuleOp
 from support.catalogue import entry
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.arch import arch_named
-from timetile.passes.candidates import candidates
-from timetile.passes.schedule_space import DEEPEST, STAYING_INSTRUCTIONS
+from timetile.passes.candidates import Trials, candidates
+from timetile.passes.schedule_space import DEEPEST, STAYING_INSTRUCTIONS, schedules
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
@@ -69,6 +70,26 @@ def test_fields_that_stay_in_l2_move_faster():
     streamed = [next(c for c in found if not c.schedule.stays) for found in (fits, exceeds)]
     moved = [c.cost.memory_seconds * c.cost.steps for c in streamed]
     assert moved[1] / moved[0] > 0.8 * arch_named("sm_90").l2_speed * (1800 / 1700) ** 2
+
+
+@pytest.mark.parametrize(("name", "domain"), [("heat-2d", (4096, 4096)), ("heat-3d", (128,) * 3)])
+def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tuple[int, ...]):
+    """In every step of a stream; what stays is there at once."""
+    arch = arch_named("sm_90")
+    module = raise_program(load(program_text(entry(name).make(domain))), Options(halos="common"))
+    (loop,) = loops_of(module)
+    trials = Trials(loop, module, arch)
+    streamed = next(schedules(loop, arch))
+    model = trials.cost_of(2, streamed)
+    assert model is not None
+    model.kernel.layout = streamed.layout()
+    geometry = Geometry(model.kernel, model.needs)
+    late, early = (model.predict(geometry, ahead) for ahead in (0, 1))
+    assert early.exposed_seconds == 0
+    assert 0 < late.exposed_seconds < arch.latency_seconds
+    assert late.step_seconds > early.step_seconds
+    staying = [c for c in candidates(loop, module, arch, None) if c.schedule.stays]
+    assert staying and not any(c.cost.exposed_seconds for c in staying)
 
 
 def raised_heat(side: int) -> tuple[ModuleOp, LoopOp]:
