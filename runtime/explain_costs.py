@@ -83,7 +83,7 @@ class CostReport(Report):
         self.say("warps", "of a block")
         self.say(
             "worth",
-            "GCells/s, less for depth and for rims that spill: the first is chosen",
+            "GCells/s, less for depth, for rims that spill and for tiles that stay on the device: the first is chosen",
         )
         levels: dict[str, Candidate] = {}
         for candidate in found:

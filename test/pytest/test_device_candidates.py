@@ -106,6 +106,18 @@ def test_smaller_tiles_are_faster_wherever_both_were_measured():
         assert compared(name, domain)[0].schedule.tile in ("warp", "block")
 
 
+def test_tiles_that_stay_on_the_device_must_be_predicted_far_ahead():
+    """Their predictions are the least certain ones. Neighbours far off in one direction, where theirs is the highest."""
+    far = [(0, -5, 0), (0, 0, 0), (0, 0, 1), (0, 5, 0)]
+    program = sum_program("f32", far)((200, 40, 40))
+    module = raise_program(load(program_text(program)), Options(halos="apart"))
+    (loop,) = loops_of(module)
+    found = candidates(loop, module, SM_90, None)
+    fastest = max(found, key=lambda c: c.cost.gcells_per_second)
+    assert (fastest.schedule.tile, fastest.schedule.stays) == ("device", True)
+    assert not found[0].schedule.stays
+
+
 def test_long_code_of_several_levels_makes_a_launch_longer():
     """Head, steady part and tail of a block's tile are fetched when they first run; a single step has one loop."""
     found = compared("heat-3d", (128, 128, 128))
