@@ -238,9 +238,12 @@ class Trials:
         except ValueError:
             return None
         blocks = ceil_div(tiling.span, tiling.layout.block_extent)
-        if schedule.stays:
-            blocks = min(blocks, schedule.blocks[0])
         most = self.arch.resident_blocks(schedule.occupancy)
+        if schedule.stays:
+            if blocks < schedule.blocks[0] < most:
+                # As many blocks as the device holds span the axis, too: that is the same schedule.
+                return None
+            blocks = min(blocks, schedule.blocks[0])
         return blocks if 1 < blocks <= most else None
 
     def free_registers(self, schedule: Schedule, spare: int) -> int:

@@ -114,9 +114,9 @@ class GpuRunner(PlannedRunner):
         self.scratch_count = 0
         self.prepared: dict[LaunchOp, Prepared] = {}
         self.repeated: dict[tuple[Any, ...], Any] = {}
-        """Graphs of launches that loops made, several times over, by those launches, the oldest first."""
+        """Graphs of launches that loops made, several times over, by those launches, the one used last at the end."""
         self.runs: dict[tuple[Any, ...], Run] = {}
-        """By their loop, their steps and what they are given, the oldest first."""
+        """By their loop, their steps and what they are given, the one made last at the end."""
         self.actions: list[Action] = []
         """What the present run did so far."""
         self.captured = False
@@ -180,7 +180,7 @@ class GpuRunner(PlannedRunner):
         """Repeat launches by means of a graph; how often they are to be repeated yet."""
         rounds = max(1, LAUNCHES_OF_A_GRAPH // len(launches))
         key = tuple((each.kernel, each.given) for each in launches)
-        graph = self.repeated.get(key)
+        graph = used(self.repeated, key)
         if graph is None:
             self.launch_all(launches * rounds)
             repeats -= rounds
@@ -214,7 +214,7 @@ class GpuRunner(PlannedRunner):
         key = (loop, steps, *map(identity, (*buffers, *around)))
         with self.one_run:
             self.captured = self.device.is_capturing(self.stream)
-            known = None if self.captured else self.runs.get(key)
+            known = None if self.captured else used(self.runs, key)
             if known is not None:
                 self.run_again(known)
                 return [buffers[place] for place in known.results]
@@ -283,10 +283,17 @@ Kept = TypeVar("Kept")
 
 
 def keep(kept: dict[tuple[Any, ...], Kept], key: tuple[Any, ...], new: Kept) -> Kept | None:
-    """Keep something more; the oldest, which makes room for it, where there are as many as may be."""
+    """Keep something more; what was used least lately, which makes room for it, where there are as many as may be."""
     oldest = kept.pop(next(iter(kept))) if len(kept) == MOST_GRAPHS else None
     kept[key] = new
     return oldest
+
+
+def used(kept: dict[tuple[Any, ...], Kept], key: tuple[Any, ...]) -> Kept | None:
+    """What is kept for a key, now the last one to go; None where nothing is."""
+    if key in kept:
+        kept[key] = kept.pop(key)
+    return kept.get(key)
 
 
 def identity(operand: Any) -> DeviceBuffer | bytes:

@@ -87,6 +87,13 @@ def test_tiles_that_stay_fill_the_device_or_a_share_of_it(name: str, domain: tup
     assert all(1 < c.schedule.blocks[0] <= most for c in found)
 
 
+@pytest.mark.parametrize(("name", "domain"), [("heat-2d", (1000, 1000)), ("star-3d", (64, 64, 64))])
+def test_no_schedule_is_compared_twice(name: str, domain: tuple[int, ...]):
+    """A share of the device may span the axis as the whole of it does."""
+    found = compared(name, domain)
+    assert len(by_schedule(found)) == len(found)
+
+
 def test_tiles_that_stay_are_no_longer_than_what_they_cover():
     """As many blocks as span the axis, if the device holds more."""
     found = of_device(compared("heat-2d", (1000, 1000)), stays=True)

@@ -286,6 +286,18 @@ def test_the_oldest_run_is_forgotten():
     assert [(graph.times, graph.freed) for graph in on.graphs] == [(1, True)]
 
 
+def test_a_run_that_is_made_between_others_is_not_forgotten():
+    """However many others there are: eight are kept, those made last."""
+    calls = Calls()
+    for other in range(20):
+        calls.make(31, on_buffers(1, 2))
+        calls.make(300 + 3 * other, on_buffers(1, 2))
+    assert [(len(graph.launches), graph.freed) for graph in calls.on.graphs] == [
+        (16, False),
+        (11, False),
+    ]
+
+
 def test_its_results_are_the_same():
     """The buffers that the loop's roles name at its end, as the caller knows them."""
     calls = Calls()
