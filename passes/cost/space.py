@@ -53,6 +53,13 @@ STAYING_SPARE = 36
 """Registers that are kept free there, where more planes are alive than the one that is read and the one that is made."""
 
 
+VOLUME_REGISTERS = 1.55
+"""
+Registers of a thread whose volume stays, by what planes and neighbours ask for (fitted to 12 assembled kernels with
+neighbours beside the cell: 1.4 to 1.6).
+"""
+
+
 class KernelSpace(KernelFacts):
     """What a kernel with its present layout holds."""
 
@@ -60,6 +67,11 @@ class KernelSpace(KernelFacts):
     def is_staying_plate(self) -> bool:
         """Nothing is streamed, and a thread holds rows."""
         return self.kernel.stream_axis is None and len(self.layouts) == 2
+
+    @property
+    def is_staying_volume(self) -> bool:
+        """The same of planes: the tile has three axes."""
+        return self.kernel.stream_axis is None and len(self.layouts) == 3
 
     def staying_registers(self) -> int:
         """Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of boxes."""
@@ -97,13 +109,16 @@ class KernelSpace(KernelFacts):
             each = DIVIDING_REGISTERS[4 * self.words]
             planes += self.thread_cells * each * self.dividing + DIVIDING_MORE
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
-        return FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
+        total = FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
+        return ceil(VOLUME_REGISTERS * total) if self.is_staying_volume else total
 
     @property
     def spare_registers(self) -> int:
         """Registers that the guarded copies need beside what is counted: each level that is kept has its guards."""
         if self.is_staying_plate:
             return STAYING_SPARE if self.words_per_cell > 2 * self.words else 0
+        if self.is_staying_volume:
+            return 0
         if self.dividing:
             return self.arch.dividing_registers
         one_level = self.kernel.steps.data <= 2 and len(self.layouts) == 2 and self.words == 2
@@ -164,7 +179,9 @@ class KernelSpace(KernelFacts):
         return total + (max(mail, default=0) if self.kernel.stream_axis is None else sum(mail))
 
     def mail_bytes(self, facts: ExchangeFacts) -> int:
-        """Shared memory of an exchange of edges."""
+        """Shared memory of an exchange of edges, or of a whole plane with what neighbours read around it."""
+        if facts.exchange.what.data == "plane":
+            return facts.slots * self.padded_plane_bytes(facts)
         total = 0
         for k, axis in enumerate(self.layouts):
             if axis.tile_warps > 1:

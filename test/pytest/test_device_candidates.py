@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Literal
 
 import pytest
 
@@ -113,16 +114,33 @@ def test_smaller_tiles_are_faster_wherever_both_were_measured():
         assert compared(name, domain)[0].schedule.tile in ("warp", "block")
 
 
+@pytest.mark.parametrize(("element", "reach"), [("f64", 1), ("f32", 1), ("f32", 3), ("f64", 3)])
+def test_volumes_that_stay_fit_the_shared_memory(element: Literal["f64", "f32"], reach: int):
+    """Two whole layers of a block take turns there, with what is read around them: wide stars in FP64 ask for too much."""
+    text = program_text(sum_program(element, star(3, reach))((64, 64, 64)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    found = of_device(candidates(loop, module, SM_90, None), stays=True)
+    assert bool(found) == (element == "f32" or reach == 1)
+    for candidate in {c.schedule.warps: c for c in found}.values():
+        loop.schedule = candidate.schedule.to_attribute()
+        compiled = timetile.compile(
+            module.clone(), executor="simt", depth=candidate.depth, halos="common", cache=False
+        )
+        (deepest, *_) = compiled.kernels.facts[0]
+        kernel = compiled.kernels.kernel(deepest.name)
+        assert kernel.shared_bytes <= candidate.cost.shared_bytes <= SM_90.shared_per_block
+
+
 def test_tiles_that_stay_on_the_device_must_be_predicted_far_ahead():
-    """Their predictions are the least certain ones. Neighbours far off in one direction, where theirs is the highest."""
-    far = [(0, -5, 0), (0, 0, 0), (0, 0, 1), (0, 5, 0)]
-    program = sum_program("f32", far)((200, 40, 40))
-    module = raise_program(load(program_text(program)), Options(halos="apart"))
+    """Their predictions are the least certain ones. A wide star on a plate, where theirs is the highest."""
+    text = program_text(sum_program("f32", star(2, 5))((1000, 1000)))
+    module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
     found = candidates(loop, module, SM_90, None)
     fastest = max(found, key=lambda c: c.cost.gcells_per_second)
     assert (fastest.schedule.tile, fastest.schedule.stays) == ("device", True)
-    assert not found[0].schedule.stays
+    assert found[0].schedule.tile == "block"
 
 
 def test_long_code_of_several_levels_makes_a_launch_longer():
