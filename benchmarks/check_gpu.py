@@ -164,6 +164,8 @@ def main() -> None:
     )
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
+    if not 1 <= part <= parts:
+        parser.error(f"part {part} of {parts}; the parts are numbered from 1 on")
     runs = list(product(SMALL if options.small else SMALL + OTHERS, HALOS))[part - 1 :: parts]
     failed = 0
     with device().current():

@@ -27,7 +27,7 @@ def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Can
     """
     The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
     or not the depth that is asked for, they are spilled, and where the fields of one step do not fit the shared memory,
-    blocks are lean. Tiles that stay are made for registers that suffice.
+    blocks are lean. Tiles that stay, which have nothing but registers, are no choice then.
     """
     found = candidates(loop, module, arch, depth)
     for lean in (False, True):

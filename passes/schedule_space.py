@@ -172,6 +172,9 @@ def device_schedules(
     if not arch.splits_barriers:
         return
     for (cells, warps), share, sync in product(shapes, DEVICE_SHARES, DEVICE_SYNCS):
+        if arch.multiprocessors < 2 * share:
+            # One block has nobody to wait for.
+            continue
         beside = (1,) * (len(cells) - 2)
         # Along the rows lie lanes; warps along the axis before, where edges of a plate are rows.
         yield Schedule(

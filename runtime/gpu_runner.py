@@ -89,12 +89,12 @@ class Run:
     @cached_property
     def launches(self) -> list[Prepared] | None:
         """All its launches, one after the other; None where they are one or too many, or it does more."""
-        launches: list[Prepared] = []
-        for action in self.actions:
-            if isinstance(action, Copied) or action.is_attended:
-                return None
-            launches += action.launches * action.times
-        return launches if 1 < len(launches) <= MOST_LAUNCHES else None
+        repeated = [action for action in self.actions if isinstance(action, Repeated)]
+        if len(repeated) < len(self.actions) or any(each.is_attended for each in repeated):
+            return None
+        if not 1 < sum(len(each.launches) * each.times for each in repeated) <= MOST_LAUNCHES:
+            return None
+        return [launch for each in repeated for launch in each.launches * each.times]
 
     @property
     def is_due(self) -> bool:
@@ -221,14 +221,19 @@ class GpuRunner(PlannedRunner):
             self.scratch_count, self.actions = 0, []
             results = super().run(loop, steps, buffers, around)
             if not self.captured:
-                places = tuple(
-                    next(k for k, each in enumerate(buffers) if each is result)
-                    for result in results
-                )
-                oldest = keep(self.runs, key, Run(self.actions, places))
-                if oldest is not None:
-                    self.forget(oldest)
+                self.remember(key, buffers, results)
             return results
+
+    def remember(
+        self, key: tuple[Any, ...], buffers: Sequence[Any], results: Sequence[Any]
+    ) -> None:
+        """Keep what the run did, for when it is made again, if its results are among its buffers."""
+        places = [k for result in results for k, each in enumerate(buffers) if each is result]
+        if len(places) != len(results):
+            return
+        oldest = keep(self.runs, key, Run(self.actions, tuple(places)))
+        if oldest is not None:
+            self.forget(oldest)
 
     def run_again(self, run: Run) -> None:
         """Do what a run did, as a graph where one pays."""

@@ -77,6 +77,11 @@ class KernelSpace(KernelFacts):
         """Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of boxes."""
         planes = self.words_per_cell * self.thread_cells
         wide = STAYING_CELL_REGISTERS * max(0, self.row_cells - 2)
+        assert self.kernel.layout is not None
+        if self.kernel.layout.has_messages:
+            # What the blocks beside send is at hand beside the planes: wide stars spilled without it.
+            widest = max((facts.edges[0] for facts in self.exchanges), default=0)
+            wide += 2 * widest * self.row_cells * self.words
         taps = [tap for stage in self.stages for _, tap in stage.taps]
         if any(all(tap.offset) for tap in taps):
             planes += self.words * (cells_around(self.patch, taps) - self.thread_cells)
