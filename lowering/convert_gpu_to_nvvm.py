@@ -12,7 +12,8 @@ simt.arrive %b phase %p                         nvvm.mbarrier.arrive.shared
 simt.wait %b phase %p                           nvvm.mbarrier.try_wait.parity.shared
 ```
 Arithmetic and control flow stay as they are; a mask stays an i1 that the PTX printer turns into a
-predicate.
+predicate. What a loop adds to a place in shared memory without changing it is added to the pointer ahead of the loop: an
+integer instruction beside the arithmetic costs a step as much as an operation of a cell, or twice that.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import (
     CELL_BYTES,
     CLUSTER_SPACE,
+    SHARED_SPACE,
     address_space,
     buffer_element,
     cell_count,
@@ -59,6 +61,30 @@ def pointer_type(pointer: SSAValue) -> llvm.LLVMPointerType:
     """The type of a pointer value."""
     assert isinstance(pointer.type, llvm.LLVMPointerType)
     return pointer.type
+
+
+def defined_outside(value: SSAValue, block: Block) -> Operation | None:
+    """The operation that makes a value in another block than this one, or None."""
+    owner = value.owner
+    return owner if isinstance(owner, Operation) and owner.parent is not block else None
+
+
+def stands_before(first: Operation, second: Operation) -> bool:
+    """An operation stands before another one in its block, or before the one that holds that."""
+    assert first.parent is not None
+    beside = first.parent.find_ancestor_op_in_block(second)
+    return beside is not None and first.is_before_in_block(beside)
+
+
+def multiple_of(index: SSAValue) -> tuple[SSAValue, int]:
+    """A value and the constant that it is multiplied by to make an index of 32 bits."""
+    product = index.owner
+    if isinstance(product, arith.MuliOp) and index.type == i32:
+        factor = product.rhs.owner
+        if isinstance(factor, arith.ConstantOp) and isinstance(factor.value, IntegerAttr):
+            count = factor.value.value.data
+            return (product.lhs, count) if count > 0 else (index, 1)
+    return index, 1
 
 
 class FunctionConverter:
@@ -102,17 +128,44 @@ class FunctionConverter:
             self.words[new] = count
 
     def pointer(self, op: Operation, buffer: SSAValue, index: SSAValue | None) -> SSAValue:
-        """`buffer + index`, computed once in the block of `op`."""
+        """`buffer + index`, computed once in the block of `op`; in shared memory, what a loop leaves alone ahead of it."""
         if index is None:
             return buffer
         block = op.parent
         assert block is not None
+        if address_space(buffer) != SHARED_SPACE:
+            return self.pointer_in(block, buffer, index, InsertPoint.before(op))
+        if (known := defined_outside(index, block)) is not None:
+            return self.pointer_behind(known, buffer, index)
+        total = index.owner
+        if isinstance(total, arith.AddiOp):
+            for fixed, other in ((total.lhs, total.rhs), (total.rhs, total.lhs)):
+                if (known := defined_outside(fixed, block)) is not None:
+                    buffer, index = self.pointer_behind(known, buffer, fixed), other
+                    break
+        return self.pointer_in(block, buffer, index, InsertPoint.before(op))
+
+    def pointer_behind(self, known: Operation, buffer: SSAValue, index: SSAValue) -> SSAValue:
+        """`buffer + index`, computed where both are there: the operation makes the index in a block around the access."""
+        later, own = known, buffer.owner
+        if isinstance(own, Operation) and stands_before(known, own):
+            later = own
+        assert later.parent is not None
+        return self.pointer_in(later.parent, buffer, index, InsertPoint.after(later))
+
+    def pointer_in(
+        self, block: Block, buffer: SSAValue, index: SSAValue, place: InsertPoint
+    ) -> SSAValue:
+        """`buffer + index`, made once in a block. A multiple of a constant counts arrays of so many cells."""
         key = (block, buffer, index)
         if key not in self.pointers:
-            kind = pointer_type(buffer)
-            gep = llvm.GEPOp(buffer, [DYNAMIC_INDEX], self.elements[buffer], [index], kind)
-            Rewriter.insert_op(gep, InsertPoint.before(op))
+            element = self.elements[buffer]
+            cells, count = multiple_of(index)
+            kind = element if count == 1 else llvm.LLVMArrayType(count, element)
+            gep = llvm.GEPOp(buffer, [DYNAMIC_INDEX], kind, [cells], pointer_type(buffer))
+            Rewriter.insert_op(gep, place)
             self.pointers[key] = gep.result
+            self.elements[gep.result] = element
         return self.pointers[key]
 
     def nearer(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, address_space
@@ -33,9 +33,16 @@ def guard(w: Writer, mask: SSAValue | None) -> str:
     return "" if mask is None else f"@{w.use(mask)} "
 
 
+def element_bytes(element: Attribute) -> int:
+    """Bytes of a cell, or of an array of cells."""
+    if isinstance(element, llvm.LLVMArrayType):
+        return element.size.data * CELL_BYTES[element.type]
+    return CELL_BYTES[element]
+
+
 def print_gep(w: Writer, op: llvm.GEPOp) -> None:
     """A pointer plus an index; constants are folded into the addresses."""
-    size = CELL_BYTES[op.elem_type]
+    size = element_bytes(op.elem_type)
     (constant,) = op.rawConstantIndices.get_values()
     if not op.ssa_indices:
         base, known = w.offsets.get(op.ptr, ("", 0))

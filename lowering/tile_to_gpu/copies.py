@@ -23,7 +23,7 @@ def start_prefetch(v: Variant, ring: PrefetchRing) -> None:
     first = v.setup.add_int(v.thread.first, -v.geometry.fill)
     for k in range(ring.ahead):
         step = v.setup.add_int(first, k)
-        slot = ring.ring.slot(v.setup, first, k, 0, 0)
+        slot = ring.ring.early_slot(k)
 
         def index_of(view: Thread, step: SSAValue = step) -> SSAValue:
             base = v.base_of(ring.shape, view)
@@ -31,7 +31,6 @@ def start_prefetch(v: Variant, ring: PrefetchRing) -> None:
 
         copy_plane(v, v.setup, ring, slot, step, 0, index_of)
         v.setup.add(nvvm.CpAsyncCommitGroupOp())
-    ring.ring.computed.clear()
 
 
 def copy_plane(
@@ -39,7 +38,7 @@ def copy_plane(
     emit: Emitter,
     ring: PrefetchRing,
     slot: Address,
-    step: SSAValue,
+    step: SSAValue | None,
     turn: int,
     index_of: Callable[[Thread], SSAValue],
 ) -> None:
@@ -49,7 +48,7 @@ def copy_plane(
     """
     assert v.stream is not None
     shift = turn - ring.load.lag
-    if ring.halo is None or not v.stream_guarded:
+    if ring.halo is None or step is None:
         copy_cells(v, emit, ring, ring.source, slot, step, shift, index_of)
         return
     low, high = v.geometry.lower[v.stream], v.geometry.upper[v.stream]
@@ -70,7 +69,7 @@ def copy_cells(
     ring: PrefetchRing,
     source: SSAValue,
     slot: Address,
-    step: SSAValue,
+    step: SSAValue | None,
     shift: int,
     index_of: Callable[[Thread], SSAValue],
 ) -> None:
@@ -116,13 +115,13 @@ def pad_mask(v: Variant, ring: PrefetchRing, number: int, pad: PadCopy) -> SSAVa
 
 def take_prefetched(v: Variant, number: int, ring: PrefetchRing) -> Plane:
     """Wait for this step's plane, read it, and start the copy of a later one."""
-    assert v.step is not None
+    assert v.count is not None
     if ring.waits:
         v.body.add(nvvm.CpAsyncWaitGroupOp(v.placement.pending_groups))
         if any(other.is_dealt for other in v.placement.prefetches):
             # Lanes read what other lanes copied, and overwrite what others have read.
             v.synchronise_warp()
-    slot = ring.ring.slot(v.body, v.step, v.turn, 0, 0)
+    slot = ring.ring.slot(v.body, v.count, v.turn, 0, 0)
     index = add_offsets(v.body, ring.read_from, slot.index)
     plane: Plane = {}
     for vector in ring.reads:
@@ -134,13 +133,13 @@ def take_prefetched(v: Variant, number: int, ring: PrefetchRing) -> Plane:
             plane[*row, start + k] = value
     # Nobody waits for a later plane: its copies start behind the rows that others wait for, before the inner ones.
     v.mark(number, -1, private=True)
-    later = ring.ring.slot(v.body, v.step, v.turn, -ring.ahead, 0)
+    later = ring.ring.slot(v.body, v.count, v.turn, -ring.ahead, 0)
     turn = v.turn + ring.ahead
 
     def index_of(view: Thread) -> SSAValue:
         return v.index_of(ring.shape, view)
 
-    copy_plane(v, v.body, ring, later, v.step, turn, index_of)
+    copy_plane(v, v.body, ring, later, v.guarded_step, turn, index_of)
     if ring.commits:
         v.body.add(nvvm.CpAsyncCommitGroupOp())
     return plane

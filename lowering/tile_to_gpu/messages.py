@@ -49,7 +49,7 @@ def letter_slot(v: Variant, letters: Letters, age: int) -> Address:
     so that the plane does not say which it is.
     """
     slots, words = letters.slots, letters.slot_words
-    if slots == 1 or v.step is None:
+    if slots == 1 or v.count is None:
         return Address(None, 0)
     if letters.fixed:
         return Address(None, (v.turn - age) % slots * words)
@@ -132,7 +132,7 @@ def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
 def put_around(v: Variant, emit: Emitter, rim: Rim, side: int, cells: Iterator[SSAValue]) -> None:
     """Write rows that were taken to their places around the block's plane."""
     plane = rim.plane
-    slot = plane.ring.slot(v.body, v.step, v.turn, rim.age, plane.base)
+    slot = plane.ring.slot(v.body, v.count, v.turn, rim.age, plane.base)
     index = add_offsets(emit, plane.own, slot.index)
     vector = vector_cells(v.cells, plane.element)
     for row in rim.rows(v.geometry, side):
@@ -149,7 +149,7 @@ def put_beside(v: Variant, emit: Emitter, edge: Edge, side: int, cells: Iterator
         return
     mail = edge.queue.mail
     assert mail is not None
-    slot = mail.ring.slot(v.body, v.step, v.turn, edge.queue.delay, 0)
+    slot = mail.ring.slot(v.body, v.count, v.turn, edge.queue.delay, 0)
     index = add_offsets(emit, mail.own, slot.index)
     vector = vector_cells(v.cells, mail.element)
     for row in range(mail.width):

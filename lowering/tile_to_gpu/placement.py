@@ -231,7 +231,7 @@ def plane_layout(
     position = emit.add_int(thread.axes[-1].in_block, first)
     for axis, stride in zip(thread.axes[:-1], strides):
         position = emit.add_int(position, emit.mul_int(axis.in_block, stride))
-    ring = Ring(emit.int(0), 1, "fixed", slot_cells)
+    ring = Ring(emit.int(0), 1, "fixed", slot_cells, geometry.period)
     plane = SharedPlane(ring, element, pitch, tuple(strides), pads, 0, position)
     return plane, slot_cells
 
@@ -255,7 +255,7 @@ def own_ring(
     """Give a plane a ring of its own, one per tile of the block."""
     tiles = tiles_of_block(geometry)
     buffer = allocate(plane.element, tiles * slots * slot_cells)
-    plane.ring = Ring(buffer, slots, addressing, slot_cells)
+    plane.ring = Ring(buffer, slots, addressing, slot_cells, geometry.period)
     assert plane.own is not None
     if tiles > 1:
         plane.own = emit.add_int(plane.own, emit.mul_int(thread.warp_in_block, slots * slot_cells))
@@ -349,7 +349,7 @@ def edge_mail(
     lane_position = emit.mul_int(thread.lane, geometry.axes[-1].layout.cells)
     if along_rows:
         own = emit.add_int(own, thread.axes[-1].in_block)
-    ring = Ring(buffer, slots, addressing, slot_cells)
+    ring = Ring(buffer, slots, addressing, slot_cells, geometry.period)
     mail = EdgeMail(ring, element, width, along_rows, row_cells, own, lane_position)
     if ranks:
         # The unused warps on both ends are where the blocks before and after send their edges.

@@ -188,14 +188,14 @@ class PlaneReader:
         inside: Callable[[Position, Sides], SSAValue],
         plane_in_field: Callable[[FieldShape, int], SSAValue | None],
         guarded: bool,
-        step: SSAValue | None,
+        count: SSAValue | None,
         turn: int,
         crossings: dict[tuple[int, int, int], bool],
     ):
         self.emit, self.geometry, self.thread = emit, geometry, thread
         self.plane_at, self.outside, self.guarded = plane_at, outside, guarded
         self.inside, self.plane_in_field = inside, plane_in_field
-        self.step, self.turn = step, turn
+        self.count, self.turn = count, turn
         self.crossings = crossings
         axes = geometry.axes
         self.cells = axes[-1].layout.cells
@@ -288,7 +288,7 @@ class PlaneReader:
         """A cell of a whole plane in shared memory, fetched with the aligned vector that it lies in."""
         key = (queue.value, age, at)
         if key not in self.fetched:
-            slot = shared.ring.slot(self.emit, self.step, self.turn, age, shared.base)
+            slot = shared.ring.slot(self.emit, self.count, self.turn, age, shared.base)
             index = add_offsets(self.emit, shared.own, slot.index)
             width = vector_cells(self.cells, shared.element)
             row, first = at[:-1], at[-1] // width * width
@@ -322,7 +322,7 @@ class PlaneReader:
         number = place if place < 0 else 2 * mail.width + place - len(self.rows)
         keys = [(queue.value, age, (place, cell)) for cell in range(self.cells)]
         if keys[0] not in self.fetched:
-            slot = mail.ring.slot(self.emit, self.step, self.turn, age + queue.delay, 0)
+            slot = mail.ring.slot(self.emit, self.count, self.turn, age + queue.delay, 0)
             index = add_offsets(self.emit, mail.own, slot.index)
             vector = vector_cells(self.cells, mail.element)
             for start in range(0, self.cells, vector):
@@ -341,7 +341,7 @@ class PlaneReader:
         if key in self.fetched:
             return self.fetched[key]
         assert mail.lane_position is not None
-        slot = mail.ring.slot(self.emit, self.step, self.turn, age + queue.delay, 0)
+        slot = mail.ring.slot(self.emit, self.count, self.turn, age + queue.delay, 0)
         index = add_offsets(self.emit, mail.own, slot.index, mail.lane_position)
         warp_cells = self.cells * LANES
         position = self.emit.add_int(mail.lane_position, cell)

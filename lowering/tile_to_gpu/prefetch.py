@@ -117,7 +117,7 @@ def lane_ring(
     assert geometry.kernel.layout is not None
     warps = geometry.kernel.layout.threads // LANES
     buffer = memory.allocate(element, warps * slots * plane_cells)
-    ring = Ring(buffer, slots, "computed", plane_cells)
+    ring = Ring(buffer, slots, "computed", plane_cells, geometry.period)
     warp = emit.mul_int(thread.warp_in_block, slots * plane_cells)
     copied_from = read_from = emit.add_int(warp, emit.mul_int(thread.lane, width))
     view = thread

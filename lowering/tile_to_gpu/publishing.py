@@ -16,7 +16,7 @@ from timetile.passes.analysis.geometry import Row, vector_cells
 
 def write_plane(v: Variant, shared: SharedPlane, plane: Plane, base: int) -> None:
     """Write the thread's own cells to this step's slot."""
-    slot = shared.ring.slot(v.body, v.step, v.turn, 0, base)
+    slot = shared.ring.slot(v.body, v.count, v.turn, 0, base)
     index = add_offsets(v.body, shared.own, slot.index)
     width = vector_cells(v.cells, shared.element)
     for row in v.rows:
@@ -45,7 +45,7 @@ def publish(v: Variant, number: int, stage: ExchangeOp) -> None:
         return
     mail = queue.mail
     assert mail is not None
-    slot = mail.ring.slot(v.body, v.step, v.turn, 0, 0)
+    slot = mail.ring.slot(v.body, v.count, v.turn, 0, 0)
     index = add_offsets(v.body, mail.own, slot.index)
     if mail.along_rows:
         publish_rows(v, number, mail, plane, index, slot.offset)

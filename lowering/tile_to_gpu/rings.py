@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import gcd
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
@@ -39,42 +40,54 @@ class Address:
 @dataclass
 class Ring:
     """
-    `slots` planes of `plane_cells` cells each. `shifted` holds, for shifting addressing, the carried
-    offsets of the slots, newest first.
+    `slots` planes of `plane_cells` cells each, of which the loop writes `period` in a turn. `shifted` holds, for
+    shifting addressing, the carried offsets of the slots, newest first.
     """
 
     buffer: SSAValue
     slots: int
     addressing: str
     plane_cells: int
+    period: int
     shifted: list[SSAValue] = field(default_factory=list[SSAValue])
     computed: dict[tuple[int, SSAValue], SSAValue] = field(
         default_factory=dict[tuple[int, SSAValue], SSAValue]
     )
 
-    def slot(self, emit: Emitter, step: SSAValue | None, turn: int, age: int, base: int) -> Address:
+    def early_slot(self, step: int) -> Address:
+        """The slot of the plane of a step, counted from the chunk's first, ahead of the loop."""
+        number = -step if self.addressing == "shifting" else step
+        return Address(None, number % self.slots * self.plane_cells)
+
+    def slot(
+        self, emit: Emitter, count: SSAValue | None, turn: int, age: int, base: int
+    ) -> Address:
         """
-        The slot of the plane that is `age` steps old in step `step + turn`, where `turn` counts the
+        The slot of the plane that is `age` steps old in step `count + turn` of the chunk, where `turn` counts the
         copies of the unrolled body.
         """
+        number = turn - age + base
         if self.slots == 1:
             return Address(None, 0)
-        if step is None:
+        if count is None or self.addressing == "fixed":
             # Without a stream every queue of the circular multi-queue has a slot of its own.
-            return Address(None, (base - age) % self.slots * self.plane_cells)
-        if self.addressing == "shifting" and not self.shifted:
-            # Ahead of the loop.
-            return Address(None, (age - turn) % self.slots * self.plane_cells)
-        if self.addressing == "fixed":
-            return Address(None, (turn - age + base) % self.slots * self.plane_cells)
+            return Address(None, number % self.slots * self.plane_cells)
         if self.addressing == "shifting":
             return Address(self.shifted[age % self.slots], 0)
-        key = (turn - age + base, step)
-        if key not in self.computed:
-            number = emit.add_int(step, turn - age + base)
+        # The steps of a turn begin at a multiple of its length: slots of one group lie at constant offsets.
+        group = gcd(self.period, self.slots)
+        first, within = divmod(number % self.slots, group)
+        return Address(self.group(emit, count, first * group), within * self.plane_cells)
+
+    def group(self, emit: Emitter, count: SSAValue, first: int) -> SSAValue | None:
+        """The offset of the slot of step `count + first`, which is a multiple of the group's length; None for 0."""
+        if self.period % self.slots == 0:
+            return None
+        if (first, count) not in self.computed:
+            number = emit.add_int(count, first)
             masked = emit.binary(arith.AndIOp, number, emit.int(self.slots - 1))
-            self.computed[key] = emit.mul_int(masked, self.plane_cells)
-        return Address(self.computed[key], 0)
+            self.computed[first, count] = emit.mul_int(masked, self.plane_cells)
+        return self.computed[first, count]
 
     def rotate(self) -> None:
         """One step has passed: the oldest slot becomes the newest."""

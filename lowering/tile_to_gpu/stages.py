@@ -84,12 +84,12 @@ class VariantEmitter(Variant):
         if self.stream is None:
             self.run_step(0)
             return
-        state = self.initial_state()
-        head, steady, tail = self.segments()
+        state, start = self.initial_state(), self.setup.int(0)
         if not self.has_three_loops():
-            self.emit_loop(head, self.end(), state)
+            self.emit_loop(start, self.end(), state)
         else:
-            state = self.emit_loop(head, steady, state)
+            steady, tail = self.segments()
+            state = self.emit_loop(start, steady, state)
             self.stream_guarded = False
             state = self.emit_loop(steady, tail, state)
             self.stream_guarded = True
@@ -105,33 +105,28 @@ class VariantEmitter(Variant):
 
     def end(self) -> SSAValue:
         """
-        The step after the last one that stores. It is computed where it is needed, from what the stores'
-        masks need anyway: registers are scarce.
+        The steps of the chunk, up to the last one that stores. They are counted where that is needed, from what the
+        stores' masks need anyway: registers are scarce.
         """
-        last = self.setup.sub_int(self.height(), self.negative_first())
-        return self.setup.add_int(last, self.geometry.drain)
+        return self.setup.add_int(self.height(), self.geometry.fill + self.geometry.drain)
 
-    def segments(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+    def segments(self) -> tuple[SSAValue, SSAValue]:
         """
-        The first step, the first of the steady loop, and the first of the tail. In the steady loop no
-        plane that a step touches lies outside the bounds.
+        The first step of the steady loop, and the first of the tail, counted from the chunk's first. In the steady
+        loop no plane that a step touches lies outside the bounds.
         """
         assert self.stream is not None
         emit, geometry, period = self.setup, self.geometry, self.geometry.period
         low, high = geometry.lower[self.stream], geometry.upper[self.stream]
-        start = emit.add_int(self.thread.first, -geometry.fill)
-
-        length = emit.sub_int(emit.add_int(self.thread.last, geometry.drain), start)
-        length = whole_turns(emit, geometry, emit.add_int(length, period - 1))
-        negative = emit.sub_int(emit.int(0), start)
+        length = chunk_steps(emit, geometry, self.thread.first, self.thread.last)
+        negative = emit.sub_int(emit.int(0), self.start())
         ahead = period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
         head = whole_turns(
             emit, geometry, emit.add_int(negative, low + geometry.largest_lag + period - 1)
         )
         tail = whole_turns(emit, geometry, emit.add_int(negative, high - ahead))
         head = emit.binary(arith.MinSIOp, head, length)
-        tail = emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
-        return start, emit.add_int(start, head), emit.add_int(start, tail)
+        return head, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
 
     def loop_queues(self) -> list[Queue]:
         """The queues whose planes pass from step to step in registers."""
@@ -150,8 +145,10 @@ class VariantEmitter(Variant):
         """One loop over steps; returns what it carries out."""
         block = Block(arg_types=[i32, *(value.type for value in state)])
         self.body = self.setup.into(block)
-        self.step = block.args[0]
-        self.index_cache, self.far_planes, self.next_cells = {}, {}, {}
+        self.count = block.args[0]
+        self.index_cache, self.far_planes, self.next_cells, self.plane_numbers = {}, {}, {}, {}
+        for ring in self.placement.rings:
+            ring.computed.clear()
         arguments = iter(block.args[1:])
         for queue in self.loop_queues():
             queue.planes = [
@@ -185,12 +182,10 @@ class VariantEmitter(Variant):
             inside=self.inside,
             plane_in_field=self.plane_in_field,
             guarded=self.guarded,
-            step=self.step,
+            count=self.count,
             turn=turn,
             crossings=self.crossings,
         )
-        for ring in self.placement.rings:
-            ring.computed.clear()
         self.row_masks, self.phases, self.letter_slots = {}, {}, {}
         if self.placement.arrivals is not None:
             self.mark_shared(-1)
@@ -221,7 +216,7 @@ class VariantEmitter(Variant):
             queue.planes = queue.planes[:keep]
         for ring in self.placement.shifting_rings:
             ring.rotate()
-        if self.step is not None and (self.is_split or self.meets_at_barriers):
+        if self.count is not None and (self.is_split or self.meets_at_barriers):
             self.mark_shared(len(stages))
             send_outgoing(self)
             post_messages(self)
@@ -285,7 +280,7 @@ class VariantEmitter(Variant):
         of a tile meet every so many steps only, what they sent is taken in each nevertheless.
         """
         self.body.add(simt.PhaseOp(self.turn, -1, 0))
-        together = self.meets_at_barriers and (self.step is None or count == 0)
+        together = self.meets_at_barriers and (self.count is None or count == 0)
         if together:
             if self.turn % self.barrier_steps == 0:
                 self.meet(count)
@@ -294,7 +289,7 @@ class VariantEmitter(Variant):
         elif not (self.arriving and self.takes_for_others):
             # Else the barrier stands behind what is taken.
             self.body.add(gpu.BarrierOp())
-        if together and self.step is not None:
+        if together and self.count is not None:
             take_messages(self, self.queues.values())
         if self.arriving:
             take_messages(self, self.arriving)
@@ -304,9 +299,9 @@ class VariantEmitter(Variant):
         """All blocks of the tile wait for each other: once a step, or at every barrier without a stream."""
         inboxes, layout = self.placement.inboxes, self.kernel.layout
         assert inboxes is not None and layout is not None
-        if self.step is not None and self.barrier_steps == 1:
+        if self.count is not None and self.barrier_steps == 1:
             number = self.phase(-1)
-        elif self.step is not None:
+        elif self.count is not None:
             steps = self.body.int(self.barrier_steps)
             before = self.body.binary(arith.DivUIOp, self.phase(0), steps)
             number = self.body.add_int(before, 1)
@@ -334,7 +329,7 @@ class VariantEmitter(Variant):
             case ExchangeOp():
                 publish(self, number, stage)
                 queue = self.queues[stage.result]
-                if self.step is None and queue.letters is not None:
+                if self.count is None and queue.letters is not None:
                     post_messages(self)
                     self.arriving.append(queue)
             case StoreOp():
@@ -477,7 +472,8 @@ class VariantEmitter(Variant):
             for start in range(0, self.cells, width):
                 shift = self.turn - stage.lag
                 at = (*row, start)
-                mask = load_mask(self, self.body, stage, shape, self.step, shift, at, self.thread)
+                step = self.guarded_step
+                mask = load_mask(self, self.body, stage, shape, step, shift, at, self.thread)
                 offset = distance + self.in_plane(shape, at)
                 op = simt.LoadOp(field, index, offset, [element] * width, mask)
                 for k, value in enumerate(self.body.add(op).cells):

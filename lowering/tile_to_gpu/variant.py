@@ -84,7 +84,10 @@ class Variant:
     ):
         self.setup = root.into(block)
         self.body = self.setup
-        self.step: SSAValue | None = None
+        self.count: SSAValue | None = None
+        """Steps of the chunk before this turn of the loop; None without a stream."""
+        self.plane_numbers: dict[SSAValue, SSAValue] = {}
+        """The plane that arrives in a step of that count."""
         self.turn = 0
         """Which copy of the unrolled body."""
         self.geometry, self.thread = geometry, thread
@@ -310,12 +313,6 @@ class Variant:
             ("height",), lambda: self.setup.sub_int(self.thread.last, self.thread.first)
         )
 
-    def negative_first(self) -> SSAValue:
-        """The chunk's first plane, negated."""
-        return self.known(
-            ("negative first",), lambda: self.setup.sub_int(self.setup.int(0), self.thread.first)
-        )
-
     def unset(self, queue: Queue) -> SSAValue:
         return self.known(
             ("unset", queue.element), lambda: self.setup.add(simt.UnsetOp(queue.element)).result
@@ -334,8 +331,11 @@ class Variant:
         key = (shape, view.axes[-1].coordinate)
         if key not in self.index_cache:
             base = self.base_of(shape, view)
-            if self.step is not None:
-                base = self.moved_to(self.body, base, shape, self.step)
+            if self.count is not None:
+                first = self.known(
+                    ("first", *key), lambda: self.moved_to(self.setup, base, shape, self.start())
+                )
+                base = self.moved_to(self.body, first, shape, self.count)
             self.index_cache[key] = base
         return self.index_cache[key]
 
@@ -377,20 +377,32 @@ class Variant:
         moved = emit.mul_int(emit.extend(step, self.width), shape.strides[self.stream])
         return emit.add_int(moved, base)
 
-    def negative_start(self) -> SSAValue:
-        """What makes a step's number of its plane: the chunk's first step, negated, and steps before it."""
-        start = self.setup.add_int(self.negative_first(), self.geometry.fill)
-        if self.thread.said is None:
-            return start
-        return self.setup.binary(arith.AddiOp, start, self.thread.said)
+    def start(self) -> SSAValue:
+        """The plane that arrives in the chunk's first step."""
+        return self.known(
+            ("start",), lambda: self.setup.add_int(self.thread.first, -self.geometry.fill)
+        )
+
+    @property
+    def step(self) -> SSAValue | None:
+        """The plane that arrives in this turn of the loop (turn 0); None without a stream."""
+        if self.count is not None and self.count not in self.plane_numbers:
+            self.plane_numbers[self.count] = self.body.add_int(self.count, self.start())
+        return None if self.count is None else self.plane_numbers[self.count]
+
+    @property
+    def guarded_step(self) -> SSAValue | None:
+        """The same where planes may lie outside the bounds; None in a steady loop."""
+        return self.step if self.stream_guarded else None
 
     def phase(self, passed: int) -> SSAValue:
         """The number of the step, from the block's first on: that of the phase in which its warps arrive."""
-        assert self.step is not None
+        assert self.count is not None
         key = self.turn - passed
         if key not in self.phases:
-            start = self.known(("negative start",), self.negative_start)
-            counted = self.body.add_int(self.step, start)
+            counted, said = self.count, self.thread.said
+            if said is not None:
+                counted = self.body.add_int(counted, said)
             self.phases[key] = self.body.add_int(counted, key)
         return self.phases[key]
 
@@ -407,7 +419,7 @@ class Variant:
         """
         if self.meets_at_barriers:
             return None
-        if self.step is None:
+        if self.count is None:
             assert self.thread.said is not None
             return self.setup.add_int(self.thread.said, 1)
         number = self.phase(passed - 1)
@@ -497,9 +509,8 @@ class Variant:
         """The plane `lag` steps back is one that this chunk stores."""
         key = (lag, 0, -1)
         if key not in self.row_masks:
-            assert self.step is not None
-            plane = self.body.add_int(self.step, self.turn - lag)
-            distance = self.body.add_int(plane, self.negative_first())
+            assert self.count is not None
+            distance = self.body.add_int(self.count, self.turn - lag - self.geometry.fill)
             self.row_masks[key] = self.body.compare("ult", distance, self.height())
         return self.row_masks[key]
 

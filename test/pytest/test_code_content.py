@@ -14,7 +14,7 @@ from math import ceil, gcd, prod
 import pytest
 from xdsl.dialects import arith, gpu, llvm, scf
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import AnyFloat, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, i32
 from xdsl.ir import Block, Operation
 
 import timetile
@@ -274,6 +274,34 @@ def test_default_kernels_hardly_spill(case: Case):
     blocks = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule).occupancy
     assert kernel.registers * kernel.block * blocks <= 65536
     assert kernel.spill_bytes <= MOST_SPILLED
+
+
+@pytest.mark.parametrize("case", PLATES, ids=lambda case: case.name)
+def test_slots_of_a_turn_lie_beside_each_other(case: Case):
+    """
+    The ring that a level is copied to: the slots of a turn are found by one mask for each group of them that does not
+    go round, to read and to write, and by one pointer each; nothing else in shared memory has to be found. Where the
+    turn goes round the whole ring, all slots are known.
+    """
+    code = code_of(case)
+    loop = code.interior
+    turns, ahead = integer_constant(loop.step), code.schedule.ahead
+    slots = 1 << ahead.bit_length()
+    assert turns and ahead
+    group = gcd(turns, slots)
+    read = {turn % slots // group for turn in range(turns)}
+    written = {(turn + ahead) % slots // group for turn in range(turns)}
+    masks = [
+        op for op in loop.body.walk() if isinstance(op, arith.AndIOp) and op.result.type == i32
+    ]
+    pointers = [op for op in loop.body.walk() if isinstance(op, llvm.GEPOp) and op.ssa_indices]
+    found = [op for op in pointers if address_space(op.ptr) == SHARED_SPACE]
+    if group == slots:
+        assert not masks and not found
+        return
+    assert len(masks) == len(read | written)
+    # Lanes read other cells than they copy.
+    assert len(found) == len(read) + len(written)
 
 
 DEPTHS = (4, 8)

@@ -190,3 +190,36 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "far", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
 }) : () -> ()
+
+// -----
+
+// In shared memory, what a loop leaves alone is added to the pointer ahead of it, behind the slice that it points into;
+// what is multiplied by a constant counts arrays of so many cells.
+// CHECK-LABEL: llvm.func @slots(
+"gpu.module"() <{sym_name = "slots_module"}> ({
+  "gpu.func"() <{function_type = (i32) -> (), kernel}> ({
+  ^bb0(%steps: i32):
+    // CHECK:      %w = arith.shrui %steps, %{{.*}} : i32
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %seven = arith.constant 7 : i32
+    %cells = arith.constant 128 : i32
+    %w = arith.shrui %steps, %seven : i32
+    // CHECK-NEXT: %ring = simt.shared at 0 : !llvm.ptr<3>
+    // CHECK-NEXT: %[[own:.*]] = llvm.getelementptr %ring[%w] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f64
+    // CHECK-NEXT: scf.for %n =
+    %ring = simt.shared at 0 : memref<1024xf64, 3 : i64>
+    scf.for %n = %zero to %steps step %one : i32 {
+      // CHECK-NEXT: %s = arith.andi %n, %{{.*}} : i32
+      %s = arith.andi %n, %seven : i32
+      %o = arith.muli %s, %cells : i32
+      %i = arith.addi %w, %o : i32
+      // CHECK:      %[[at:.*]] = llvm.getelementptr %[[own]][%s] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<128 x f64>
+      // CHECK-NEXT: simt.load %[[at]][2] : f64
+      %v = simt.load %ring[%i + 2] : f64
+      // CHECK-NEXT: simt.store %v to %[[own]][4]
+      simt.store %v to %ring[%w + 4]
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "slots", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
+}) : () -> ()
