@@ -28,10 +28,9 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:           %[[counter:.*]] = arith.addi %[[first]], %[[inboxes]] : i32
 // CHECK:           %[[mail:.*]] = simt.shared at 0 : memref<1024xf64, 3 : i64>
 // CHECK-NOT:       simt.expect
-// CHECK:           %[[before:.*]] = arith.addi %{{.*}}, %[[said]] : i32
 // CHECK:           scf.for %[[step:[0-9]+]] =
 // CHECK-NEXT:        simt.phase step 0 stage -1 row 0
-// CHECK-NEXT:        %[[passed:.*]] = arith.addi %[[step]], %[[before]] : i32
+// CHECK-NEXT:        %[[passed:.*]] = arith.addi %[[step]], %[[said]] : i32
 // CHECK-NEXT:        %[[number:.*]] = arith.addi %[[passed]], %[[one]] : i32
 // CHECK-NEXT:        simt.tile_barrier %[[words]][%[[counter]]] number %[[number]] blocks 3
 // CHECK-NEXT:        scf.if %[[above:.*]] {
