@@ -186,7 +186,7 @@ class VariantEmitter(Variant):
             turn=turn,
             crossings=self.crossings,
         )
-        self.row_masks, self.chunk_masks, self.phases, self.letter_slots = {}, {}, {}, {}
+        self.row_masks, self.phases, self.letter_slots = {}, {}, {}
         if self.placement.arrivals is not None:
             self.mark_shared(-1)
             self.body.add(simt.WaitOp(self.placement.arrivals, self.phase(1)))

@@ -88,10 +88,13 @@ def write(
     lanes where `is_next` is on.
     """
     queue, shape = v.queues[stage.queue], FieldShape.of(stage.field)
+    masks = [mask]
+    if v.stream is not None:
+        masks.append(v.chunk_mask(queue.lag))
     index, distance = v.plane_at(shape, queue.lag, view)
     if is_next is not None:
         index = v.next_cell(index, is_next)
-    offset, mask = distance + v.in_plane(shape, at), v.stored_mask(queue.lag, mask)
+    offset, mask = distance + v.in_plane(shape, at), v.body.all_of(masks)
     v.body.add(simt.StoreOp(cells, v.arguments[stage.field], index, offset, mask))
 
 

@@ -105,7 +105,6 @@ class Variant:
         self.far_planes: dict[tuple[FieldShape, SSAValue, int], SSAValue] = {}
         self.next_cells: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
         self.row_masks: dict[tuple[int, int, int], SSAValue] = {}
-        self.chunk_masks: dict[tuple[int, SSAValue], SSAValue] = {}
         self.phases: dict[int, SSAValue] = {}
         self.masks: dict[tuple[object, ...], SSAValue | None] = {}
         self.outgoing: dict[int, list[Parcel]] = {}
@@ -506,28 +505,14 @@ class Variant:
         low, high = shape.lower[self.stream], shape.upper[self.stream]
         return emit.compare("ult", emit.add_int(step, shift - low), high - low)
 
-    def stored_mask(self, lag: int, mask: SSAValue | None) -> SSAValue | None:
-        """The plane `lag` steps back is one that this chunk stores, in the threads where the mask is on."""
-        if self.stream is None:
-            return mask
-        if mask is None or self.guarded or len(self.rows) > 1:
-            return self.body.all_of([mask, self.chunk_mask(lag, self.height())])
-
-        def planes() -> SSAValue:
-            return self.setup.select(mask, self.height(), self.setup.int(0))
-
-        # A thread that stores nothing of a row has no planes to store: one comparison a vector. Several rows, and the
-        # rim, would take more registers for that than they have.
-        return self.chunk_mask(lag, self.known(("planes where", mask), planes))
-
-    def chunk_mask(self, lag: int, planes: SSAValue) -> SSAValue:
-        """The plane `lag` steps back is one of the chunk's first ones, of which so many are stored."""
-        key = (lag, planes)
-        if key not in self.chunk_masks:
+    def chunk_mask(self, lag: int) -> SSAValue:
+        """The plane `lag` steps back is one that this chunk stores."""
+        key = (lag, 0, -1)
+        if key not in self.row_masks:
             assert self.count is not None
             distance = self.body.add_int(self.count, self.turn - lag - self.geometry.fill)
-            self.chunk_masks[key] = self.body.compare("ult", distance, planes)
-        return self.chunk_masks[key]
+            self.row_masks[key] = self.body.compare("ult", distance, self.height())
+        return self.row_masks[key]
 
 
 def queue_field(
