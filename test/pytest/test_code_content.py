@@ -79,8 +79,8 @@ J3D7PT = Case("j3d7pt-f64", "f64", tuple(star(3, 1)), (512, 512, 512))
 J3D27PT = Case("j3d27pt-f32", "f32", tuple(box((-1, -1, -1), (1, 1, 1))), (512, 512, 512))
 
 
-MOST_SPILLED = 72
-"""Bytes that a thread spills at most, in the copy for the rim."""
+MOST_SPILLED = 120
+"""Bytes that a thread spills at most, nearly all of them in the copy for the rim (docs/performance.md, log 143)."""
 
 
 @dataclass(frozen=True)
