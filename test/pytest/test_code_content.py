@@ -79,8 +79,11 @@ J3D7PT = Case("j3d7pt-f64", "f64", tuple(star(3, 1)), (512, 512, 512))
 J3D27PT = Case("j3d27pt-f32", "f32", tuple(box((-1, -1, -1), (1, 1, 1))), (512, 512, 512))
 
 
-MOST_SPILLED = 120
-"""Bytes that a thread spills at most, nearly all of them in the copy for the rim (docs/performance.md, log 143)."""
+MOST_SPILLED = 64
+"""Bytes that a thread spills at most, in the copy for the rim."""
+
+SPILLS_MORE = {"star2d2r-f64": 116}
+"""Those of kernels that are known to spill more, all but a few bytes at the rim, too (docs/performance.md, log 143)."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +276,7 @@ def test_default_kernels_hardly_spill(case: Case):
     kernel = compiled.kernels.kernel(compiled.kernels.facts[0][0].name)
     blocks = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule).occupancy
     assert kernel.registers * kernel.block * blocks <= 65536
-    assert kernel.spill_bytes <= MOST_SPILLED
+    assert kernel.spill_bytes <= SPILLS_MORE.get(case.name, MOST_SPILLED)
 
 
 @pytest.mark.parametrize("case", PLATES, ids=lambda case: case.name)
