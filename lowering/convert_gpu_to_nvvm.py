@@ -46,6 +46,7 @@ from timetile.dialects.simt import (
     cell_count,
 )
 from timetile.dialects.tile_attributes import LANES
+from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 
 FULL_WARP = -1
@@ -80,10 +81,9 @@ def multiple_of(index: SSAValue) -> tuple[SSAValue, int]:
     """A value and the constant that it is multiplied by to make an index of 32 bits."""
     product = index.owner
     if isinstance(product, arith.MuliOp) and index.type == i32:
-        factor = product.rhs.owner
-        if isinstance(factor, arith.ConstantOp) and isinstance(factor.value, IntegerAttr):
-            count = factor.value.value.data
-            return (product.lhs, count) if count > 0 else (index, 1)
+        count = integer_constant(product.rhs)
+        if count is not None and count > 0:
+            return product.lhs, count
     return index, 1
 
 

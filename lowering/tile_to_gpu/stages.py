@@ -146,9 +146,7 @@ class VariantEmitter(Variant):
         block = Block(arg_types=[i32, *(value.type for value in state)])
         self.body = self.setup.into(block)
         self.count = block.args[0]
-        self.index_cache, self.far_planes, self.next_cells, self.plane_numbers = {}, {}, {}, {}
-        for ring in self.placement.rings:
-            ring.computed.clear()
+        self.index_cache, self.far_planes, self.next_cells = {}, {}, {}
         arguments = iter(block.args[1:])
         for queue in self.loop_queues():
             queue.planes = [

@@ -86,8 +86,6 @@ class Variant:
         self.body = self.setup
         self.count: SSAValue | None = None
         """Steps of the chunk before this turn of the loop; None without a stream."""
-        self.plane_numbers: dict[SSAValue, SSAValue] = {}
-        """The plane that arrives in a step of that count."""
         self.turn = 0
         """Which copy of the unrolled body."""
         self.geometry, self.thread = geometry, thread
@@ -386,9 +384,10 @@ class Variant:
     @property
     def step(self) -> SSAValue | None:
         """The plane that arrives in this turn of the loop (turn 0); None without a stream."""
-        if self.count is not None and self.count not in self.plane_numbers:
-            self.plane_numbers[self.count] = self.body.add_int(self.count, self.start())
-        return None if self.count is None else self.plane_numbers[self.count]
+        count = self.count
+        if count is None:
+            return None
+        return self.known(("step", count), lambda: self.body.add_int(count, self.start()))
 
     @property
     def guarded_step(self) -> SSAValue | None:
@@ -499,9 +498,10 @@ class Variant:
     def plane_mask(
         self, emit: Emitter, shape: FieldShape, step: SSAValue | None, shift: int
     ) -> SSAValue | None:
-        """Plane `step + shift` lies in the field; None where that is certain."""
-        if step is None or self.stream is None or not self.stream_guarded:
+        """Plane `step + shift` lies in the field; None where that is certain, as without a guarded step."""
+        if step is None:
             return None
+        assert self.stream is not None
         low, high = shape.lower[self.stream], shape.upper[self.stream]
         return emit.compare("ult", emit.add_int(step, shift - low), high - low)
 
