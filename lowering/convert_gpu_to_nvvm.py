@@ -13,7 +13,8 @@ simt.wait %b phase %p                           nvvm.mbarrier.try_wait.parity.sh
 ```
 Arithmetic and control flow stay as they are; a mask stays an i1 that the PTX printer turns into a
 predicate. What a loop adds to a place in shared memory without changing it is added to the pointer ahead of the loop: an
-integer instruction beside the arithmetic costs a step as much as an operation of a cell, or twice that.
+integer instruction beside the arithmetic costs a step as much as an operation of a cell, or twice that. Not so where
+the loop waits for other warps: their turns fill the wait, and registers are worth more than instructions.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.context import Context
-from xdsl.dialects import arith, gpu, llvm
+from xdsl.dialects import arith, gpu, llvm, scf
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntAttr,
@@ -70,6 +71,12 @@ def defined_outside(value: SSAValue, block: Block) -> Operation | None:
     return owner if isinstance(owner, Operation) and owner.parent is not block else None
 
 
+def waits_in_loop(function: gpu.FuncOp) -> bool:
+    """A loop of the function waits for other warps."""
+    loops = (op for op in function.walk() if isinstance(op, scf.ForOp))
+    return any(isinstance(op, gpu.BarrierOp | simt.WaitOp) for loop in loops for op in loop.walk())
+
+
 def stands_before(first: Operation, second: Operation) -> bool:
     """An operation stands before another one in its block, or before the one that holds that."""
     assert first.parent is not None
@@ -96,6 +103,7 @@ class FunctionConverter:
         self.pointers: dict[tuple[Block, SSAValue, SSAValue], SSAValue] = {}
         self.elements: dict[SSAValue, Attribute] = {}
         self.integers: dict[int, SSAValue] = {}
+        self.waits = waits_in_loop(function)
         self.words: dict[SSAValue, int] = {}
         """Cells of buffers: of where warps arrive, whether there are one or two."""
 
@@ -128,12 +136,15 @@ class FunctionConverter:
             self.words[new] = count
 
     def pointer(self, op: Operation, buffer: SSAValue, index: SSAValue | None) -> SSAValue:
-        """`buffer + index`, computed once in the block of `op`; in shared memory, what a loop leaves alone ahead of it."""
+        """
+        `buffer + index`, computed once in the block of `op`; in shared memory, what a loop leaves alone ahead of it, unless
+        warps wait for each other there.
+        """
         if index is None:
             return buffer
         block = op.parent
         assert block is not None
-        if address_space(buffer) != SHARED_SPACE:
+        if address_space(buffer) != SHARED_SPACE or self.waits:
             return self.pointer_in(block, buffer, index, InsertPoint.before(op))
         if (known := defined_outside(index, block)) is not None:
             return self.pointer_behind(known, buffer, index)

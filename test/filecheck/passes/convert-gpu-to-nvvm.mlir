@@ -223,3 +223,33 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "slots", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
 }) : () -> ()
+
+// -----
+
+// A loop in which warps wait for each other makes its pointers where they are used: registers are worth more there.
+// CHECK-LABEL: llvm.func @meets(
+"gpu.module"() <{sym_name = "meets_module"}> ({
+  "gpu.func"() <{function_type = (i32) -> (), kernel}> ({
+  ^bb0(%steps: i32):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %seven = arith.constant 7 : i32
+    %w = arith.shrui %steps, %seven : i32
+    // CHECK:      %ring = simt.shared at 0 : !llvm.ptr<3>
+    // CHECK-NEXT: scf.for %n =
+    %ring = simt.shared at 0 : memref<1024xf64, 3 : i64>
+    scf.for %n = %zero to %steps step %one : i32 {
+      // CHECK-NEXT: %[[own:.*]] = llvm.getelementptr %ring[%w] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f64
+      // CHECK-NEXT: simt.load %[[own]][4] : f64
+      %v = simt.load %ring[%w + 4] : f64
+      // CHECK-NEXT: "nvvm.barrier"()
+      "gpu.barrier"() : () -> ()
+      // CHECK-NEXT: %i = arith.addi %w, %n : i32
+      // CHECK-NEXT: %[[at:.*]] = llvm.getelementptr %ring[%i] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f64
+      // CHECK-NEXT: simt.store %v to %[[at]][2]
+      %i = arith.addi %w, %n : i32
+      simt.store %v to %ring[%i + 2]
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "meets", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
+}) : () -> ()
