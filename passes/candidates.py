@@ -104,12 +104,12 @@ class Trials:
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
         self.several_planes = shuffles_several_planes(loop)
-        self.costs: dict[tuple[int, str, bool, int], KernelCost | None] = {}
+        self.costs: dict[tuple[int, str, bool, int, int], KernelCost | None] = {}
 
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
         """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
         split = schedule.sync != "barrier" and not schedule.stays
-        key = (depth, schedule.form, split, len(schedule.cells))
+        key = (depth, schedule.form, split, len(schedule.cells), schedule.every)
         if key not in self.costs:
             self.costs[key] = self.build(depth, schedule, split=split)
         return self.costs[key]
@@ -123,14 +123,16 @@ class Trials:
             return None
         # A module of its own: splitting sums adds cell functions.
         scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
-        if schedule.form == "rows" and not split_kernel(kernel, scratch, "rows"):
+        if schedule.form != "none" and not split_kernel(kernel, scratch, schedule.form):
             return None
         kernel.layout = schedule.layout()
         add_exchanges(kernel)
         assign_lags(kernel)
         publish(kernel, None, schedule.ahead)
-        delay_exchanges(kernel, schedule.delay, always=split)
-        return KernelCost(kernel, scratch, self.arch, split=split)
+        delay_exchanges(kernel, max(schedule.delay, schedule.every), always=split)
+        model = KernelCost(kernel, scratch, self.arch, split=split)
+        model.every = schedule.every
+        return model
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | None:
         """The candidate at a depth, fetching as early as fits; None where it does not fit at all."""

@@ -39,6 +39,12 @@ DEVICE_ROWS = (3, 4, 5)
 DEVICE_SYNCS: tuple[Sync, ...] = ("flags", "grid")
 """How the blocks of a tile wait for each other: by the words that they send, or at a barrier of the grid."""
 
+DEVICE_MEETINGS: tuple[tuple[Sync, int], ...] = (("flags", 1), ("grid", 1), ("grid", 2))
+"""The same where a tile is streamed, and how many steps a barrier serves (EBISU's lazy streaming, section 4.3.2)."""
+
+HALVED_RADIUS = 3
+"""Planes on each side from which the sums of stars are considered in halves (the semi-stencil)."""
+
 STAYING_ROWS = (4, 6, 8, 10, 12, 16)
 """Rows of a thread with which plates stay in the registers of a block."""
 
@@ -125,7 +131,11 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
     else:
         sync = "mbarrier" if arch.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
-        forms = ("none", "rows") if shuffles_several_planes(loop) else ("none",)
+        forms: tuple[Form, ...] = ("none",)
+        if shuffles_several_planes(loop):
+            forms = ("none", "rows")
+        elif far[0] >= HALVED_RADIUS:
+            forms = ("none", "halves")
         for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
             if form == "rows" and rows not in SUM_ROWS:
                 continue
@@ -141,9 +151,13 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 yield replace(block, tile="cluster", blocks=(2, 1))
             if rows in DEVICE_ROWS and warps == 8 and arch.splits_barriers:
                 # How many blocks span the axis depends on the depth.
-                for exchange in DEVICE_SYNCS:
+                for exchange, every in DEVICE_MEETINGS:
                     yield replace(
-                        block, tile="device", blocks=(arch.multiprocessors, 1), sync=exchange
+                        block,
+                        tile="device",
+                        blocks=(arch.multiprocessors, 1),
+                        sync=exchange,
+                        every=every,
                     )
         yield from device_schedules(DEVICE_VOLUMES, arch)
 

@@ -33,7 +33,7 @@ from timetile.passes.analysis.instructions import (
 from timetile.passes.analysis.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.analysis.sharing import Work, distinct_work
-from timetile.passes.analysis.synchronisation import meets_at_barriers
+from timetile.passes.analysis.synchronisation import meets_at_barriers, steps_between_barriers
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
 from timetile.passes.multi_queue_buffering import kept_queues, natural_period
 
@@ -170,6 +170,8 @@ class KernelFacts:
 
     meets: bool
     """The blocks of a tile wait for each other at barriers of the grid, and not for each other's words."""
+    every: int
+    """Stream steps from one of those barriers to the next."""
 
     def __init__(
         self, kernel: KernelOp, module: ModuleOp, arch: Arch, *, split: bool | None = None
@@ -189,6 +191,7 @@ class KernelFacts:
         homes = [e.exchange.home for e in self.exchanges if e.exchange.home is not None]
         self.split = any(h.sync.data != "barrier" for h in homes) if split is None else split
         self.meets = meets_at_barriers(e.exchange for e in self.exchanges)
+        self.every = steps_between_barriers(e.exchange for e in self.exchanges)
         self.published = {e.exchange.queue for e in self.exchanges if e.copies}
         self.natural_period = natural_period(kernel)
         self.boxed = sum(isinstance(s, ApplyOp) and s.box is not None for s in kernel.stages)

@@ -14,7 +14,7 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.attainable import concurrency
 from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
 from timetile.passes.analysis.residency import SCHEDULERS
-from timetile.passes.analysis.synchronisation import steps_between_barriers, words_of_cell
+from timetile.passes.analysis.synchronisation import words_of_cell
 from timetile.passes.cost.facts import CellFacts, StageFacts, cell_bytes, neighbours, wavefronts
 from timetile.passes.cost.space import KernelSpace
 from timetile.passes.cost.terms import StepCycles
@@ -296,8 +296,7 @@ class KernelTime(KernelSpace):
         assert self.kernel.layout is not None
         if not self.kernel.layout.has_messages:
             return 0.0
-        every = steps_between_barriers(facts.exchange for facts in self.exchanges)
-        return MESSAGE_SECONDS["grid" if self.meets else "flags"] / every
+        return MESSAGE_SECONDS["grid" if self.meets else "flags"] / self.every
 
     @property
     def message_bytes(self) -> float:

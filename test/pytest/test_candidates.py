@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from support.catalogue import entry
+from support.catalogue import entry, star, sum_program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.geometry import Geometry
@@ -28,6 +28,39 @@ def test_blocks_that_wait_for_each_other_are_all_guarded():
         for level in ("block", "device")
     }
     assert guards == {"block": {"rim", "all"}, "device": {"all"}}
+
+
+def test_a_barrier_of_the_grid_may_serve_two_steps():
+    """Lazier blocks wait half as long at them, and keep planes that others read a step longer."""
+    text = program_text(entry("heat-3d").make((96, 352, 384)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    found = [
+        c
+        for c in candidates(loop, module, arch_named("sm_90"), 3)
+        if c.schedule.sync == "grid" and not c.schedule.stays
+    ]
+    eager, lazy = (
+        {c.schedule.cells: c.cost for c in found if c.schedule.every == every} for every in (1, 2)
+    )
+    both = eager.keys() & lazy.keys()
+    assert both
+    for cells in both:
+        assert lazy[cells].waiting_seconds < 0.6 * eager[cells].waiting_seconds
+        assert lazy[cells].registers > eager[cells].registers
+
+
+@pytest.mark.parametrize(("radius", "forms"), [(2, {"none"}), (3, {"none", "halves"})])
+def test_sums_of_wide_stars_are_considered_in_halves(radius: int, forms: set[str]):
+    module = raise_program(load(star_text(radius)), Options(halos="common"))
+    (loop,) = loops_of(module)
+    found = candidates(loop, module, arch_named("sm_90"), None)
+    assert {c.schedule.form for c in found} == forms
+
+
+def star_text(radius: int) -> str:
+    """A star of three axes."""
+    return program_text(sum_program("f32", star(3, radius))((256, 256, 256)))
 
 
 @pytest.mark.parametrize(
