@@ -197,9 +197,7 @@ class KernelSpace(KernelFacts):
 
     def slots(self, facts: ExchangeFacts, ahead: int) -> int:
         """Planes of the ring of an exchange that copies serve."""
-        return copies_slots(
-            self.kernel, facts.exchange, ahead, split=self.split, every=self.every
-        )
+        return copies_slots(self.kernel, facts.exchange, ahead, split=self.split, every=self.every)
 
     def padded_plane_bytes(self, facts: ExchangeFacts) -> int:
         """Bytes of a plane of the tile with the cells around it that its readers look at."""
