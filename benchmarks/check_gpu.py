@@ -5,7 +5,7 @@
 
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
 roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the device, sums
-by rows and by halves, runs of many launches, chunks that go on in the next column, and domains with every remainder;
+by rows, by halves and by columns, runs of many launches, chunks that go on in the next column, and domains with every remainder;
 each with halos that buffers have in common, and with others.
 """
 
@@ -103,6 +103,7 @@ SMALL = (
     Case("star2d3r", (391, 1300), "f64", 6, 2, multiprocessors=8),
     Case("j2d5pt", (389, 1230), "f64", 17, 8, multiprocessors=7),
     Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": "halves"}),
+    Case("j2d25pt-columns", (91, 257), "f64", 7, 2, {"form": "lanes", "cells": (4,)}),
 )
 """Few blocks and steps each, as `compute-sanitizer` takes a hundred times as long."""
 

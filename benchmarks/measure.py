@@ -39,6 +39,7 @@ from timetile.passes.schedule import Schedule
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.arithmetic import DTYPES
+from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.facts import FLOPS, copy_bound, occupancy
 from timetile.runtime.gpu import Device, checked, device
@@ -55,8 +56,8 @@ def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, 
     if name.startswith("wave"):
         radius = int(name.removeprefix("wave"))
         return wave(domain, radius, element), radius, 4
-    if name == "gradient2d":
-        return gradient(domain, element), 1, 2
+    if name.startswith("gradient2d"):
+        return gradient(domain, element, fast=name.endswith("-fast")), 1, 2
     stencil = STENCILS[name].scaled()
     return program(stencil, domain, element), stencil.radius, 2
 
@@ -502,7 +503,8 @@ def main() -> None:
         "commit": options.commit or commit(),
         "device": gpu.name,
         "driver": int(checked(gpu.cuda.cuDriverGetVersion())),
-        "versions": {n: version(n) for n in ("xdsl", "cuda-bindings", "numpy")},
+        "versions": {n: version(n) for n in ("xdsl", "cuda-bindings", "numpy")}
+        | {"nvjitlink": assembler_version()},
         "python": platform.python_version(),
         "timetile": timetile.__version__,
         "command": f"benchmarks/measure.py {' '.join(options.rows)}",

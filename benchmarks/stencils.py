@@ -104,6 +104,24 @@ def rows_2d(name: str, rows: Sequence[Sequence[float]]) -> Stencil:
     return Stencil(name, ordered(terms))
 
 
+def centre_first(stencil: Stencil) -> Stencil:
+    """The same star as a user may write it: the cell, then the axes in the order x, y, z."""
+
+    def place(offset: Offset) -> tuple[bool, int, Offset]:
+        # The last axis is x.
+        axis = next((k for k, d in enumerate(reversed(offset)) if d), 0)
+        return any(offset), axis, offset
+
+    terms = tuple(sorted(stencil.terms, key=lambda term: place(term[0])))
+    return Stencil(f"{stencil.name}-centre", terms)
+
+
+def by_columns(stencil: Stencil) -> Stencil:
+    """The same box, one column after the other, as sums that travel from lane to lane take them."""
+    terms = tuple(sorted(stencil.terms, key=lambda term: term[0][::-1]))
+    return Stencil(f"{stencil.name}-columns", terms)
+
+
 J2D9PT_GOL = rows_2d("j2d9pt-gol", [[7, 5, 9], [12, 15, 12], [9, 5, 7]])
 J2D25PT = rows_2d(
     "j2d25pt",
@@ -198,6 +216,10 @@ STENCILS = {
         J3D27PT,
         POISSON,
         LAYERS,
+        centre_first(J2D5PT),
+        centre_first(J3D7PT),
+        by_columns(J2D9PT_GOL),
+        by_columns(J2D25PT),
         *(star(f"star2d{r}r", 2, r) for r in range(1, 5)),
         *(box(f"box2d{r}r", 2, r) for r in range(1, 5)),
         *(star(f"star3d{r}r", 3, r) for r in range(1, 5)),
@@ -257,11 +279,13 @@ def two_buffers(
 """
 
 
-def gradient(domain: Sequence[int], element: str = "f64") -> str:
+def gradient(domain: Sequence[int], element: str = "f64", *, fast: bool = False) -> str:
     """
     The gradient of AN5D's collection: a cell plus the inverse root of the squared differences to its
-    four neighbours, `0.25 f + 1 / sqrt(1.0001 + sum (f - f_n)^2)`, rounded at every operation.
+    four neighbours, `0.25 f + 1 / sqrt(1.0001 + sum (f - f_n)^2)`, rounded at every operation; if it is `fast`, the root
+    and the quotient say that they may be approximate, as fast arithmetic lets all of a program's.
     """
+    flags = " fastmath<afn>" if fast else ""
     field = field_type(domain, 1, element)
     temp = f"!stencil.temp<{'?x' * len(domain)}{element}>"
     low, high = [0] * len(domain), list(domain)
@@ -274,9 +298,9 @@ def gradient(domain: Sequence[int], element: str = "f64") -> str:
             f"%s{n} = arith.addf %s{n - 1}, %q{n} : {element}",
         ]
     lines += [
-        f"%r = math.sqrt %s4 : {element}",
+        f"%r = math.sqrt %s4{flags} : {element}",
         f"%unit = arith.constant 1.0 : {element}",
-        f"%i = arith.divf %unit, %r : {element}",
+        f"%i = arith.divf %unit, %r{flags} : {element}",
         f"%quarter = arith.constant 0.25 : {element}",
         f"%p = arith.mulf %f, %quarter : {element}",
         f"%o = arith.addf %p, %i : {element}",

@@ -25,8 +25,8 @@ Sync = Literal["barrier", "mbarrier", "flags", "grid"]
 """How the warps of a tile wait for each other."""
 
 
-Form = Literal["none", "rows", "halves"]
-"""How a sum is cut into stages: not at all, by planes, or before the cell's own plane."""
+Form = Literal["none", "rows", "halves", "lanes"]
+"""How a sum is cut into stages: not at all, by planes, before the cell's own plane, or by columns."""
 
 Guards = Literal["rim", "all"]
 """Which tiles run the copy with guards for cells outside the bounds: those that touch them, or all."""

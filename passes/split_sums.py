@@ -1,4 +1,4 @@
-"""split-sums: a sum over several planes becomes a chain of stages, one plane each or two halves.
+"""split-sums: a sum becomes a chain of stages: one plane each, two halves, or one column each.
 
 Before (`form=rows`), a 9-point box:
 `%u1 = tile.apply @cell(%u0[-1,-1], ..., %u0[1,1]) else %h1 : !tile.queue<f64, lag 1>`
@@ -15,10 +15,19 @@ instead of planes (the scatter form). After `form=halves`, a star of radius 4 th
 %u1 = tile.apply @cell_halves1(%f[0,0,0], %u0[0,0,0], ..., %u0[4,0,0]) else %h1   : !tile.queue<f64, lag 4>
 ```
 The planes before the cell's own enter its sum together when the last of them is there, the others when all
-are (the semi-stencil: forward and backward halves): each half spans about half of the planes.
+are (the semi-stencil: forward and backward halves): each half spans about half of the planes. After `form=lanes`, the
+box again, if its body takes the columns one after the other:
+```
+%p1 = tile.apply @cell_lanes0(%u0[-1,0], %u0[0,0], %u0[1,0])             : !tile.queue<f64, lag 1>
+%s1 = tile.apply @cell_lanes1(%p1[0,-1], %u0[-1,0], %u0[0,0], %u0[1,0])  : !tile.queue<f64, lag 1>
+%t1 = tile.apply @cell_lanes2(%s1[0,-1], %u0[-1,0], %u0[0,0], %u0[1,0])  : !tile.queue<f64, lag 1>
+%u1 = tile.apply @cell_lanes3(%t1[0,1]) else %h1                         : !tile.queue<f64, lag 1>
+```
+Partial sums travel along the row, from lane to lane, and each lane adds what it holds of its own column; what they end
+as goes back to its cell. No plane is shuffled, however many of them a sum takes (SSAM, section 4).
 
-A sum is cut only between terms whose order it keeps: the body must be a chain that takes the planes one
-after the other, the oldest first. Others stay whole, with a remark.
+A sum is cut only between terms whose order it keeps: the body must be a chain that takes the planes, the oldest ahead, or
+the columns, the first ahead, one after the other. Others stay whole, with a remark.
 """
 
 from __future__ import annotations
@@ -37,17 +46,20 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.taps import Tap
-from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile import ApplyOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import QueueType
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.diagnostics import remark
 from timetile.passes.multi_queue_buffering import schedule_of
 from timetile.passes.schedule import Form
 
+PARTS: dict[Form, str] = {"rows": "planes", "halves": "planes", "lanes": "columns"}
+"""What a sum must take one after the other to be split."""
+
 
 @dataclass
 class Part:
-    """The operations of the body that need the taps up to one plane, and not those of earlier parts."""
+    """The operations of the body that need the taps up to one plane, or column, and not those of earlier parts."""
 
     offset: int
     taps: list[int]
@@ -56,7 +68,7 @@ class Part:
 
 def latest_plane(function: FuncOp, offsets: Sequence[int | None]) -> dict[SSAValue, int | None]:
     """
-    For each value of the body: the largest stream offset that it depends on; None for constants,
+    For each value of the body: the largest offset that it depends on, of planes or of columns; None for constants,
     scalars and coordinates.
     """
     latest: dict[SSAValue, int | None] = dict(zip(function.body.block.args, offsets))
@@ -126,31 +138,59 @@ def part_function(
 
 
 def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
-    """The last plane of the part that takes a plane: the plane itself, or that of its half."""
-    if form == "rows":
+    """The last plane of the part that takes a plane: the plane itself, or that of its half; or the column itself."""
+    if form != "halves":
         return offset
     return max(other for other in offsets if (other < 0) == (offset < 0))
 
 
+def cut_axis(kernel: KernelOp, form: Form) -> int | None:
+    """The axis along which sums are cut: that of the stream, or that of the lanes; None where there is none."""
+    stream, last = kernel.stream_axis, kernel.rank - 1
+    if stream is None or form != "lanes":
+        return stream
+    return None if last == stream else last
+
+
+def one_warp_holds_rows(kernel: KernelOp) -> bool:
+    """Lanes of one warp lie along the rows of a tile; without a layout, as far as is known."""
+    if kernel.layout is None:
+        return True
+    row = kernel.layout.axis_layouts[-1]
+    return row.warps == 1 and row.blocks == 1
+
+
+def why_whole(kernel: KernelOp, form: Form) -> str:
+    """Why a sum is not split that has several parts."""
+    if form == "lanes" and not one_warp_holds_rows(kernel):
+        return (
+            "several warps hold a row, from one to the next of which no sum travels; it stays whole; give device-tiling "
+            "one warp along the row"
+        )
+    return f"its sum does not take the {PARTS[form]} one after the other; it stays whole"
+
+
 def can_split(apply: ApplyOp, form: Form) -> bool:
     """One result, no own box, no scalars or coordinates, and more than one part."""
-    stream = apply.kernel.stream_axis
-    if stream is None or len(apply.res) != 1 or apply.scalars or apply.index_axes:
+    axis = cut_axis(apply.kernel, form)
+    if axis is None or len(apply.res) != 1 or apply.scalars or apply.index_axes:
         return False
-    planes = [tap.offset[stream] for tap in apply.tap_list]
-    return len({part_of(plane, planes, form) for plane in planes}) > 1
+    places = [tap.offset[axis] for tap in apply.tap_list]
+    return len({part_of(place, places, form) for place in places}) > 1
 
 
 def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
     """Replace an apply by a chain of stages; False where its body has another form."""
-    stream = apply.kernel.stream_axis
-    assert stream is not None
+    axis = cut_axis(apply.kernel, form)
+    assert axis is not None
+    if form == "lanes" and not one_warp_holds_rows(apply.kernel):
+        return False
     function = SymbolTable.lookup_symbol(module, apply.cell)
     assert isinstance(function, FuncOp)
     taps = apply.tap_list
     # A tap of another queue at its own plane counts with the plane of the same offset.
-    planes = [tap.offset[stream] for tap in taps]
-    offsets = [part_of(offset, planes, form) for offset in planes]
+    places = [tap.offset[axis] for tap in taps]
+    offsets = [part_of(offset, places, form) for offset in places]
     parts = split_body(function, offsets)
     if parts is None:
         return False
@@ -159,8 +199,12 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
     incoming: SSAValue | None = None
     partial: SSAValue | None = None
     stages: list[ApplyOp] = []
+    # How far a travelling sum is from the cell that it is for.
+    place = 0
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
+        came_from, place = place, part.offset if form == "lanes" else 0
+        ends = last and place == 0
         terminator = body.last_op
         assert isinstance(terminator, ReturnOp)
         value = terminator.operands[0] if last else crossing_values(body, latest, part.offset)[0]
@@ -170,8 +214,10 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
             module.body.block.insert_op_after(made, function)
         queues = [*([] if partial is None else [partial]), *apply.queues]
         first = 0 if partial is None else 1
-        tap_list = [] if partial is None else [Tap(0, (0,) * apply.kernel.rank)]
-        tap_list += [Tap(taps[k].operand + first, taps[k].offset) for k in part.taps]
+        tap_list = [] if partial is None else [Tap(0, along_row(apply, came_from - place))]
+        tap_list += [
+            Tap(taps[k].operand + first, moved_along_row(taps[k].offset, -place)) for k in part.taps
+        ]
         used = [k for k in range(len(queues)) if any(t.operand == k for t in tap_list)]
         stage = ApplyOp(
             name,
@@ -179,13 +225,47 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
             [Tap(used.index(t.operand), t.offset) for t in tap_list],
             apply.kernel.rank,
             [QueueType(value.type, 0)],
-            apply.otherwise if last else (),
-            box=apply.box if last else None,
+            apply.otherwise if ends else (),
+            box=apply.box if ends else None,
         )
         stages.append(stage)
         incoming, partial = value, stage.res[0]
+    if place:
+        name = f"{function.sym_name.data}_{form}{len(parts)}"
+        stages.append(returning(apply, module, function, name, stages[-1].res[0], place))
     Rewriter.replace_op(apply, stages, [stages[-1].res[0]])
     return True
+
+
+def moved_along_row(offset: Sequence[int], distance: int) -> tuple[int, ...]:
+    """An offset, so many cells further along the row."""
+    return (*offset[:-1], offset[-1] + distance)
+
+
+def along_row(apply: ApplyOp, distance: int) -> tuple[int, ...]:
+    """The offset of so many cells along the row."""
+    return moved_along_row((0,) * apply.kernel.rank, distance)
+
+
+def returning(
+    apply: ApplyOp, module: ModuleOp, function: FuncOp, name: str, total: SSAValue, place: int
+) -> ApplyOp:
+    """The stage in which what a travelling sum ends as goes back to its cell, from so far along the row."""
+    kind = queue_type(total).element
+    if SymbolTable.lookup_symbol(module, name) is None:
+        block = Block(arg_types=[kind])
+        block.add_op(ReturnOp(block.args[0]))
+        made = FuncOp(name, ([kind], [kind]), Region(block), visibility="private")
+        module.body.block.insert_op_after(made, function)
+    return ApplyOp(
+        name,
+        [total],
+        [Tap(0, along_row(apply, place))],
+        apply.kernel.rank,
+        [QueueType(kind, 0)],
+        apply.otherwise,
+        box=apply.box,
+    )
 
 
 def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
@@ -213,8 +293,5 @@ class SplitSumsPass(ModulePass):
                 if not isinstance(stage, ApplyOp) or not can_split(stage, form):
                     continue
                 if not split_sum(stage, op, form):
-                    remark(
-                        stage,
-                        "its sum does not take the planes one after the other; it stays whole",
-                    )
+                    remark(stage, why_whole(kernel, form))
             assign_lags(kernel)

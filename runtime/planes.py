@@ -26,11 +26,30 @@ from timetile.dialects.tile import (
     queue_lag,
     queue_type,
 )
+from timetile.passes.analysis.extents import extents
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array, call, dtype_of
 from timetile.runtime.cpu import box_slices, cell_function, coordinates
 from timetile.runtime.homes import Cells, PlaneError, make_homes
+
+
+def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
+    """
+    Where each stage computes cells: in its own box or inside the bounds and, where it takes no other cells outside, as far
+    beyond them as its readers need.
+    """
+    beyond = extents(kernel, outside=True)
+    boxes: dict[ApplyOp, StencilBoundsAttr] = {}
+    for stage in kernel.stages:
+        if not isinstance(stage, ApplyOp):
+            continue
+        box = boxes[stage] = kernel.bounds if stage.box is None else stage.box
+        for extent in () if stage.otherwise else [beyond[r] for r in stage.res if r in beyond]:
+            spans = zip(box.lb, box.ub, extent.low, extent.high)
+            grown = [(low - max(a, 0), high + max(b, 0)) for low, high, a, b in spans]
+            boxes[stage] |= StencilBoundsAttr.from_bounds(grown)
+    return boxes
 
 
 def frame_of(kernel: KernelOp) -> StencilBoundsAttr:
@@ -39,12 +58,10 @@ def frame_of(kernel: KernelOp) -> StencilBoundsAttr:
     for argument in kernel.body.block.args:
         if isinstance(argument.type, FieldType):
             frame |= field_bounds(argument)
-    for stage in kernel.stages:
-        if isinstance(stage, ApplyOp):
-            box = kernel.bounds if stage.box is None else stage.box
-            frame |= box
-            for tap in stage.tap_list:
-                frame |= box + IndexAttr.from_indices(*tap.offset)
+    for stage, box in computed_boxes(kernel).items():
+        frame |= box
+        for tap in stage.tap_list:
+            frame |= box + IndexAttr.from_indices(*tap.offset)
     return frame
 
 
@@ -65,7 +82,7 @@ class PlanesLaunch:
         self.homes, self.extents = make_homes(kernel), (geometry := Geometry(kernel)).extents
         low, high = (0, 1) if self.stream is None else self.span(self.bounds)
         self.steps = range(low - geometry.fill, high + geometry.drain)
-        self.frame = self.section(frame_of(kernel), 0)
+        self.boxes, self.frame = computed_boxes(kernel), self.section(frame_of(kernel), 0)
         self.placed: dict[tuple[StencilBoundsAttr, tuple[int, ...]], tuple[slice, ...]] = {}
 
     def run(self) -> None:
@@ -189,11 +206,11 @@ class PlanesLaunch:
         return cells
 
     def apply(self, stage: ApplyOp, plane: int, step: int) -> list[Cells]:
-        """A plane of each result: computed inside the box; outside the plane of `else`, or unset."""
+        """A plane of each result: computed in the stage's box; outside the plane of `else`, or unset."""
         made = [self.unset(queue) for queue in stage.res]
         for number, queue in enumerate(stage.otherwise):
             made[number] = self.read(stage, queue, stage.lag - queue_lag(queue), step).copy()
-        box = self.bounds if stage.box is None else stage.box
+        box = self.boxes[stage]
         if not self.holds(box, plane):
             return made
         to = self.places(box)

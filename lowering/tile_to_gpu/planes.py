@@ -19,7 +19,7 @@ Position = tuple[int, ...]
 """A cell's place along every in-plane axis, from the thread's first own cell: its row's, then its own in the row."""
 
 Reach = Sequence[tuple[int, int]]
-"""Cells that readers look below and above their own, per in-plane axis."""
+"""Cells that readers look below and above their own, per in-plane axis; negative where they look at none so near."""
 
 Sides = tuple[tuple[bool, bool], ...]
 """Per in-plane axis, whether a position may be outside the bounds below, and above."""
@@ -210,15 +210,14 @@ class PlaneReader:
             self.fetched[key] = self.emit.add(simt.ShuffleOp(value, delta)).result
         return self.fetched[key]
 
-    def read(self, queue: Queue, age: int, at: Position, moved: Position) -> SSAValue:
+    def read(self, queue: Queue, age: int, at: Position, reach: Reach) -> SSAValue:
         """
-        The cell at a position of the plane of some age. `moved` is the in-plane offset of the tap:
-        only what a tap moves to can lie outside the bounds.
+        The cell at a position of the plane of some age. `reach` is how far from a cell inside the bounds who reads it
+        looks: only what it reaches beyond its own cell can lie outside.
         """
         value = self.raw(queue, age, at)
         if not self.guarded or self.guard_of(queue) is None or self.is_legal(queue, age, at):
             return value
-        reach = [(max(-d, 0), max(d, 0)) for d in moved]
         return self.override(queue, age, at, self.sides(at, reach), value)
 
     def is_legal(self, queue: Queue, age: int, at: Position) -> bool:
@@ -235,7 +234,7 @@ class PlaneReader:
     def sides(self, at: Position, reach: Reach) -> Sides:
         """Where a position may be outside the bounds, no further than readers reach."""
         return tuple(
-            (self.crosses(k, position, -low), self.crosses(k, position, high))
+            (self.crosses(k, position, -max(low, 0)), self.crosses(k, position, max(high, 0)))
             for k, (position, (low, high)) in enumerate(zip(at, reach, strict=True))
         )
 

@@ -372,7 +372,8 @@ class VariantEmitter(Variant):
             queue = self.queues[stage.queues[tap.operand]]
             moved = self.kernel.in_plane(tap.offset)
             position = moved_by(at, moved)
-            arguments.append(self.reader.read(queue, stage.age(tap), position, moved))
+            reach = self.tap_reach(stage, moved)
+            arguments.append(self.reader.read(queue, stage.age(tap), position, reach))
         arguments += [self.arguments[scalar] for scalar in stage.scalars]
         arguments += [self.coordinate(axis, stage.lag, at) for axis in stage.index_axes]
         function = self.functions[stage.cell.string_value()]
@@ -388,7 +389,7 @@ class VariantEmitter(Variant):
         for queue, result in zip(stage.otherwise, results):
             source = self.queues[queue]
             age = stage.lag - source.lag
-            old = self.reader.read(source, age, at, tuple(0 for _ in at))
+            old = self.reader.read(source, age, at, self.own_cell)
             chosen.append(self.body.select(inside, result, old))
         return chosen
 

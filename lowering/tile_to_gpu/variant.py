@@ -8,6 +8,7 @@ the loops that use them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
@@ -131,20 +132,31 @@ class Variant:
 
     def reach_of(self, queue: SSAValue) -> Reach:
         """
-        How far readers look from their own cell, below and above: those of the queue, of its exchanges, and of
-        what takes cells outside the bounds from it.
+        How far from a cell inside the bounds readers look, below and above: those of the queue, of its exchanges, of
+        what takes cells outside the bounds from it, and of what is computed of it there.
         """
-        reach: Reach = [(0, 0) for _ in self.geometry.axes]
+        reaches: list[Reach] = []
         for use in queue.uses:
             stage = use.operation
             if isinstance(stage, ExchangeOp) and not stage.publishes_copies:
-                reach = widest(reach, self.reaches[stage.result])
-        for heir in self.heirs_of(queue):
-            reach = widest(reach, self.reaches[heir.value])
-        for _, tap in taps_of(queue):
-            moved = self.kernel.in_plane(tap.offset)
-            reach = widest(reach, [(-d, d) for d in moved])
-        return reach
+                reaches.append(self.reaches[stage.result])
+        reaches += [self.reaches[heir.value] for heir in self.heirs_of(queue)]
+        for stage, tap in taps_of(queue):
+            reaches.append(self.tap_reach(stage, self.kernel.in_plane(tap.offset)))
+        return reduce(widest, reaches) if reaches else self.own_cell
+
+    @property
+    def own_cell(self) -> Reach:
+        """The reach of who looks at its own cell alone."""
+        return [(0, 0) for _ in self.geometry.axes]
+
+    def tap_reach(self, stage: ApplyOp, moved: Position) -> Reach:
+        """How far a tap of a stage looks: a stage without `else` computes cells outside the bounds for its readers, too."""
+        reaches = [self.own_cell]
+        if not stage.otherwise:
+            reaches = [self.reaches[result] for result in stage.res]
+        around = reduce(widest, reaches)
+        return [(low - d, high + d) for (low, high), d in zip(around, moved, strict=True)]
 
     def heirs_of(self, queue: SSAValue) -> list[Queue]:
         """The queues that take their cells outside the bounds from a queue's registers."""
@@ -165,10 +177,14 @@ class Variant:
             many = self.neighbours_now(queue.value) > len(self.geometry.thread_positions)
             return many and len(self.geometry.axes) > 1 and queue.shared is None
         published = any(isinstance(use.operation, ExchangeOp) for use in queue.value.uses)
-        taps = taps_of(queue.value)
         return published or any(
-            reader.age(tap) == 0 and any(self.kernel.in_plane(tap.offset)) for reader, tap in taps
+            reader.age(tap) == 0 and self.looks_beside(reader, self.kernel.in_plane(tap.offset))
+            for reader, tap in taps_of(queue.value)
         )
+
+    def looks_beside(self, stage: ApplyOp, moved: Position) -> bool:
+        """A tap of a stage looks at other cells than those that the stage is needed for."""
+        return any(map(any, self.tap_reach(stage, moved)))
 
     def neighbours_now(self, queue: SSAValue) -> int:
         """Neighbours in the plane that a thread reads in the step in which the plane is made."""

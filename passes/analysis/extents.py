@@ -16,7 +16,10 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp, taps_
 
 @dataclass(frozen=True)
 class Extent:
-    """Cells beyond the stored ones, per axis: `low` below and `high` above, both 0 or more."""
+    """
+    Cells beyond the stored ones, per axis: `low` below and `high` above. Negative where fewer than those are needed, as of
+    sums that travel: they lie beside the cells that they are for.
+    """
 
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -48,7 +51,9 @@ def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent
     needed: dict[SSAValue, Extent] = {}
 
     def need(queue: SSAValue, extent: Extent) -> None:
-        needed[queue] = needed.get(queue, zero).union(extent)
+        # What is loaded is loaded for the stored cells, too.
+        first = extent if isinstance(queue.owner, ApplyOp) else zero
+        needed[queue] = needed.get(queue, first).union(extent)
 
     for stage in reversed(kernel.stages):
         match stage:

@@ -22,6 +22,8 @@ from support.catalogue import Domain, box, entry, star, sum_program
 from support.description import Element
 from support.expressions import Offset
 from support.programs import program_text
+from support.schedules import Schedule as PlacedSchedule
+from support.schedules import warp_row
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile import ApplyOp, KernelOp
@@ -407,6 +409,29 @@ def test_differences_between_cells_are_computed_once():
             taps = [(stage.queues[tap.operand], tap.offset) for tap in stage.tap_list]
             counted += distinct_work(function, taps, (period, cells))[0]
     assert found.total() == counted
+
+
+@pytest.mark.parametrize("radius", [1, 2])
+def test_sums_that_travel_shuffle_no_plane(radius: int):
+    """
+    However many planes a sum takes, one partial sum passes from lane to lane for each column but the first, and as many
+    cells as the columns behind the cell's own go back: all that a level of a box shuffles in a step.
+    """
+    corner = (radius, radius)
+    offsets = sorted(box((-radius, -radius), corner), key=lambda offset: offset[::-1])
+    schedule = PlacedSchedule("lanes", warp_row(), form="lanes")
+    compiled = timetile.compile(
+        program_text(sum_program("f64", offsets)((4096, 4096))),
+        executor="simt",
+        passes=schedule.passes(2),
+        cache=False,
+    )
+    interior, _ = steady_loops(compiled.kernels.nvvm(compiled.kernels.facts[0][0].name))
+    found, levels = per_step(interior), 2
+    assert found["nvvm.shfl.sync"] == levels * 3 * radius * WORDS["f64"]
+    (row,) = schedule.tiling.cells or ()
+    cells = levels * row
+    assert found["math.fma"] == cells * (len(offsets) - 1) and found["arith.mulf"] == cells
 
 
 @pytest.mark.parametrize("length", [100_000, 100_001, 100_003])

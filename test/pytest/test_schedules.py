@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 import timetile
-from support.catalogue import entry, star, sum_program
+from support.catalogue import box, entry, star, sum_program
 from support.compare import assert_same_bits
 from support.description import Program, random_inputs
 from support.executors import kernel_executors
@@ -561,6 +561,49 @@ SEMI_PLANES = [
 @pytest.mark.parametrize("schedule", SEMI_PLANES, ids=named)
 def test_sums_in_halves_in_a_volume(schedule: Schedule, executor: Executor):
     check(sum_program("f64", star(3, 2))((7, 9, 22)), schedule, 2, executor)
+
+
+TRAVELLING_ROWS = [
+    Schedule("warp", warp_row(), form="lanes", shown="_lanes2"),
+    Schedule("one-cell", warp_row(1), Buffering(ahead=0), form="lanes", shown="_lanes2"),
+    Schedule(
+        "shared",
+        warp_row(2),
+        Buffering(storage="shared", addressing="computed"),
+        streaming=None,
+        form="lanes",
+        shown="_lanes2",
+    ),
+]
+COLUMNS = {
+    "box": box((-1, -1), (1, 1)),
+    "box-of-radius-2": box((-2, -2), (2, 2)),
+    "one-sided": box((-1, 0), (1, 2)),
+    "one-sided-before": box((-1, -2), (1, 0)),
+    "two-columns-apart": box((-1, -2), (1, -2)) + box((-1, 1), (1, 1)) + box((-1, 3), (1, 3)),
+}
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", TRAVELLING_ROWS, ids=named)
+@pytest.mark.parametrize("shape", COLUMNS)
+def test_sums_that_travel(shape: str, schedule: Schedule, executor: Executor):
+    """Partial sums pass from lane to lane, and take a column in each: no bit changes, at the bounds either."""
+    offsets = sorted(COLUMNS[shape], key=lambda offset: (offset[-1], *offset))
+    check(sum_program("f64", offsets)((19, 71)), schedule, 2, executor)
+
+
+TRAVELLING_PLANES = [
+    Schedule("block", block_plane((3, 2), (4, 1)), planes=5, form="lanes", shown="_lanes2"),
+    replace(NOT_UNROLLED, name="device", form="lanes", shown="_lanes2"),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", TRAVELLING_PLANES, ids=named)
+def test_sums_that_travel_in_a_volume(schedule: Schedule, executor: Executor):
+    offsets = sorted(star(3, 1), key=lambda offset: (offset[-1], *offset))
+    check(sum_program("f64", offsets)((7, 9, 22)), schedule, 2, executor)
 
 
 @pytest.mark.parametrize("executor", kernel_executors())

@@ -57,8 +57,10 @@ def taps(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
 
 @st.composite
 def sums(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
-    """A weighted sum of taps, ordered as frontends write it or in any order."""
+    """A weighted sum of taps: row by row or column by column, as sums can be split, or in any order."""
     terms = draw(st.lists(taps(readable, reach), min_size=1, max_size=6))
+    if (order := draw(st.sampled_from(["any", "rows", "columns"]))) != "any":
+        terms.sort(key=lambda tap: tap.offset[:: -1 if order == "columns" else 1])
     total: Expression | None = None
     for number, tap in enumerate(terms):
         term = tap * (0.3 + 0.07 * number)
@@ -193,7 +195,7 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
     """Any layout, storage, form and chunk height."""
     tiling = draw(tilings(rank))
     planes = draw(st.sampled_from([None, 1, 2, 5, 17])) if rank > 1 else 1
-    form = draw(st.sampled_from(["none", "none", "rows"]))
+    form = draw(st.sampled_from(["none", "rows", "halves", "lanes"]))
     if draw(st.booleans()):
         buffering = MultiQueueBufferingPass(
             storage="shared", addressing=draw(st.sampled_from(["fixed", "shifting", "computed"]))

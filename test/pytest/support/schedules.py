@@ -51,7 +51,7 @@ class Schedule:
     tiling: DeviceTilingPass
     buffering: MultiQueueBufferingPass = field(default_factory=MultiQueueBufferingPass)
     streaming: RegisterStreamingPass | None = field(default_factory=RegisterStreamingPass)
-    form: Literal["none", "rows", "halves"] = "none"
+    form: Literal["none", "rows", "halves", "lanes"] = "none"
     planes: int | None = 17
     shown: str = "home #tile.registers"
     mail: Addressing | None = None

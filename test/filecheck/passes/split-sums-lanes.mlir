@@ -1,0 +1,106 @@
+// RUN: xdsl-opt %s -p 'split-sums{form=lanes}' --split-input-file 2>&1 | filecheck %s
+
+// Partial sums travel along the row: each lane adds the cells of its own column, which nobody shuffles, and passes the sum
+// on. In the last stage it goes back to the cell that it is for, and only that one takes cells from outside the box.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+// CHECK-DAG:   func.func private @columns_lanes0(%{{.*}}: f64, %{{.*}}: f64) -> f64
+// CHECK-DAG:   func.func private @columns_lanes1(%{{.*}}: f64, %{{.*}}: f64) -> f64
+// CHECK-DAG:   func.func private @columns_lanes2(%{{.*}}: f64, %{{.*}}: f64, %{{.*}}: f64) -> f64
+// CHECK-DAG:   func.func private @columns_lanes3(%[[total:.*]]: f64) -> f64
+func.func private @columns(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f64 {
+  %weight = arith.constant 0.25 : f64
+  %5 = arith.mulf %0, %weight : f64
+  %6 = math.fma %1, %weight, %5 : f64
+  %7 = math.fma %2, %weight, %6 : f64
+  %8 = math.fma %3, %weight, %7 : f64
+  %9 = math.fma %4, %weight, %8 : f64
+  func.return %9 : f64
+}
+
+// CHECK-LABEL: tile.kernel @one_step
+// CHECK:         %[[u:.*]] = tile.load %src : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    %[[h:.*]] = tile.load halo %b : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    %[[p:.*]] = tile.apply @columns_lanes0(%[[u]][-1, 0], %[[u]][1, 0]) : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    %[[q:.*]] = tile.apply @columns_lanes1(%[[p]][0, -1], %[[u]][0, 0]) : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    %[[t:.*]] = tile.apply @columns_lanes2(%[[q]][0, -1], %[[u]][-1, 0], %[[u]][1, 0]) : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    %[[v:.*]] = tile.apply @columns_lanes3(%[[t]][0, 1]) else %[[h]] : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    tile.store %[[v]]
+tile.kernel @one_step(%src: !field, %dst: !field, %b: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 1>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %h = tile.load halo %b : !tile.queue<f64, lag 1>
+  %v = tile.apply @columns(%u[-1, -1], %u[1, -1], %u[0, 0], %u[-1, 1], %u[1, 1]) else %h : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !field
+}
+
+// -----
+
+// A sum whose last column is the cell's own ends there.
+
+!field = !stencil.field<[-2,66]x[-2,66]xf64>
+
+func.func private @upwind(%0: f64, %1: f64) -> f64 {
+  %2 = arith.addf %0, %1 : f64
+  func.return %2 : f64
+}
+
+// CHECK-LABEL: tile.kernel @one_sided
+// CHECK:         %[[p:.*]] = tile.apply @upwind_lanes0(%[[u:.*]][0, 0]) : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    %[[v:.*]] = tile.apply @upwind_lanes1(%[[p]][0, -2], %[[u]][0, 0]) : !tile.queue<f64, lag 0>
+// CHECK-NEXT:    tile.store %[[v]]
+tile.kernel @one_sided(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @upwind(%u[0, -2], %u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+// Rows one after the other, whose columns come again in each: the sum stays whole.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+func.func private @rows(%0: f64, %1: f64, %2: f64, %3: f64) -> f64 {
+  %4 = arith.addf %0, %1 : f64
+  %5 = arith.addf %4, %2 : f64
+  %6 = arith.addf %5, %3 : f64
+  func.return %6 : f64
+}
+
+// CHECK:       tile.apply in @whole: its sum does not take the columns one after the other; it stays whole
+// CHECK-NOT:   _lanes
+// CHECK-LABEL: tile.kernel @whole
+// CHECK:         tile.apply @rows(%{{.*}}[-1, -1], %{{.*}}[-1, 0], %{{.*}}[0, -1], %{{.*}}[0, 0])
+tile.kernel @whole(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @rows(%u[-1, -1], %u[-1, 0], %u[0, -1], %u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+// No sum travels from one warp to the next: where several hold a row, sums stay whole.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+func.func private @line(%0: f64, %1: f64) -> f64 {
+  %2 = arith.addf %0, %1 : f64
+  func.return %2 : f64
+}
+
+// CHECK:       tile.apply in @two_warps: several warps hold a row, from one to the next of which no sum travels; it stays whole; give device-tiling one warp along the row
+// CHECK-NOT:   _lanes
+// CHECK-LABEL: tile.kernel @two_warps
+// CHECK:         tile.apply @line(
+tile.kernel @two_warps(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]>
+    layout #tile.layout<block, [1 cells x 32 lanes x 2 warps]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what plane delay 0 : !tile.queue<f64, lag 0, edges [1]>
+  %v = tile.apply @line(%e[0, -1], %u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
