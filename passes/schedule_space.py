@@ -116,6 +116,7 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
         shapes: list[tuple[Form, Sequence[int]]] = [("none", widths)]
         if shuffles_several_planes(loop):
             shapes.append(("rows", sorted({*SUM_CELLS[size], *widths})))
+            shapes.append(("lanes", widths))
         few = written_cells(loop) < FEW_CELLS
         strips: list[tuple[Form, int]] = [(f, cells) for f, row in shapes for cells in row]
         for (form, cells), warps in product(strips, (8, 12, 16)):

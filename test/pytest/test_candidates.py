@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from support.catalogue import entry, star, sum_program
+from support.catalogue import box, entry, star, sum_program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.geometry import Geometry
@@ -56,6 +56,19 @@ def test_sums_of_wide_stars_are_considered_in_halves(radius: int, forms: set[str
     (loop,) = loops_of(module)
     found = candidates(loop, module, arch_named("sm_90"), None)
     assert {c.schedule.form for c in found} == forms
+
+
+@pytest.mark.parametrize(("step", "form"), [(1, "rows"), (-1, "lanes")])
+def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
+    """Whichever a body takes one after the other, rows or columns; whole sums are compared, too."""
+    offsets = sorted(box((-1, -1), (1, 1)), key=lambda offset: offset[::step])
+    text = program_text(sum_program("f64", offsets)((8192, 8192)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    found = candidates(loop, module, arch_named("sm_90"), None)
+    streamed = [c for c in found if not c.schedule.stays]
+    assert {c.schedule.form for c in streamed} == {"none", form}
+    assert found[0].schedule.form == form
 
 
 def star_text(radius: int) -> str:
