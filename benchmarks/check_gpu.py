@@ -103,7 +103,7 @@ SMALL = (
     Case("star2d3r", (391, 1300), "f64", 6, 2, multiprocessors=8),
     Case("j2d5pt", (389, 1230), "f64", 17, 8, multiprocessors=7),
     Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": "halves"}),
-    Case("j2d25pt-columns", (91, 257), "f64", 7, 2, {"form": "lanes", "cells": (4,)}),
+    Case("j2d25pt-columns", (391, 2300), "f64", 7, 2, {"form": "lanes"}, multiprocessors=8),
 )
 """Few blocks and steps each, as `compute-sanitizer` takes a hundred times as long."""
 

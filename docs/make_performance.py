@@ -207,8 +207,6 @@ def main() -> None:
     # What has not been measured has no section yet.
     if apart := rows_of("h200-apart.json"):
         text = replace(text, "table apart", table(COLUMNS, map(cells_of, apart)))
-    if fast := rows_of("h200-fast.json"):
-        text = replace(text, "table fast", table(COLUMNS, map(cells_of, fast)))
     if compared := rows_of("h200-ablation.json"):
         text = replace(text, "table ablation", table(COMPARED, map(compared_cells, compared)))
     if tiles := rows_of("h200-tiles.json"):

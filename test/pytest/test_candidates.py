@@ -11,7 +11,14 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.arch import arch_named
-from timetile.passes.candidates import Trials, candidates
+from timetile.passes.candidates import (
+    LEVEL_SPEED,
+    TIGHT_SPEED,
+    WIDE_SUM_CELLS,
+    WIDE_SUMS_SPEED,
+    Trials,
+    candidates,
+)
 from timetile.passes.schedule_space import DEEPEST, STAYING_INSTRUCTIONS, schedules
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
@@ -69,6 +76,21 @@ def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
     streamed = [c for c in found if not c.schedule.stays]
     assert {c.schedule.form for c in streamed} == {"none", form}
     assert found[0].schedule.form == form
+
+
+def test_wide_rows_of_several_levels_are_worth_less_than_predicted():
+    """Rows of twelve cells fell short of their predictions; a single level of them did not."""
+    text = program_text(sum_program("f32", box((-2, -2), (2, 2)))((16384, 16384)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    found = candidates(loop, module, arch_named("sm_90"), None)
+    wide = [c for c in found if c.schedule.cells == (WIDE_SUM_CELLS,)]
+    assert {c.depth > 1 for c in wide} == {True, False}
+    for candidate in wide:
+        share = candidate.worth / (candidate.cost.gcells_per_second * LEVEL_SPEED**candidate.depth)
+        share /= TIGHT_SPEED if candidate.tight else 1.0
+        assert share == pytest.approx(WIDE_SUMS_SPEED if candidate.depth > 1 else 1.0)
+    assert (found[0].depth, found[0].schedule.cells) == (4, (8,))
 
 
 def star_text(radius: int) -> str:
