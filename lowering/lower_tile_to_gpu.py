@@ -64,7 +64,8 @@ from timetile.lowering.tile_to_gpu.thread import (
     take_seat,
     tile_of_block,
 )
-from timetile.passes.analysis.geometry import FieldShape, Geometry, ceil_div
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.plane_geometry import FieldShape, ceil_div
 from timetile.passes.analysis.synchronisation import (
     batches_keep,
     collect_orders,

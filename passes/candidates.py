@@ -8,9 +8,10 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.analysis.geometry import Geometry, ceil_div
+from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.plane_geometry import ceil_div
 from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.arch import Arch
 from timetile.passes.contract_cells import cell_functions

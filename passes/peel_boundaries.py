@@ -29,8 +29,9 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.chunks import Columns, choose_chunks
-from timetile.passes.analysis.geometry import Geometry, is_word
+from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import keeps_sums
+from timetile.passes.analysis.plane_geometry import is_word
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.diagnostics import CompileError, check_options, refuse

@@ -38,8 +38,8 @@ from xdsl.rewriter import Rewriter
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag, queue_type
 from timetile.dialects.tile_attributes import QueueType, RegistersAttr, SharedAttr
-from timetile.passes.analysis.geometry import VECTOR_BYTES
 from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.analysis.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.synchronisation import (
     collect_orders,
     split_keeps,

@@ -12,7 +12,7 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, address_space
 from timetile.lowering.ptx.text import move_kind, together
 from timetile.lowering.ptx.writer import Writer
-from timetile.passes.analysis.geometry import VECTOR_BYTES
+from timetile.passes.analysis.plane_geometry import VECTOR_BYTES
 
 SHARED_SYMBOL = "dynamic_shared"
 

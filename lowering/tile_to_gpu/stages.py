@@ -37,7 +37,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     whole_turns,
 )
 from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
-from timetile.passes.analysis.geometry import FieldShape, moved_by
+from timetile.passes.analysis.plane_geometry import FieldShape, moved_by
 from timetile.passes.multi_queue_buffering import taps_of_step
 
 LONGEST_TRIPLE = 1000
@@ -269,7 +269,7 @@ class VariantEmitter(Variant):
         ahead = self.geometry.ahead
         for queue in first.values() if ahead else ():
             assert queue.guard is not None
-            reach = self.reaches[queue.value]
+            reach = self.reaches.of(queue)
             self.reader.fetch_halo(queue.guard, queue.element, queue.lag - ahead, reach)
 
     def synchronise(self, count: int) -> None:
@@ -356,7 +356,7 @@ class VariantEmitter(Variant):
         for line, row in enumerate(self.rows):
             if number is not None:
                 self.mark(number, line)
-            plane.update(self.reader.legal_row(queue, self.reaches[queue.value], row))
+            plane.update(self.reader.legal_row(queue, self.reaches.of(queue), row))
         return plane
 
     def holds_halo(self, queue: Queue) -> bool:
@@ -372,7 +372,7 @@ class VariantEmitter(Variant):
             queue = self.queues[stage.queues[tap.operand]]
             moved = self.kernel.in_plane(tap.offset)
             position = moved_by(at, moved)
-            reach = self.tap_reach(stage, moved)
+            reach = self.reaches.of_tap(stage, moved)
             arguments.append(self.reader.read(queue, stage.age(tap), position, reach))
         arguments += [self.arguments[scalar] for scalar in stage.scalars]
         arguments += [self.coordinate(axis, stage.lag, at) for axis in stage.index_axes]
@@ -389,7 +389,7 @@ class VariantEmitter(Variant):
         for queue, result in zip(stage.otherwise, results):
             source = self.queues[queue]
             age = stage.lag - source.lag
-            old = self.reader.read(source, age, at, self.own_cell)
+            old = self.reader.read(source, age, at, self.reaches.own_cell)
             chosen.append(self.body.select(inside, result, old))
         return chosen
 
@@ -420,7 +420,7 @@ class VariantEmitter(Variant):
         waits there for the level to be made, and its own register is free for the next.
         """
         assert queue.older is not None
-        sides = self.reader.sides(at, self.reaches[queue.value])
+        sides = self.reader.sides(at, self.reaches.of(queue))
         kept = queue.behind < queue.older.depth
         if kept or not any(map(any, sides)):
             return partial

@@ -8,13 +8,12 @@ the loops that use them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 
 from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type, taps_of
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type
 from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.lowering.emitter import Emitter, integer_type
 from timetile.lowering.tile_to_gpu.cells import CellFunction
@@ -26,17 +25,18 @@ from timetile.lowering.tile_to_gpu.planes import (
     PlaneReader,
     Position,
     Queue,
-    Reach,
     Sides,
     cells_between,
 )
+from timetile.lowering.tile_to_gpu.reaches import Reaches
 from timetile.lowering.tile_to_gpu.thread import (
     Thread,
     block_beside,
     index_width,
     plane_base,
 )
-from timetile.passes.analysis.geometry import FieldShape, Geometry, moved_by
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.plane_geometry import FieldShape
 from timetile.passes.analysis.synchronisation import (
     crossing_rows,
     place_barriers,
@@ -47,11 +47,6 @@ FULL_WARP = -1
 
 FAR_CELLS = 1 << 20
 """Cells from which on an offset does not fit the 24 signed bits that an access has for it, in 8-byte cells."""
-
-
-def widest(a: Reach, b: Reach) -> Reach:
-    """The reach that holds both."""
-    return [(max(p, r), max(q, s)) for (p, q), (r, s) in zip(a, b)]
 
 
 def keeps_in_registers(stage: ApplyOp, older: SSAValue) -> bool:
@@ -124,82 +119,9 @@ class Variant:
         self.edge_rows = crossing_rows(self.kernel)
         """Rows at either end of a thread's own that are done before the warp arrives."""
         self.queues = self.make_queues()
-        self.reaches: dict[SSAValue, Reach] = {}
-        # Who reads a queue, or takes its cells, comes after it.
-        for queue in reversed(self.queues.values()):
-            queue.born_legal = self.is_born_legal(queue)
-            self.reaches[queue.value] = self.reach_of(queue.value)
-
-    def reach_of(self, queue: SSAValue) -> Reach:
-        """
-        How far from a cell inside the bounds readers look, below and above: those of the queue, of its exchanges, of
-        what takes cells outside the bounds from it, and of what is computed of it there.
-        """
-        reaches: list[Reach] = []
-        for use in queue.uses:
-            stage = use.operation
-            if isinstance(stage, ExchangeOp) and not stage.publishes_copies:
-                reaches.append(self.reaches[stage.result])
-        reaches += [self.reaches[heir.value] for heir in self.heirs_of(queue)]
-        for stage, tap in taps_of(queue):
-            reaches.append(self.tap_reach(stage, self.kernel.in_plane(tap.offset)))
-        return reduce(widest, reaches) if reaches else self.own_cell
-
-    @property
-    def own_cell(self) -> Reach:
-        """The reach of who looks at its own cell alone."""
-        return [(0, 0) for _ in self.geometry.axes]
-
-    def tap_reach(self, stage: ApplyOp, moved: Position) -> Reach:
-        """How far a tap of a stage looks: a stage without `else` computes cells outside the bounds for its readers, too."""
-        reaches = [self.own_cell]
-        if not stage.otherwise:
-            reaches = [self.reaches[result] for result in stage.res]
-        around = reduce(widest, reaches)
-        return [(low - d, high + d) for (low, high), d in zip(around, moved, strict=True)]
-
-    def heirs_of(self, queue: SSAValue) -> list[Queue]:
-        """The queues that take their cells outside the bounds from a queue's registers."""
-        queues = self.queues.values()
-        return [heir for heir in queues if heir.older is not None and heir.older.value is queue]
-
-    def is_born_legal(self, queue: Queue) -> bool:
-        """
-        Cells outside the bounds must be right when a plane is made: neighbours read them in the same
-        step, or another queue takes them then.
-        """
-        if queue.guard is None or not isinstance(queue.value.owner, LoadOp | ApplyOp):
-            return False
-        if any(heir.behind == 0 for heir in self.heirs_of(queue.value)):
-            return True
-        if queue.older is None:
-            # In planes of several axes every neighbour that is read at once would be replaced by itself.
-            many = self.neighbours_now(queue.value) > len(self.geometry.thread_positions)
-            return many and len(self.geometry.axes) > 1 and queue.shared is None
-        published = any(isinstance(use.operation, ExchangeOp) for use in queue.value.uses)
-        return published or any(
-            reader.age(tap) == 0 and self.looks_beside(reader, self.kernel.in_plane(tap.offset))
-            for reader, tap in taps_of(queue.value)
-        )
-
-    def looks_beside(self, stage: ApplyOp, moved: Position) -> bool:
-        """A tap of a stage looks at other cells than those that the stage is needed for."""
-        return any(map(any, self.tap_reach(stage, moved)))
-
-    def neighbours_now(self, queue: SSAValue) -> int:
-        """Neighbours in the plane that a thread reads in the step in which the plane is made."""
-        own = self.geometry.thread_positions
-        seen: set[Position] = set()
-        values = [queue]
-        values += [
-            use.operation.results[0] for use in queue.uses if isinstance(use.operation, ExchangeOp)
-        ]
-        for value in values:
-            for reader, tap in taps_of(value):
-                moved = self.kernel.in_plane(tap.offset)
-                if reader.age(tap) == 0 and any(moved):
-                    seen |= {moved_by(at, moved) for at in own}
-        return len(seen.difference(own))
+        self.reaches = Reaches(geometry, list(self.queues.values()))
+        for queue in self.queues.values():
+            queue.born_legal = self.reaches.asks_for_legal(queue)
 
     def make_queues(self) -> dict[SSAValue, Queue]:
         queues: dict[SSAValue, Queue] = {}

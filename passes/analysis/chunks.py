@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from timetile.passes.analysis.geometry import Geometry, ceil_div, whole_blocks
+from timetile.passes.analysis.geometry import Geometry, whole_blocks
 from timetile.passes.analysis.makespan import makespan
+from timetile.passes.analysis.plane_geometry import ceil_div
 from timetile.passes.analysis.residency import Residency
 
 

@@ -13,7 +13,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import ceil, prod
 
-from timetile.passes.analysis.geometry import AxisTiling, FieldShape, Geometry
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.plane_geometry import AxisTiling, FieldShape
 from timetile.passes.arch import Arch
 
 Offset = tuple[int, ...]

@@ -23,7 +23,6 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import Needs
-from timetile.passes.analysis.geometry import Row, moved_by
 from timetile.passes.analysis.instructions import (
     cell_function,
     divides,
@@ -31,6 +30,7 @@ from timetile.passes.analysis.instructions import (
     operations,
 )
 from timetile.passes.analysis.lags import keeps_sums, oldest_age
+from timetile.passes.analysis.plane_geometry import Row, moved_by
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.analysis.sharing import Work, distinct_work
 from timetile.passes.analysis.synchronisation import meets_at_barriers, steps_between_barriers

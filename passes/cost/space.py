@@ -9,7 +9,8 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
-from timetile.passes.analysis.geometry import SLICE_ALIGNMENT, Geometry
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.plane_geometry import SLICE_ALIGNMENT
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, cells_around, span
 from timetile.passes.multi_queue_buffering import copies_slots, power_of_two
 

@@ -12,7 +12,8 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, ExchangeOp, queue_type, taps_of
 from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.attainable import concurrency
-from timetile.passes.analysis.geometry import VECTOR_BYTES, Geometry, vector_cells
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.plane_geometry import VECTOR_BYTES, vector_cells
 from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.analysis.synchronisation import words_of_cell
 from timetile.passes.cost.facts import CellFacts, StageFacts, cell_bytes, neighbours, wavefronts

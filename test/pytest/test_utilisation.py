@@ -13,7 +13,8 @@ from support.catalogue import box, star, sum_program
 from support.programs import program_text
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import temporal_passes, tile_passes
-from timetile.passes.analysis.geometry import AxisTiling, Geometry
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.plane_geometry import AxisTiling
 from timetile.passes.analysis.utilisation import (
     CellClasses,
     alu_utilisation,

@@ -1,0 +1,354 @@
+"""The geometry of a plane: where tiles lie along its axes, what they store, and how wide accesses may be.
+
+All sizes are static, so everything here is plain integers. Coordinates are the program's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import gcd
+
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    StoreOp,
+    queue_type,
+)
+from timetile.dialects.tile_attributes import AxisLayout
+from timetile.passes.analysis.extents import Needs, served_by_copies
+
+VECTOR_BYTES = 16
+"""The widest access of one thread."""
+
+SECTOR_BYTES = 32
+"""The least that the memory reads and writes: stores of a part cost as much."""
+
+SLICE_ALIGNMENT = 128
+"""Slices of shared memory start at multiples of so many bytes."""
+
+
+Row = tuple[int, ...]
+"""A row of cells along the last axis: its place along the other in-plane axes, from a thread's first own cell."""
+
+
+def moved_by(at: tuple[int, ...], moved: Sequence[int]) -> tuple[int, ...]:
+    """A place so many cells from another along every axis."""
+    return tuple(place + more for place, more in zip(at, moved, strict=True))
+
+
+def vector_cells(cells: int, element: Attribute) -> int:
+    """The cells of one access: the widest into which `cells` consecutive cells of a thread divide."""
+    return gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The quotient, rounded up."""
+    return -(-a // b)
+
+
+def tiles_beyond_first(span: int, extent: int, useful: int) -> int:
+    """How many tiles of `extent` cells, of which each covers `useful` more, cover `span` cells beside the first."""
+    return max(0, ceil_div(span - extent, useful))
+
+
+@dataclass(frozen=True)
+class FieldShape:
+    """A field's bounds and strides (cells)."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+    @staticmethod
+    def of(field: SSAValue) -> FieldShape:
+        bounds = field_bounds(field)
+        return FieldShape(tuple(bounds.lb), tuple(bounds.ub))
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(high - low for low, high in zip(self.lower, self.upper))
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        strides = [1]
+        for size in reversed(self.sizes[1:]):
+            strides.insert(0, strides[0] * size)
+        return tuple(strides)
+
+    @cached_property
+    def cells(self) -> int:
+        return self.sizes[0] * self.strides[0]
+
+
+def is_word(stored: SSAValue) -> bool:
+    """A cell of a field is one register, so that to choose between two costs one instruction."""
+    return CELL_BYTES[element_type(stored)] == 4
+
+
+TILES_FOR_ONE = 12
+"""
+Tiles along an axis of which one at least must be saved for 8-byte cells to be stored alone (measured: where one of ten
+is, 7% are won; where one of 67, 2% lost).
+"""
+
+
+@dataclass(frozen=True)
+class AxisTiling:
+    """
+    How tiles cover one in-plane axis. Tile t holds the cells from `origin + t * useful` on,
+    `layout.extent` of them, and stores `useful` of them from its cell `overlap_low` on. Beyond the bounds
+    nothing overlaps: the first tile stores from its first cell on, and the last to its last.
+    """
+
+    axis: int
+    layout: AxisLayout
+    origin: int
+    useful: int
+    overlap_low: int
+    count: int
+    span: int
+    """The cells of a tile that covers the axis alone."""
+
+    @property
+    def last_origin(self) -> int:
+        """The first cell of the last tile."""
+        return self.origin + (self.count - 1) * self.useful
+
+    @property
+    def inner_cells(self) -> range:
+        """The cells of the axis but for the overlap that the first and the last tile store."""
+        first = self.origin + self.overlap_low
+        return range(first, first + self.count * self.useful)
+
+
+class PlaneGeometry:
+    """The geometry of the planes of a kernel that has a layout."""
+
+    def __init__(self, kernel: KernelOp, known: Needs | None = None):
+        """`known` is what the kernel needs where it is at hand: it does not depend on its layout."""
+        assert kernel.layout is not None
+        self.kernel = kernel
+        self.bounds: StencilBoundsAttr = kernel.bounds
+        self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
+        needs = Needs.of(kernel) if known is None else known
+        self.extents, self.overlap, self.outside = needs.around, needs.overlap, needs.outside
+        self.axes = tuple(
+            self.tile_axis(axis, layout, pad)
+            for axis, layout, pad in zip(
+                kernel.plane_axes, kernel.layout.axis_layouts, self.margins
+            )
+        )
+
+    @cached_property
+    def thread_rows(self) -> list[Row]:
+        """The rows of a plane that one thread holds, by their place from its first one."""
+        return list(product(*(range(axis.layout.cells) for axis in self.axes[:-1])))
+
+    @cached_property
+    def thread_positions(self) -> list[tuple[int, ...]]:
+        """The cells of a plane that one thread holds, by their place from its first one, row by row."""
+        cells = range(self.axes[-1].layout.cells)
+        return [(*row, cell) for row in self.thread_rows for cell in cells]
+
+    @cached_property
+    def reads_halos(self) -> bool:
+        """Cells outside the bounds are read from other buffers than the data inside."""
+        loads = [stage for stage in self.kernel.stages if isinstance(stage, LoadOp)]
+        data = {load.data for load in loads}
+        return any(load.halo is not None and load.halo not in data for load in loads)
+
+    @cached_property
+    def replaces_cells(self) -> bool:
+        """Cells outside the bounds are not what is computed there: levels take them from others, or from memory."""
+        return self.reads_halos or any(
+            isinstance(stage, ApplyOp) and stage.replaces_cells for stage in self.kernel.stages
+        )
+
+    @cached_property
+    def copies(self) -> list[ExchangeOp]:
+        """The exchanges that are served by a load's asynchronous copies."""
+        return served_by_copies(self.kernel)
+
+    @cached_property
+    def pads(self) -> tuple[int, ...]:
+        """Cells around the tile that asynchronous copies bring, on both sides of each in-plane axis."""
+        widest = [0] * len(self.kernel.plane_axes)
+        for exchange in self.copies:
+            widest = [max(a, b) for a, b in zip(widest, exchange.edges)]
+            element = queue_type(exchange.result).element
+            widest[-1] = max(widest[-1], self.padded(element, exchange.edges[-1]))
+        return tuple(widest)
+
+    @cached_property
+    def margins(self) -> tuple[int, ...]:
+        """
+        Cells around a block that its threads read, on both sides of each in-plane axis: what copies bring,
+        and where a tile has several blocks the edges of those beside.
+        """
+        assert self.kernel.layout is not None
+        widest = list(self.pads)
+        exchanges = [stage for stage in self.kernel.stages if isinstance(stage, ExchangeOp)]
+        for k, axis in enumerate(self.kernel.layout.axis_layouts):
+            if axis.blocks > 1:
+                widest[k] = max([widest[k], *(exchange.edges[k] for exchange in exchanges)])
+        return tuple(widest)
+
+    @staticmethod
+    def padded(element: Attribute, reach: int) -> int:
+        """Cells beside a row that are read as far as `reach`, in whole vectors."""
+        vector = VECTOR_BYTES // CELL_BYTES[element]
+        return ceil_div(reach, vector) * vector
+
+    @cached_property
+    def stored_fields(self) -> list[SSAValue]:
+        """The fields that the kernel stores."""
+        return [stage.field for stage in self.kernel.stages if isinstance(stage, StoreOp)]
+
+    @cached_property
+    def vector(self) -> int:
+        """
+        The cells of one access along the last axis: 16 bytes where every row of the stored field
+        starts at a multiple of that, as an only row does, 1 where it does not, or rows are streamed along.
+        """
+        if self.kernel.plane_axes[-1] != self.kernel.rank - 1:
+            return 1
+        assert self.kernel.layout is not None
+        width = vector_cells(
+            self.kernel.layout.axis_layouts[-1].cells, element_type(self.stored_fields[0])
+        )
+        rows = FieldShape.of(self.stored_fields[0]).sizes
+        return width if len(rows) == 1 else gcd(width, rows[-1])
+
+    @cached_property
+    def sector(self) -> int:
+        """The cells of the stored field that lie in one sector of the memory."""
+        return SECTOR_BYTES // CELL_BYTES[element_type(self.stored_fields[0])]
+
+    def tile_axis(self, axis: int, layout: AxisLayout, pad: int) -> AxisTiling:
+        """
+        Place the tiles along one axis, so that vectors of the last axis are aligned in memory. What tiles store
+        begins and ends between vectors; within vectors of two cells, one of which is stored alone then, where fewer
+        tiles cover the axis so: of 8-byte cells, which take two accesses then, one in `TILES_FOR_ONE` at least.
+        Threads read `pad` cells around a tile.
+        """
+        inner = axis == self.kernel.rank - 1
+        unit = self.vector if inner else 1
+        start = FieldShape.of(self.stored_fields[0]).lower[axis]
+        low, high = ceil_div(self.overlap.low[axis], unit) * unit, self.overlap.high[axis]
+        useful = (layout.extent - low - high) // unit * unit
+        first = self.lower[axis] - self.outside.low[axis]
+        origin = first - (first - start) % unit
+        span = self.upper[axis] + self.outside.high[axis] - origin
+        if unit == 2 and useful > 0:
+            within = (layout.extent - self.overlap.low[axis] - high) // unit * unit
+            fewer, many = (tiles_beyond_first(span, layout.extent, n) + 1 for n in (within, useful))
+            least = 1 if is_word(self.stored_fields[0]) else ceil_div(many, TILES_FOR_ONE)
+            if many - fewer >= least:
+                low, useful = self.overlap.low[axis], within
+        if useful < 1:
+            raise ValueError(
+                f"kernel @{self.kernel.sym_name.data} overlaps by {low} and {high} cells along axis "
+                f"{axis}, which leaves none of the tile's {layout.extent}; use a smaller depth or a "
+                "larger tile"
+            )
+        more = tiles_beyond_first(span, layout.extent, useful)
+        if more:
+            # What the tiles hold in excess lies on both sides, so that the outermost touch the bounds alone.
+            excess = more * useful + layout.extent - span
+            moved = excess // 2 // unit * unit
+            # What they store begins with a sector of the memory, where that is enough.
+            over = (origin - moved + low - start) % self.sector if inner else 0
+            whole = moved - (self.sector - over) % self.sector
+            if (
+                over % unit == 0
+                and whole >= 0
+                and excess - whole <= useful - pad - self.outside.high[axis]
+            ):
+                moved = whole
+            origin -= moved
+        return AxisTiling(axis, layout, origin, useful, low, more + 1, span)
+
+    def access_width(self, field: SSAValue, *, inside: bool = False) -> int:
+        """
+        The cells of one access to a field, at positions that are multiples of `vector`. Where all rows are to begin
+        with a vector, a field of one row need not end with one, for tiles that lie `inside` it.
+        """
+        shape, last = FieldShape.of(field), self.axes[-1]
+        width = min(self.vector, VECTOR_BYTES // CELL_BYTES[element_type(field)])
+        width = gcd(width, last.origin - shape.lower[-1])
+        return width if inside and len(shape.sizes) == 1 else gcd(width, shape.sizes[-1])
+
+    def is_dealt(self, field: SSAValue) -> bool:
+        """
+        One access is narrower than a thread's row: vectors are dealt to the lanes one after the other,
+        so that a warp reads and writes what lies together, in rows of any length.
+        """
+        narrow = self.access_width(field) < self.axes[-1].layout.cells
+        return narrow and self.kernel.stream_axis is not None
+
+    @property
+    def cuts_pairs(self) -> bool:
+        """What tiles store ends within vectors of two cells, to save a tile."""
+        last = self.axes[-1]
+        return self.vector == 2 and last.count > 1 and last.overlap_low % 2 == 1
+
+    def cut_cells(self, start: int, width: int, stride: int, *, guarded: bool) -> list[int]:
+        """
+        Of a row's vectors of `width` cells that begin at `start` in a lane's view, lanes `stride` cells apart:
+        the cells that some lane stores alone, as the bounds, or the end of what its tile stores, lie within
+        its vector.
+        """
+        last = self.axes[-1]
+        lanes, row = last.layout.lanes, last.layout.lanes * last.layout.cells
+        places: list[tuple[int, bool]] = []
+        if guarded:
+            places.append((self.lower[last.axis] - last.origin, False))
+            places.append((self.upper[last.axis] - last.last_origin, True))
+        if last.count > 1:
+            places += [(last.overlap_low, False), (last.overlap_low + last.useful, True)]
+        cut: set[int] = set()
+        for place, is_end in places:
+            lane, cell = divmod(place % row - start, stride)
+            if 0 <= lane < lanes and 0 < cell < width:
+                cut |= set(range(cell) if is_end else range(cell, width))
+        return sorted(cut)
+
+    def may_cross(self, number: int, position: int, moved: int) -> bool:
+        """
+        For some thread, a cell inside the bounds that taps `moved` cells along an in-plane axis finds
+        there the thread's position `position`, and it is outside. Sizes are static, so which of a
+        thread's positions the bounds can fall on is known.
+        """
+        if moved == 0:
+            return False
+        tiling, pad = self.axes[number], self.margins[number]
+        low, high = self.lower[tiling.axis], self.upper[tiling.axis]
+        extent = tiling.layout.block_extent
+        for tile, block in product(range(tiling.count), range(tiling.layout.blocks)):
+            origin = tiling.origin + tile * tiling.useful + block * extent
+            if origin - pad >= low and origin + extent + pad <= high:
+                continue
+            for distance in range(1, abs(moved) + 1):
+                outside = low - distance if moved < 0 else high + distance - 1
+                first = outside - origin - position
+                # A thread's first own cell is a multiple of `cells` from the block's origin.
+                if first % tiling.layout.cells == 0 and 0 <= first < extent:
+                    return True
+        return False
+
+    @cached_property
+    def plane_tiles(self) -> int:
+        """Tiles that cover one plane."""
+        product = 1
+        for axis in self.axes:
+            product *= axis.count
+        return product
