@@ -376,7 +376,8 @@ class LoadOp(IRDLOperation):
 class ApplyOp(IRDLOperation):
     """
     The next plane of each result: the cell function on the taps. Outside the box (the kernel's
-    bounds, unless `in` names another) result k takes the plane of `else` operand k.
+    bounds, unless `in` names another) result k takes the plane of `else` operand k. Without `else` cells
+    outside are computed like those inside, as far as readers need them.
 
     Example:
     `%v = tile.apply @cell(%u[-1, 0], %u[0, 0]) else %h : !tile.queue<f64, lag 1>`

@@ -26,7 +26,7 @@ Sync = Literal["barrier", "mbarrier", "flags", "grid"]
 
 
 Form = Literal["none", "rows", "halves", "lanes"]
-"""How a sum is cut into stages: not at all, by planes, before the cell's own plane, or by columns."""
+"""How a sum is cut into stages: not at all, one plane each, two halves, or one column each (`split-sums`)."""
 
 Guards = Literal["rim", "all"]
 """Which tiles run the copy with guards for cells outside the bounds: those that touch them, or all."""

@@ -24,10 +24,11 @@ box again, if its body takes the columns one after the other:
 %u1 = tile.apply @cell_lanes3(%t1[0,1]) else %h1                         : !tile.queue<f64, lag 1>
 ```
 Partial sums travel along the row, from lane to lane, and each lane adds what it holds of its own column; what they end
-as goes back to its cell. No plane is shuffled, however many of them a sum takes (SSAM, section 4).
+as goes back to its cell. Only sums are shuffled, however many planes they take (SSAM, section 4).
 
 A sum is cut only between terms whose order it keeps: the body must be a chain that takes the planes, the oldest ahead, or
-the columns, the first ahead, one after the other. Others stay whole, with a remark.
+the columns, the first ahead, one after the other. Others stay whole, with a remark; so do all sums of a kernel that streams
+nothing, and for `form=lanes` those of one whose rows lie along the stream or are held by several warps.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -160,18 +161,24 @@ def one_warp_holds_rows(kernel: KernelOp) -> bool:
     return row.warps == 1 and row.blocks == 1
 
 
-def why_whole(kernel: KernelOp, form: Form) -> str:
-    """Why a sum is not split that has several parts."""
+def why_none(kernel: KernelOp, form: Form) -> str | None:
+    """Why no sum of a kernel can be split; None where some may be."""
+    if kernel.stream_axis is None:
+        return (
+            "nothing is streamed, and planes do not arrive one after the other; its sums stay whole"
+        )
+    if cut_axis(kernel, form) is None:
+        return "its rows lie along the stream, and no lanes along them; its sums stay whole; stream another axis"
     if form == "lanes" and not one_warp_holds_rows(kernel):
         return (
-            "several warps hold a row, from one to the next of which no sum travels; it stays whole; give device-tiling "
-            "one warp along the row"
+            "several warps hold a row, from one to the next of which no sum travels; its sums stay whole; give "
+            "device-tiling one warp along the row"
         )
-    return f"its sum does not take the {PARTS[form]} one after the other; it stays whole"
+    return None
 
 
 def can_split(apply: ApplyOp, form: Form) -> bool:
-    """One result, no own box, no scalars or coordinates, and more than one part."""
+    """One result, no scalars or coordinates, and more than one part."""
     axis = cut_axis(apply.kernel, form)
     if axis is None or len(apply.res) != 1 or apply.scalars or apply.index_axes:
         return False
@@ -183,8 +190,6 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
     """Replace an apply by a chain of stages; False where its body has another form."""
     axis = cut_axis(apply.kernel, form)
     assert axis is not None
-    if form == "lanes" and not one_warp_holds_rows(apply.kernel):
-        return False
     function = SymbolTable.lookup_symbol(module, apply.cell)
     assert isinstance(function, FuncOp)
     taps = apply.tap_list
@@ -200,23 +205,22 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
     partial: SSAValue | None = None
     stages: list[ApplyOp] = []
     # How far a travelling sum is from the cell that it is for.
-    place = 0
+    travelled = 0
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
-        came_from, place = place, part.offset if form == "lanes" else 0
-        ends = last and place == 0
+        before, travelled = travelled, part.offset if form == "lanes" else 0
+        ends = last and travelled == 0
         terminator = body.last_op
         assert isinstance(terminator, ReturnOp)
         value = terminator.operands[0] if last else crossing_values(body, latest, part.offset)[0]
         name = f"{function.sym_name.data}_{form}{number}"
-        if SymbolTable.lookup_symbol(module, name) is None:
-            made = part_function(name, function, part, incoming, value)
-            module.body.block.insert_op_after(made, function)
+        name = held(module, function, part_function(name, function, part, incoming, value))
         queues = [*([] if partial is None else [partial]), *apply.queues]
         first = 0 if partial is None else 1
-        tap_list = [] if partial is None else [Tap(0, along_row(apply, came_from - place))]
+        tap_list = [] if partial is None else [Tap(0, along_row(apply, before - travelled))]
         tap_list += [
-            Tap(taps[k].operand + first, moved_along_row(taps[k].offset, -place)) for k in part.taps
+            Tap(taps[k].operand + first, moved_along_row(taps[k].offset, -travelled))
+            for k in part.taps
         ]
         used = [k for k in range(len(queues)) if any(t.operand == k for t in tap_list)]
         stage = ApplyOp(
@@ -230,11 +234,26 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
         )
         stages.append(stage)
         incoming, partial = value, stage.res[0]
-    if place:
+    if travelled:
         name = f"{function.sym_name.data}_{form}{len(parts)}"
-        stages.append(returning(apply, module, function, name, stages[-1].res[0], place))
+        stages.append(returning(apply, module, function, name, stages[-1].res[0], travelled))
     Rewriter.replace_op(apply, stages, [stages[-1].res[0]])
     return True
+
+
+def held(module: ModuleOp, function: FuncOp, part: FuncOp) -> str:
+    """
+    The name by which a module has a part of a function: that of an equal part, if there is one. Stages that share a
+    function may be cut differently.
+    """
+    name, number = part.sym_name.data, 0
+    while (known := SymbolTable.lookup_symbol(module, part.sym_name)) is not None:
+        if known.is_structurally_equivalent(part):
+            return part.sym_name.data
+        number += 1
+        part.sym_name = StringAttr(f"{name}_{number}")
+    module.body.block.insert_op_after(part, function)
+    return part.sym_name.data
 
 
 def moved_along_row(offset: Sequence[int], distance: int) -> tuple[int, ...]:
@@ -252,13 +271,11 @@ def returning(
 ) -> ApplyOp:
     """The stage in which what a travelling sum ends as goes back to its cell, from so far along the row."""
     kind = queue_type(total).element
-    if SymbolTable.lookup_symbol(module, name) is None:
-        block = Block(arg_types=[kind])
-        block.add_op(ReturnOp(block.args[0]))
-        made = FuncOp(name, ([kind], [kind]), Region(block), visibility="private")
-        module.body.block.insert_op_after(made, function)
+    block = Block(arg_types=[kind])
+    block.add_op(ReturnOp(block.args[0]))
+    made = FuncOp(name, ([kind], [kind]), Region(block), visibility="private")
     return ApplyOp(
-        name,
+        held(module, function, made),
         [total],
         [Tap(0, along_row(apply, place))],
         apply.kernel.rank,
@@ -270,6 +287,8 @@ def returning(
 
 def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
     """Split all sums of a kernel; False where one cannot be, or none needs to be."""
+    if why_none(kernel, form) is not None:
+        return False
     stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
     split = [can_split(stage, form) and split_sum(stage, module, form) for stage in stages]
     assign_lags(kernel)
@@ -289,9 +308,15 @@ class SplitSumsPass(ModulePass):
             form = self.form or schedule_of(kernel, op).form
             if form == "none":
                 continue
+            if (why := why_none(kernel, form)) is not None:
+                remark(kernel, why)
+                continue
             for stage in kernel.stages:
                 if not isinstance(stage, ApplyOp) or not can_split(stage, form):
                     continue
                 if not split_sum(stage, op, form):
-                    remark(stage, why_whole(kernel, form))
+                    remark(
+                        stage,
+                        f"its sum does not take the {PARTS[form]} one after the other; it stays whole",
+                    )
             assign_lags(kernel)

@@ -51,7 +51,7 @@ def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent
     needed: dict[SSAValue, Extent] = {}
 
     def need(queue: SSAValue, extent: Extent) -> None:
-        # What is loaded is loaded for the stored cells, too.
+        # Only what is computed may lie beside the stored cells: tiles are placed by the cells that they load and store.
         first = extent if isinstance(queue.owner, ApplyOp) else zero
         needed[queue] = needed.get(queue, first).union(extent)
 
@@ -90,7 +90,7 @@ def held_extent(
 
 def stage_extent(stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent) -> Extent:
     """What a stage must make for all of its results to be right."""
-    return reduce(Extent.union, (needed.get(result, zero) for result in stage.res), zero)
+    return reduce(Extent.union, [needed.get(result, zero) for result in stage.res])
 
 
 def tapped_from(

@@ -13,11 +13,11 @@ import timetile
 from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.executors import executors, kernel_executors
-from support.generate import programs, schedules
+from support.generate import programs, schedules, travelling_sums
 from support.programs import program_text
 from support.schedules import Schedule
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.program import Executor
+from timetile.runtime.program import CompiledProgram, Executor
 
 
 def check(
@@ -27,7 +27,7 @@ def check(
     depth: int,
     passes: tuple[ModulePass, ...] | None,
     common_halos: bool,
-) -> None:
+) -> CompiledProgram:
     compiled = timetile.compile(
         program_text(program),
         executor=executor,
@@ -38,6 +38,7 @@ def check(
     )
     inputs = random_inputs(program, seed=steps, common_halos=common_halos)
     assert_as_unfused(compiled, program, inputs, steps, executor)
+    return compiled
 
 
 @given(program=programs(), depth=st.integers(1, 4), steps=st.integers(0, 9), common=st.booleans())
@@ -59,3 +60,18 @@ def test_programs_with_any_schedule(data: st.DataObject, depth: int, steps: int,
             # Small tiles may leave no room for the taps; nothing else may be refused.
             assert "its taps reach further than the tile is wide" in str(error)
             reject()
+
+
+@given(
+    drawn=travelling_sums(), depth=st.integers(1, 3), steps=st.integers(1, 7), common=st.booleans()
+)
+def test_sums_that_travel(drawn: tuple[Program, Schedule], depth: int, steps: int, common: bool):
+    program, schedule = drawn
+    note(program_text(program))
+    for executor in kernel_executors():
+        try:
+            found = check(program, steps, executor, depth, schedule.passes(depth), common)
+        except CompileError as error:
+            assert "its taps reach further than the tile is wide" in str(error)
+            reject()
+        assert schedule.shown in str(found.kernels.tiled), "the sum did not travel"

@@ -28,8 +28,10 @@ from support.schedules import (
     named,
     warp_row,
 )
+from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import Addressing
 from timetile.lowering.tile_to_gpu import thread
+from timetile.passes.analysis.extents import Extent, Needs
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program import Executor
@@ -591,6 +593,22 @@ def test_sums_that_travel(shape: str, schedule: Schedule, executor: Executor):
     """Partial sums pass from lane to lane, and take a column in each: no bit changes, at the bounds either."""
     offsets = sorted(COLUMNS[shape], key=lambda offset: (offset[-1], *offset))
     check(sum_program("f64", offsets)((19, 71)), schedule, 2, executor)
+
+
+def test_sums_that_travel_need_no_more_around_a_tile():
+    """They lie beside their cells, and no cell beyond those that a whole sum taps is needed, however narrow the tile."""
+    offsets = sorted(box((-1, -3), (1, 3)), key=lambda offset: offset[::-1])
+    program = sum_program("f64", offsets)((19, 71))
+    overlaps: list[Extent] = []
+    for form in ("none", "lanes"):
+        schedule = Schedule(form, warp_row(1), form=form, shown="" if form == "none" else "_lanes6")
+        check(program, schedule, 5, "planes")
+        tiled = timetile.compile(
+            program_text(program), executor="planes", passes=schedule.passes(5), cache=False
+        ).kernels.tiled
+        kernel = next(op for op in tiled.ops if isinstance(op, KernelOp))
+        overlaps.append(Needs.of(kernel).overlap)
+    assert overlaps[0] == overlaps[1]
 
 
 TRAVELLING_PLANES = [

@@ -92,7 +92,7 @@ func.func private @line(%0: f64, %1: f64) -> f64 {
   func.return %2 : f64
 }
 
-// CHECK:       tile.apply in @two_warps: several warps hold a row, from one to the next of which no sum travels; it stays whole; give device-tiling one warp along the row
+// CHECK:       tile.kernel in @two_warps: several warps hold a row, from one to the next of which no sum travels; its sums stay whole; give device-tiling one warp along the row
 // CHECK-NOT:   _lanes
 // CHECK-LABEL: tile.kernel @two_warps
 // CHECK:         tile.apply @line(
@@ -103,4 +103,50 @@ tile.kernel @two_warps(%src: !field, %dst: !field)
   %e = tile.exchange %u what plane delay 0 : !tile.queue<f64, lag 0, edges [1]>
   %v = tile.apply @line(%e[0, -1], %u[0, 0]) : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+// Rows that are streamed have no lanes along them.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+func.func private @row(%0: f64, %1: f64) -> f64 {
+  %2 = arith.addf %0, %1 : f64
+  func.return %2 : f64
+}
+
+// CHECK:       tile.kernel in @along_rows: its rows lie along the stream, and no lanes along them; its sums stay whole; stream another axis
+// CHECK-LABEL: tile.kernel @along_rows
+// CHECK:         tile.apply @row(
+tile.kernel @along_rows(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 1 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @row(%u[0, -1], %u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+// Stages that share a cell function, and tap other columns, have parts of their own.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+func.func private @f(%0: f64, %1: f64, %2: f64) -> f64 {
+  %3 = arith.addf %0, %1 : f64
+  %4 = arith.addf %3, %2 : f64
+  func.return %4 : f64
+}
+
+// CHECK-LABEL: tile.kernel @shared
+// CHECK:         %[[p:.*]] = tile.apply @f_lanes0(%[[u:.*]][0, 0])
+// CHECK-NEXT:    %[[v:.*]] = tile.apply @f_lanes1(%[[p]][0, -1], %[[u]][0, 0], %[[u]][-1, 0])
+// CHECK-NEXT:    %[[q:.*]] = tile.apply @f_lanes0_1(%[[v]][-1, 0], %[[v]][0, 0])
+// CHECK-NEXT:    tile.apply @f_lanes1_1(%[[q]][0, -1], %[[v]][0, 0])
+tile.kernel @shared(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @f(%u[0, -1], %u[0, 0], %u[-1, 0]) : !tile.queue<f64, lag 0>
+  %w = tile.apply @f(%v[-1, -1], %v[0, -1], %v[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %w to %dst : !tile.queue<f64, lag 0>, !field
 }

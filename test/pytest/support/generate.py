@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
+from support.catalogue import sum_program
 from support.description import Box, Buffer, Element, Program, Store, Update
 from support.expressions import (
     Coordinate,
@@ -209,3 +210,20 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
     sync = draw(st.sampled_from([None, "mbarrier"]))
     streaming = RegisterStreamingPass(delay=delay, period=period, what=what, sync=sync)
     return Schedule("registers", tiling, buffering, streaming, form, planes)
+
+
+@st.composite
+def travelling_sums(draw: st.DrawFn) -> tuple[Program, Schedule]:
+    """A sum of some columns, one after the other, and a schedule in which it travels: one warp holds each row."""
+    rank = draw(st.integers(2, 3))
+    offset = st.tuples(*[st.integers(-1, 1)] * (rank - 1), st.integers(-3, 3))
+    offsets = draw(st.lists(offset, min_size=2, max_size=8, unique=True))
+    # Two columns at least.
+    offsets += [(*(0,) * (rank - 1), column) for column in (-1, 1)]
+    offsets = sorted(dict.fromkeys(offsets), key=lambda offset: offset[::-1])
+    domain = tuple(draw(st.integers(1, most)) for most in LARGEST[rank])
+    tiling = warp_row(draw(st.sampled_from([1, 2, 4])))
+    if rank == 3:
+        tiling = block_plane((draw(st.integers(1, 3)), 2), (draw(st.integers(2, 4)), 1))
+    schedule = replace(draw(schedules(rank)), tiling=tiling, form="lanes", shown="_lanes1")
+    return sum_program(draw(st.sampled_from(["f32", "f64"])), offsets)(domain), schedule
