@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar, Literal, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
@@ -143,18 +144,12 @@ class LayoutAttr(ParametrizedAttribute):
     @property
     def warps(self) -> int:
         """Warps of one tile inside one block."""
-        product = 1
-        for axis in self.axis_layouts:
-            product *= axis.warps
-        return product
+        return prod(axis.warps for axis in self.axis_layouts)
 
     @property
     def blocks(self) -> int:
         """Blocks of one tile."""
-        product = 1
-        for axis in self.axis_layouts:
-            product *= axis.blocks
-        return product
+        return prod(axis.blocks for axis in self.axis_layouts)
 
     @property
     def has_cluster(self) -> bool:

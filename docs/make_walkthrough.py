@@ -221,9 +221,9 @@ comes with the right one around it.""",
         "split-sums, multi-queue-buffering",
         """\
 `split-sums` leaves this star as it is (for a box, `form=rows` or `form=lanes` would make a chain of partial
-sums, one stage for each row or column). `multi-queue-buffering` gives every queue a home. Here planes stay in registers: each
-thread keeps its own cells of the two older planes, and the stream loop will be unrolled by two, so that
-planes age by renaming. The field is fetched some planes `ahead`. With `storage=shared` all queues
+sums, one stage for each row or column). `multi-queue-buffering` gives every queue a home. Here planes stay in
+registers: each thread keeps its own cells of the two older planes, and the stream loop will be unrolled by two,
+so that planes age by renaming. The field is fetched some planes `ahead`. With `storage=shared` all queues
 would share a circular buffer in shared memory instead.""",
         kernel,
     ),

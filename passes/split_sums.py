@@ -145,20 +145,15 @@ def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
     return max(other for other in offsets if (other < 0) == (offset < 0))
 
 
-def cut_axis(kernel: KernelOp, form: Form) -> int | None:
-    """The axis along which sums are cut: that of the stream, or that of the lanes; None where there is none."""
-    stream, last = kernel.stream_axis, kernel.rank - 1
-    if stream is None or form != "lanes":
-        return stream
-    return None if last == stream else last
+def cut_axis(kernel: KernelOp, form: Form) -> int:
+    """The axis along which sums are cut, of a kernel that streams: that of the lanes, or that of the stream."""
+    assert kernel.stream_axis is not None
+    return kernel.rank - 1 if form == "lanes" else kernel.stream_axis
 
 
 def one_warp_holds_rows(kernel: KernelOp) -> bool:
     """Lanes of one warp lie along the rows of a tile; without a layout, as far as is known."""
-    if kernel.layout is None:
-        return True
-    row = kernel.layout.axis_layouts[-1]
-    return row.warps == 1 and row.blocks == 1
+    return kernel.layout is None or kernel.layout.axis_layouts[-1].tile_warps == 1
 
 
 def why_none(kernel: KernelOp, form: Form) -> str | None:
@@ -167,7 +162,7 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
         return (
             "nothing is streamed, and planes do not arrive one after the other; its sums stay whole"
         )
-    if cut_axis(kernel, form) is None:
+    if form == "lanes" and kernel.stream_axis == kernel.rank - 1:
         return "its rows lie along the stream, and no lanes along them; its sums stay whole; stream another axis"
     if form == "lanes" and not one_warp_holds_rows(kernel):
         return (
@@ -179,17 +174,20 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
 
 def can_split(apply: ApplyOp, form: Form) -> bool:
     """One result, no scalars or coordinates, and more than one part."""
-    axis = cut_axis(apply.kernel, form)
-    if axis is None or len(apply.res) != 1 or apply.scalars or apply.index_axes:
+    if len(apply.res) != 1 or apply.scalars or apply.index_axes:
         return False
+    axis = cut_axis(apply.kernel, form)
     places = [tap.offset[axis] for tap in apply.tap_list]
     return len({part_of(place, places, form) for place in places}) > 1
 
 
-def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
+Cuts = dict[tuple[str, Form, tuple[int, ...]], list[str]]
+"""The names of the parts of a cell function, by how its taps are cut: every level has the same, and they are made once."""
+
+
+def split_sum(apply: ApplyOp, module: ModuleOp, form: Form, cuts: Cuts) -> bool:
     """Replace an apply by a chain of stages; False where its body has another form."""
     axis = cut_axis(apply.kernel, form)
-    assert axis is not None
     function = SymbolTable.lookup_symbol(module, apply.cell)
     assert isinstance(function, FuncOp)
     taps = apply.tap_list
@@ -199,6 +197,8 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
     parts = split_body(function, offsets)
     if parts is None:
         return False
+    cut = (function.sym_name.data, form, tuple(offsets))
+    known, names = cuts.get(cut), list[str]()
     latest = latest_plane(function, offsets)
     body = function.body.block
     incoming: SSAValue | None = None
@@ -213,8 +213,12 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
         terminator = body.last_op
         assert isinstance(terminator, ReturnOp)
         value = terminator.operands[0] if last else crossing_values(body, latest, part.offset)[0]
-        name = f"{function.sym_name.data}_{form}{number}"
-        name = held(module, function, part_function(name, function, part, incoming, value))
+        if known is None:
+            name = f"{function.sym_name.data}_{form}{number}"
+            name = held(module, function, part_function(name, function, part, incoming, value))
+        else:
+            name = known[number]
+        names.append(name)
         queues = [*([] if partial is None else [partial]), *apply.queues]
         first = 0 if partial is None else 1
         tap_list = [] if partial is None else [Tap(0, along_row(apply, before - travelled))]
@@ -237,6 +241,7 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form) -> bool:
     if travelled:
         name = f"{function.sym_name.data}_{form}{len(parts)}"
         stages.append(returning(apply, module, function, name, stages[-1].res[0], travelled))
+    cuts[cut] = names
     Rewriter.replace_op(apply, stages, [stages[-1].res[0]])
     return True
 
@@ -290,7 +295,8 @@ def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
     if why_none(kernel, form) is not None:
         return False
     stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
-    split = [can_split(stage, form) and split_sum(stage, module, form) for stage in stages]
+    cuts: Cuts = {}
+    split = [can_split(stage, form) and split_sum(stage, module, form, cuts) for stage in stages]
     assign_lags(kernel)
     return bool(split) and all(split)
 
@@ -304,6 +310,7 @@ class SplitSumsPass(ModulePass):
     form: Form | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        cuts: Cuts = {}
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             form = self.form or schedule_of(kernel, op).form
             if form == "none":
@@ -314,7 +321,7 @@ class SplitSumsPass(ModulePass):
             for stage in kernel.stages:
                 if not isinstance(stage, ApplyOp) or not can_split(stage, form):
                     continue
-                if not split_sum(stage, op, form):
+                if not split_sum(stage, op, form, cuts):
                     remark(
                         stage,
                         f"its sum does not take the {PARTS[form]} one after the other; it stays whole",

@@ -45,20 +45,22 @@ def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
         if not isinstance(stage, ApplyOp):
             continue
         box = boxes[stage] = kernel.bounds if stage.box is None else stage.box
-        for extent in () if stage.otherwise else [beyond[r] for r in stage.res if r in beyond]:
+        if stage.otherwise:
+            continue
+        for extent in [beyond[result] for result in stage.res if result in beyond]:
             spans = zip(box.lb, box.ub, extent.low, extent.high)
             grown = [(low - max(a, 0), high + max(b, 0)) for low, high, a, b in spans]
             boxes[stage] |= StencilBoundsAttr.from_bounds(grown)
     return boxes
 
 
-def frame_of(kernel: KernelOp) -> StencilBoundsAttr:
-    """A box around all fields of a kernel and all cells that its stages tap."""
+def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:
+    """A box around all fields of a kernel and all cells that its stages tap to compute those of their boxes."""
     frame = kernel.bounds
     for argument in kernel.body.block.args:
         if isinstance(argument.type, FieldType):
             frame |= field_bounds(argument)
-    for stage, box in computed_boxes(kernel).items():
+    for stage, box in boxes.items():
         frame |= box
         for tap in stage.tap_list:
             frame |= box + IndexAttr.from_indices(*tap.offset)
@@ -82,7 +84,8 @@ class PlanesLaunch:
         self.homes, self.extents = make_homes(kernel), (geometry := Geometry(kernel)).extents
         low, high = (0, 1) if self.stream is None else self.span(self.bounds)
         self.steps = range(low - geometry.fill, high + geometry.drain)
-        self.boxes, self.frame = computed_boxes(kernel), self.section(frame_of(kernel), 0)
+        self.boxes = computed_boxes(kernel)
+        self.frame = self.section(frame_of(kernel, self.boxes), 0)
         self.placed: dict[tuple[StencilBoundsAttr, tuple[int, ...]], tuple[slice, ...]] = {}
 
     def run(self) -> None:

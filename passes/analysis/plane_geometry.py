@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import gcd
+from math import gcd, prod
 
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, SSAValue
@@ -348,7 +348,4 @@ class PlaneGeometry:
     @cached_property
     def plane_tiles(self) -> int:
         """Tiles that cover one plane."""
-        product = 1
-        for axis in self.axes:
-            product *= axis.count
-        return product
+        return prod(axis.count for axis in self.axes)

@@ -16,6 +16,7 @@ from timetile.passes.candidates import (
     TIGHT_SPEED,
     WIDE_SUM_CELLS,
     WIDE_SUMS_SPEED,
+    Candidate,
     Trials,
     candidates,
 )
@@ -24,12 +25,17 @@ from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
 
+def considered(text: str, depth: int | None = None) -> list[Candidate]:
+    """What is compared for a program whose buffers have their halos in common, the best first."""
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    return candidates(loop, module, arch_named("sm_90"), depth)
+
+
 def test_blocks_that_wait_for_each_other_are_all_guarded():
     """None waits for a slower one; tiles of one block may be either, with halos in common."""
     text = program_text(entry("heat-3d").make((96, 352, 384)))
-    module = raise_program(load(text), Options(halos="common"))
-    (loop,) = loops_of(module)
-    found = candidates(loop, module, arch_named("sm_90"), None)
+    found = considered(text)
     guards = {
         level: {c.schedule.guards for c in found if c.schedule.tile == level and c.depth > 1}
         for level in ("block", "device")
@@ -40,13 +46,7 @@ def test_blocks_that_wait_for_each_other_are_all_guarded():
 def test_a_barrier_of_the_grid_may_serve_two_steps():
     """Lazier blocks wait half as long at them, and keep planes that others read a step longer."""
     text = program_text(entry("heat-3d").make((96, 352, 384)))
-    module = raise_program(load(text), Options(halos="common"))
-    (loop,) = loops_of(module)
-    found = [
-        c
-        for c in candidates(loop, module, arch_named("sm_90"), 3)
-        if c.schedule.sync == "grid" and not c.schedule.stays
-    ]
+    found = [c for c in considered(text, 3) if c.schedule.sync == "grid" and not c.schedule.stays]
     eager, lazy = (
         {c.schedule.cells: c.cost for c in found if c.schedule.every == every} for every in (1, 2)
     )
@@ -59,9 +59,7 @@ def test_a_barrier_of_the_grid_may_serve_two_steps():
 
 @pytest.mark.parametrize(("radius", "forms"), [(2, {"none"}), (3, {"none", "halves"})])
 def test_sums_of_wide_stars_are_considered_in_halves(radius: int, forms: set[str]):
-    module = raise_program(load(star_text(radius)), Options(halos="common"))
-    (loop,) = loops_of(module)
-    found = candidates(loop, module, arch_named("sm_90"), None)
+    found = considered(star_text(radius))
     assert {c.schedule.form for c in found} == forms
 
 
@@ -70,9 +68,7 @@ def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
     """Whichever a body takes one after the other, rows or columns; whole sums are compared, too."""
     offsets = sorted(box((-1, -1), (1, 1)), key=lambda offset: offset[::step])
     text = program_text(sum_program("f64", offsets)((8192, 8192)))
-    module = raise_program(load(text), Options(halos="common"))
-    (loop,) = loops_of(module)
-    found = candidates(loop, module, arch_named("sm_90"), None)
+    found = considered(text)
     streamed = [c for c in found if not c.schedule.stays]
     assert {c.schedule.form for c in streamed} == {"none", form}
     assert found[0].schedule.form == form
@@ -81,9 +77,7 @@ def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
 def test_wide_rows_of_several_levels_are_worth_less_than_predicted():
     """Rows of twelve cells fell short of their predictions; a single level of them did not."""
     text = program_text(sum_program("f32", box((-2, -2), (2, 2)))((16384, 16384)))
-    module = raise_program(load(text), Options(halos="common"))
-    (loop,) = loops_of(module)
-    found = candidates(loop, module, arch_named("sm_90"), None)
+    found = considered(text)
     wide = [c for c in found if c.schedule.cells == (WIDE_SUM_CELLS,)]
     assert {c.depth > 1 for c in wide} == {True, False}
     for candidate in wide:
@@ -112,9 +106,7 @@ def star_text(radius: int) -> str:
 def test_plates_stay_where_they_are_small(name: str, side: int, stays: bool):
     """On larger ones the stream's fill and drain matter less than memory that is waited for."""
     text = program_text(entry(name).make((side, side)))
-    module = raise_program(load(text), Options(halos="common"))
-    (loop,) = loops_of(module)
-    best = candidates(loop, module, arch_named("sm_90"), None)[0]
+    best = considered(text)[0]
     assert (best.schedule.stream == "none") == stays
     assert best.schedule.tile == ("block" if stays else "warp")
 
@@ -186,9 +178,7 @@ def test_plates_that_stay_are_no_longer_than_the_instruction_cache():
 @pytest.mark.parametrize(("depth", "row_bytes"), [(1, 16), (3, 16), (16, 64)])
 def test_lanes_in_one_dimension_hold_more_where_overlap_weighs_more(depth: int, row_bytes: int):
     text = program_text(entry("heat-1d").make((10_000_000,)))
-    module = raise_program(load(text), Options(halos="common"))
-    (loop,) = loops_of(module)
-    best = candidates(loop, module, arch_named("sm_90"), depth)[0]
+    best = considered(text, depth)[0]
     assert best.schedule.cells == (row_bytes // 8,)
 
 

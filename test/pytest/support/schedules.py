@@ -21,6 +21,7 @@ from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
 from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.schedule import Form
 from timetile.passes.schedule import Schedule as LoopSchedule
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
@@ -51,7 +52,7 @@ class Schedule:
     tiling: DeviceTilingPass
     buffering: MultiQueueBufferingPass = field(default_factory=MultiQueueBufferingPass)
     streaming: RegisterStreamingPass | None = field(default_factory=RegisterStreamingPass)
-    form: Literal["none", "rows", "halves", "lanes"] = "none"
+    form: Form = "none"
     planes: int | None = 17
     shown: str = "home #tile.registers"
     mail: Addressing | None = None
