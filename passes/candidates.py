@@ -60,6 +60,12 @@ it begins while the first one's last levels wait for their neighbours (measured:
 SUM_TURNS_SPEED, SUM_TURNS_SPARE = 1.02, 5
 """What two turns gain (a factor), and the registers that they leave free."""
 
+SUM_TURNS_REGISTERS = 30
+"""What they take besides something of each level, where columns may be joined (fitted to assembled boxes)."""
+
+JOINING_REGISTERS = 13
+"""What chunks that go on in the next column take (assembled, boxes in 2D: 10 to 15)."""
+
 TIGHT_SPEED = 0.96
 """
 A schedule whose guarded copies spill must gain more than this, where the rim's weight does not count it: they are few
@@ -191,6 +197,12 @@ class Trials:
         ahead = self.fitting_ahead(model, geometry, schedule)
         if ahead is None:
             return None
+        if self.is_scarce(schedule, model):
+            if geometry.has_narrow_rows:
+                # More accesses a row, and more addresses and masks: the loop inside would spill.
+                return None
+            schedule = replace(schedule, columns="alone")
+        model.joins = schedule.columns is None
         guards, cost = self.predict(schedule, model, geometry, ahead)
         if schedule.stays and cost.cycles.issue * SCHEDULERS > STAYING_INSTRUCTIONS:
             return None
@@ -199,9 +211,13 @@ class Trials:
             # The second turn's registers were asked for: a guarded copy spills no more than with one.
             schedule = replace(schedule, period=2)
             cost = replace(cost, compute_seconds=cost.compute_seconds / SUM_TURNS_SPEED)
+            if schedule.columns and self.fits_shared(model, geometry, schedule, ahead + ahead % 2):
+                # Planes of both turns are fetched into one group of slots, and fewer places are kept (measured: 2%).
+                ahead += ahead % 2
         # The heights of chunks cover what spills, where they weigh it.
+        spare = model.spare_registers - (0 if model.joins else JOINING_REGISTERS)
         tight = not weighs_spills(geometry, model.natural_period) and (
-            cost.registers > self.free_registers(schedule, model.spare_registers)
+            cost.registers > self.free_registers(schedule, spare)
         )
         return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
 
@@ -235,10 +251,20 @@ class Trials:
         if model.long_constants > CONSTANTS_AT_HAND:
             # Each turn would make them anew, or keep them in registers.
             return False
-        # Levels of both steps are at work: a few addresses, and something of each (fitted to assembled boxes).
-        more = 30 + 3 * model.kernel.steps.data
+        # Levels of both steps are at work: a few addresses, and something of each. Where columns are alone the loop inside
+        # keeps its registers whatever the guarded ones spill (assembled: 9 points at seven levels of six cells).
+        more = 3 * model.kernel.steps.data
+        if schedule.columns is None:
+            more += SUM_TURNS_REGISTERS
         fits = model.registers() + more <= self.free_registers(schedule, SUM_TURNS_SPARE)
         return fits and 2 * model.taps_of_step() <= SUM_TAPS[model.words * 4]
+
+    def is_scarce(self, schedule: Schedule, model: KernelCost) -> bool:
+        """A strip that keeps sums has no registers left for chunks that go on in the next column."""
+        if self.rank != 2 or schedule.form != "rows":
+            return False
+        free = self.free_registers(schedule, self.arch.tight_registers + JOINING_REGISTERS)
+        return model.registers() > free
 
     def spanning_blocks(self, model: KernelCost, schedule: Schedule) -> int | None:
         """
@@ -282,15 +308,22 @@ class Trials:
             spare = SUMS_SPARE
         if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
             return None
-        shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead
         wanted = model.saturating_ahead(geometry)
         if self.rank == 3 and model.kernel.steps.data > 1:
             wanted = max(wanted, LEAST_AHEAD)
         wanted = min(schedule.ahead, wanted)
         for ahead in range(wanted, min(wanted, 1) - 1, -1):
-            if model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared):
+            if self.fits_shared(model, geometry, schedule, ahead):
                 return ahead
         return None
+
+    def fits_shared(
+        self, model: KernelCost, geometry: Geometry, schedule: Schedule, ahead: int
+    ) -> bool:
+        """Rings of so many planes ahead, and mail, fit the shared memory."""
+        arch = self.arch
+        shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead
+        return model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared)
 
 
 def candidates(
@@ -325,4 +358,5 @@ def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:
     geometry, model = Geometry(kernel), KernelCost(kernel, module, arch)
     variants = () if kernel.variants is None else kernel.variants
     model.guards = "rim" if any(variant.is_interior for variant in variants) else "all"
+    model.joins = any(variant.joined.data for variant in variants)
     return model.predict(geometry, geometry.ahead)

@@ -13,7 +13,9 @@ holds may advance from end to end, and only those that are left in chunks, which
 `variants [#tile.variant<axes [1, 2], columns 132, planes 512>, #tile.variant<axes [1, 2], planes 74>]`.
 Where a tile is held by a warp, there are as many chunks as the device holds tiles, and they take equally long: of every
 column as many as fit, and the planes that are left, in the middle of all columns, are `joined`: their chunks go on in the
-next column, `variants [#tile.variant<axes [1], planes 522>, #tile.variant<axes [], planes 624, joined 260>]`.
+next column, `variants [#tile.variant<axes [1], planes 522>, #tile.variant<axes [], planes 624, joined 260>]`. That takes
+registers: where the schedule's `columns` are `alone`, or joining saves less than a hundredth, every column is cut by itself.
+The first and the last chunk of a column share the planes that chunks of one height have too many.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.diagnostics import CompileError, check_options, refuse
 from timetile.passes.multi_queue_buffering import natural_period
-from timetile.passes.schedule import Guards, Schedule
+from timetile.passes.schedule import ColumnsAlone, Guards, Schedule
 
 HALO_WEIGHTS = {1: 2.25, 2: 1.5}
 """
@@ -49,6 +51,9 @@ GUARD_WEIGHTS = {1: 1.15, 2: 1.2}
 The same where cells outside the bounds come from registers (with one axis timed, warp by warp: 1.0 to 1.2; with two, 1.0
 to 1.2 are as fast).
 """
+
+WORDS_WEIGHT = 1.08
+"""The same in planes of one axis of 4-byte cells (timed, warp by warp: 1.07 to 1.1 for 5 and 25 points)."""
 
 SUMS_WEIGHT = 1.1
 """
@@ -89,8 +94,9 @@ def edge_weight(geometry: Geometry, guards: Guards, *, sums: bool, planes: int) 
         return HALO_WEIGHTS[axes]
     if weighs_spills(geometry, planes):
         return WIDE_WEIGHT
-    doubles = axes == 2 and not is_word(geometry.stored_fields[0])
-    return SUMS_WEIGHT if sums and doubles else GUARD_WEIGHTS[axes]
+    if is_word(geometry.stored_fields[0]):
+        return WORDS_WEIGHT if axes == 1 else GUARD_WEIGHTS[axes]
+    return SUMS_WEIGHT if axes == 2 and sums else GUARD_WEIGHTS[axes]
 
 
 def variants_of(
@@ -128,6 +134,7 @@ class PeelBoundariesPass(ModulePass):
     guards: Guards | None = None
     edge_weight: float | None = None
     planes: int | None = None
+    columns: ColumnsAlone | None = None
     multiprocessors: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -144,7 +151,9 @@ class PeelBoundariesPass(ModulePass):
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             check_residency(kernel, arch)
             geometry = Geometry(kernel)
-            guards = self.guards or schedules.get(kernel.sym_name.data, Schedule()).guards
+            schedule = schedules.get(kernel.sym_name.data, Schedule())
+            guards = self.guards or schedule.guards
+            joins = (self.columns or schedule.columns) is None
             sums, planes = keeps_sums(kernel), natural_period(kernel)
             weight = edge_weight(geometry, guards, sums=sums, planes=planes)
             if self.planes is not None:
@@ -153,5 +162,6 @@ class PeelBoundariesPass(ModulePass):
                     columns = (Columns(0, self.planes, on_rim=True), *columns)
             else:
                 given = None if weight is None else self.edge_weight or weight
-                columns = choose_chunks(geometry, Residency.of(kernel, arch), given).columns
+                residency = Residency.of(kernel, arch)
+                columns = choose_chunks(geometry, residency, given, joins=joins).columns
             kernel.variants = ArrayAttr(variants_of(kernel, columns, guards_all=weight is None))

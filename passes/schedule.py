@@ -31,6 +31,9 @@ Form = Literal["none", "rows", "halves", "lanes"]
 Guards = Literal["rim", "all"]
 """Which tiles run the copy with guards for cells outside the bounds: those that touch them, or all."""
 
+ColumnsAlone = Literal["alone"]
+"""No planes of a column are joined with those of others (`peel-boundaries`)."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -44,7 +47,8 @@ class Schedule:
     grid, where blocks meet at those. `sync`: how warps wait for each other, at a `barrier` or, in two
     halves, at an `mbarrier`; where the device holds a tile, how its blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `guards`: which tiles
     run the copy with guards; where no cell is replaced, all do. `stream`: none
-    where a tile stays in its threads' registers for all steps instead of being streamed. `occupancy`: blocks per multiprocessor.
+    where a tile stays in its threads' registers for all steps instead of being streamed. `columns`: alone where no chunk goes
+    on in the next column, which takes registers. `occupancy`: blocks per multiprocessor.
     """
 
     tile: TileLevel = "warp"
@@ -64,6 +68,7 @@ class Schedule:
     occupancy: int = 2
     guards: Guards = "rim"
     stream: Literal["none"] | None = None
+    columns: ColumnsAlone | None = None
 
     @property
     def stays(self) -> bool:

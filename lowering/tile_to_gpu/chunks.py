@@ -96,8 +96,12 @@ def place_chunk(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Chunk:
         column = emit.add_int(column, before)
         if geometry.has_both_kinds:
             column = numbered(emit, geometry, column, inside=variant.is_interior)
-        start = emit.add_int(emit.mul_int(chunk, planes), low)
-        return column, start, emit.add_int(start, planes)
+        missing = geometry.missing(planes) // 2
+        start = emit.add_int(emit.mul_int(chunk, planes), low - missing)
+        end = emit.add_int(start, planes)
+        if missing:
+            start = emit.binary(arith.MaxSIOp, start, emit.int(low))
+        return column, start, end
 
     column, start, end = by_variant(emit, geometry, tile, place)
     return Chunk(column, start, emit.binary(arith.MinSIOp, end, emit.int(high)))
@@ -120,7 +124,7 @@ def place_stretch(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Stretch:
         )
         chunks = geometry.chunks(planes, joined)
         half = chunks // 2
-        missing = (joined + chunks * planes - geometry.planes) // 2 if half else 0
+        missing = geometry.missing(planes, joined) // 2
         low = lower - missing + half * planes
         column, chunk = emit.split(number, columns)
         passed = emit.compare("sge", chunk, half)

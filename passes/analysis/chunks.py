@@ -3,7 +3,8 @@ How columns of tiles are cut into chunks of planes, so that a launch ends first.
 
 Each chunk pays the pipeline's fill once. Candidates are chunks of one height, as many whole columns as the device holds
 with chunks of those that are left, and as many chunks as it holds tiles, which take equally long: of every column
-as many as fit, while what is left of all columns lies end to end.
+as many as fit, while what is left of all columns lies end to end, or every column by itself. The first and the last
+chunk of a column share the planes that chunks of one height have too many.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -
     return max(1, round((interior + fill - corner) / weight - fill))
 
 
-def corner_steps(geometry: Geometry, residency: Residency) -> int:
+def end_steps(geometry: Geometry, residency: Residency) -> int:
     """
-    What a chunk in a corner of the bounds costs more, in interior steps: it fills the pipeline with guards on both sides
-    (timed, warp by warp). Where tiles share a block a launch is one round, and its slowest chunk counts.
+    What the first or the last chunk of a column costs more, in interior steps: it fills the pipeline with guards along the
+    stream (timed, warp by warp: 0.6 to 0.9 of the fill inside the rim, 0.6 to 1.2 on it). Where tiles share a block a launch
+    is one round, and its slowest chunk counts.
     """
-    return geometry.fill // 2 if residency.block_tiles > 1 else 0
+    return geometry.fill if residency.block_tiles > 1 else 0
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,15 @@ class Columns:
         """Chunks of all of them."""
         return geometry.column_tiles(self.count, self.planes, self.joined)
 
+    def steps(self, geometry: Geometry, residency: Residency) -> float:
+        """Steps of the chunk that takes longest, in those of an interior tile."""
+        steps = self.weight * geometry.steps(self.planes)
+        if geometry.chunks(self.planes, self.joined) < 2:
+            return steps
+        less = geometry.missing(self.planes, self.joined) // 2
+        end = self.weight * geometry.steps(self.planes - less)
+        return max(steps, end + end_steps(geometry, residency))
+
 
 @dataclass(frozen=True)
 class Chunks:
@@ -66,10 +77,9 @@ def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
     pack = residency.block_tiles
     both_kinds = len({columns.on_rim for columns in parts if columns.count}) > 1
     tiles = geometry.numbered([part.tiles(geometry) for part in parts], both_kinds=both_kinds)
-    corners = [corner_steps(geometry, residency) * columns.on_rim for columns in parts]
     kinds = [
-        (ceil_div(count, pack), columns.weight * geometry.steps(columns.planes) + corner)
-        for count, columns, corner in zip(tiles, parts, corners)
+        (ceil_div(count, pack), columns.steps(geometry, residency))
+        for count, columns in zip(tiles, parts)
     ]
     return Chunks(parts, sum(tiles), makespan(kinds, residency.tiles // pack))
 
@@ -140,12 +150,24 @@ def even_columns(geometry: Geometry, count: int, tiles: int) -> Columns | None:
     return Columns(count, planes, joined=joined)
 
 
-def joined_columns(
-    geometry: Geometry, residency: Residency, weight: float | None
+def level_columns(geometry: Geometry, count: int, tiles: int, ends: int) -> Columns | None:
+    """
+    Columns cut into as many chunks each as fit, of which the first and the last have `ends` planes less; None where
+    there are fewer tiles than columns, or such chunks have none.
+    """
+    if tiles < count:
+        return None
+    planes = ceil_div(geometry.planes + 2 * ends, tiles // count)
+    return Columns(count, planes) if planes > ends else None
+
+
+def one_round(
+    geometry: Geometry, residency: Residency, weight: float | None, *, joins: bool
 ) -> Iterator[Chunks]:
     """
-    Launches of as many chunks as the device holds tiles, which take equally long. Blocks have tiles on the rim, or inside
-    it: two copies of the code in one multiprocessor would contend for its instruction cache.
+    Launches of as many chunks as the device holds tiles, which take equally long, with joined planes where a kernel `joins`
+    any, and without. Blocks have tiles on the rim, or inside it: two copies of the code in one multiprocessor
+    would contend for its instruction cache.
     """
     layout = geometry.kernel.layout
     assert layout is not None
@@ -154,21 +176,30 @@ def joined_columns(
         return
     rim = 0 if weight is None else geometry.edge_columns
     inside = geometry.plane_tiles - rim
+
+    ends = end_steps(geometry, residency)
+
+    def even(count: int, tiles: int) -> Iterator[Columns]:
+        joined = even_columns(geometry, count, tiles) if joins else None
+        for columns in (joined, level_columns(geometry, count, tiles, ends)):
+            if columns is not None:
+                yield columns
+
     if weight is None or not inside:
-        even = even_columns(geometry, geometry.plane_tiles, slots)
-        if even is not None and weight is not None:
-            even = replace(even, weight=weight, on_rim=True)
-        if even is not None:
-            yield launch(geometry, residency, even)
+        for columns in even(geometry.plane_tiles, slots):
+            if weight is not None:
+                columns = replace(columns, weight=weight, on_rim=True)
+            yield launch(geometry, residency, columns)
         return
     together = whole_blocks(1, pack)
     share = int(slots / together * rim * weight / (rim * weight + inside))
     for teams in (share, share + 1):
-        chunks = teams * together // rim
-        even = even_columns(geometry, inside, slots - teams * together)
-        if chunks and even is not None:
-            edge = Columns(rim, ceil_div(geometry.planes, chunks), weight, on_rim=True)
-            yield launch(geometry, residency, edge, even)
+        edge = level_columns(geometry, rim, teams * together, ends)
+        if edge is None:
+            continue
+        edge = replace(edge, weight=weight, on_rim=True)
+        for columns in even(inside, slots - teams * together):
+            yield launch(geometry, residency, edge, columns)
 
 
 MOST_WAVES, MANY_COUNTS = 6, 1000
@@ -189,10 +220,12 @@ def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
     return sorted(count for count in filling if 1 <= count <= most)
 
 
-def choose_chunks(geometry: Geometry, residency: Residency, weight: float | None) -> Chunks:
+def choose_chunks(
+    geometry: Geometry, residency: Residency, weight: float | None, *, joins: bool = True
+) -> Chunks:
     """
     The heights at which a launch ends first, where a step takes as long as its multiprocessor is crowded. A step on
-    the rim costs `weight` interior ones; None where all columns are alike.
+    the rim costs `weight` interior ones; None where all columns are alike. Planes are joined where a kernel `joins` any.
     (The cost model knows more of a step; heights need only compare launches of one kernel.)
     """
     rim = 0 if weight is None else geometry.edge_columns
@@ -205,13 +238,13 @@ def choose_chunks(geometry: Geometry, residency: Residency, weight: float | None
             if weight is None:
                 yield launch(geometry, residency, others)
                 continue
-            corner = corner_steps(geometry, residency)
+            corner = end_steps(geometry, residency)
             for height in {edge_height(geometry, planes, weight, corner), planes}:
                 edge = Columns(rim, height, weight, on_rim=True)
                 yield launch(geometry, residency, edge, others)
         edges = [] if weight is None else [Columns(rim, n, weight, on_rim=True) for n in heights]
         yield from whole_columns(geometry, residency, edges)
-        yield from joined_columns(geometry, residency, weight)
+        yield from one_round(geometry, residency, weight, joins=joins)
 
     def time(chunks: Chunks) -> float:
         joins = any(columns.joined for columns in chunks.columns)

@@ -100,6 +100,16 @@ class Geometry(PlaneGeometry):
         """Chunks of one column of tiles, beside the planes that are joined with those of other columns."""
         return ceil_div(self.planes - joined, planes)
 
+    def missing(self, planes: int, joined: int = 0) -> int:
+        """
+        Planes that the chunks of a column have too many: where tiles share a block, and a launch is one round, the first
+        and the last of them have half of these less each.
+        """
+        assert self.kernel.layout is not None
+        chunks = self.chunks(planes, joined)
+        shares = chunks > 1 and self.kernel.layout.pack.data > 1
+        return joined + chunks * planes - self.planes if shares else 0
+
     @property
     def restart(self) -> int:
         """

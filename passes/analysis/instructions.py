@@ -100,6 +100,11 @@ def divides(module: ModuleOp, apply: ApplyOp) -> bool:
     return any(map(is_dividing, cell_function(module, apply).body.block.ops))
 
 
+def approximates(module: ModuleOp, apply: ApplyOp) -> bool:
+    """A stage has quotients or roots that need not be correctly rounded."""
+    return any(map(is_approximate, cell_function(module, apply).body.block.ops))
+
+
 def long_constants(module: ModuleOp, stages: Iterable[ApplyOp]) -> int:
     """The different FP64 constants of some stages of which an instruction has no room for all digits."""
     ops = (op for stage in stages for op in cell_function(module, stage).body.block.ops)

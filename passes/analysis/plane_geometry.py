@@ -228,6 +228,11 @@ class PlaneGeometry:
         rows = FieldShape.of(self.stored_fields[0]).sizes
         return width if len(rows) == 1 else gcd(width, rows[-1])
 
+    @property
+    def has_narrow_rows(self) -> bool:
+        """Rows of the stored field do not begin at multiples of 16 bytes, so that accesses are narrower."""
+        return self.vector * CELL_BYTES[element_type(self.stored_fields[0])] < VECTOR_BYTES
+
     @cached_property
     def sector(self) -> int:
         """The cells of the stored field that lie in one sector of the memory."""

@@ -24,6 +24,7 @@ from timetile.dialects.tile import (
 from timetile.dialects.tile_attributes import LANES, AxisLayout
 from timetile.passes.analysis.extents import Needs
 from timetile.passes.analysis.instructions import (
+    approximates,
     cell_function,
     divides,
     long_constants,
@@ -196,6 +197,7 @@ class KernelFacts:
         self.natural_period = natural_period(kernel)
         self.boxed = sum(isinstance(s, ApplyOp) and s.box is not None for s in kernel.stages)
         self.dividing = sum(divides(module, stage) for stage in applies)
+        self.approximates = any(approximates(module, stage) for stage in applies)
         self.sums_early = keeps_sums(kernel)
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)
         self.words_per_cell = self.plane_words()

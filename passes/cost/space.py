@@ -44,6 +44,12 @@ DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
 DIVIDING_MORE = 6
 """What such kernels need besides."""
 
+APPROXIMATING_REGISTERS = 5
+"""
+Per word of a thread's cells where quotients and roots are approximate: those of one level are at work together (fitted to
+gradients of eight cells a lane, of which nine levels are the most that spill nothing).
+"""
+
 STAYING_REGISTERS = 36
 """Addresses, masks and what is in flight, in a thread whose plate stays (fitted to 150 assembled kernels)."""
 
@@ -114,6 +120,8 @@ class KernelSpace(KernelFacts):
         if self.dividing:
             each = DIVIDING_REGISTERS[4 * self.words]
             planes += self.thread_cells * each * self.dividing + DIVIDING_MORE
+        if self.approximates:
+            planes += APPROXIMATING_REGISTERS * self.words * self.thread_cells
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         total = FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
         return ceil(VOLUME_REGISTERS * total) if self.is_staying_volume else total

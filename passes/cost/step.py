@@ -139,6 +139,8 @@ class KernelTime(KernelSpace):
 
     guards: Guards = "rim"
     """Which tiles run the copy with guards, where there are two."""
+    joins = True
+    """Planes may be joined with those of other columns."""
 
     def moved_bytes(self, geometry: Geometry) -> tuple[float, float]:
         """
