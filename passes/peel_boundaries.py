@@ -14,7 +14,7 @@ holds may advance from end to end, and only those that are left in chunks, which
 Where a tile is held by a warp, there are as many chunks as the device holds tiles, and they take equally long: of every
 column as many as fit, and the planes that are left, in the middle of all columns, are `joined`: their chunks go on in the
 next column, `variants [#tile.variant<axes [1], planes 522>, #tile.variant<axes [], planes 624, joined 260>]`. That takes
-registers: where the schedule's `columns` are `alone`, or joining saves less than a hundredth, every column is cut by itself.
+registers: where the schedule's `columns` are `alone`, or it saves less than a hundredth in FP64, every column is cut by itself.
 The first and the last chunk of a column share the planes that chunks of one height have too many.
 """
 
@@ -52,8 +52,8 @@ The same where cells outside the bounds come from registers (with one axis timed
 to 1.2 are as fast).
 """
 
-WORDS_WEIGHT = 1.08
-"""The same in planes of one axis of 4-byte cells (timed, warp by warp: 1.07 to 1.1 for 5 and 25 points)."""
+WORD_SUMS_WEIGHT = 1.1
+"""The same in planes of one axis where planes enter sums of 4-byte cells, in wide accesses (timed, warp by warp: 25 points)."""
 
 SUMS_WEIGHT = 1.1
 """
@@ -94,9 +94,10 @@ def edge_weight(geometry: Geometry, guards: Guards, *, sums: bool, planes: int) 
         return HALO_WEIGHTS[axes]
     if weighs_spills(geometry, planes):
         return WIDE_WEIGHT
-    if is_word(geometry.stored_fields[0]):
-        return WORDS_WEIGHT if axes == 1 else GUARD_WEIGHTS[axes]
-    return SUMS_WEIGHT if axes == 2 and sums else GUARD_WEIGHTS[axes]
+    words = is_word(geometry.stored_fields[0])
+    if sums and axes == 1 and words and not geometry.has_narrow_rows:
+        return WORD_SUMS_WEIGHT
+    return SUMS_WEIGHT if sums and axes == 2 and not words else GUARD_WEIGHTS[axes]
 
 
 def variants_of(
@@ -163,5 +164,6 @@ class PeelBoundariesPass(ModulePass):
             else:
                 given = None if weight is None else self.edge_weight or weight
                 residency = Residency.of(kernel, arch)
-                columns = choose_chunks(geometry, residency, given, joins=joins).columns
+                chunks = choose_chunks(geometry, residency, given, sums=sums, joins=joins)
+                columns = chunks.columns
             kernel.variants = ArrayAttr(variants_of(kernel, columns, guards_all=weight is None))

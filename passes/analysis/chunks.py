@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from timetile.passes.analysis.geometry import Geometry, whole_blocks
 from timetile.passes.analysis.makespan import makespan
-from timetile.passes.analysis.plane_geometry import ceil_div
+from timetile.passes.analysis.plane_geometry import ceil_div, is_word
 from timetile.passes.analysis.residency import Residency
 
 
@@ -24,13 +24,21 @@ def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -
     return max(1, round((interior + fill - corner) / weight - fill))
 
 
-def end_steps(geometry: Geometry, residency: Residency) -> int:
+def corner_steps(geometry: Geometry, residency: Residency) -> int:
     """
-    What the first or the last chunk of a column costs more, in interior steps: it fills the pipeline with guards along the
-    stream (timed, warp by warp: 0.6 to 0.9 of the fill inside the rim, 0.6 to 1.2 on it). Where tiles share a block a launch
-    is one round, and its slowest chunk counts.
+    What a chunk in a corner of the bounds costs more, in interior steps: it fills the pipeline with guards on both sides
+    (timed, warp by warp). Where tiles share a block a launch is one round, and its slowest chunk counts.
     """
-    return geometry.fill if residency.block_tiles > 1 else 0
+    return geometry.fill // 2 if residency.block_tiles > 1 else 0
+
+
+def end_planes(geometry: Geometry, *, on_rim: bool) -> int:
+    """
+    The planes that the first and the last chunk of a column of sums have less: they fill the pipeline with guards along the
+    stream, and are the only ones to run that code (timed, warp by warp, for 9 and 25 points: 0.1 to 1.4 times the fill
+    inside the rim, 1.4 to 3 times in the corners).
+    """
+    return 3 * geometry.fill if on_rim else geometry.fill // 2
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,8 @@ class Columns:
     weight: float = 1.0
     on_rim: bool = False
     joined: int = 0
+    ends: int = 0
+    """Planes that the first and the last chunk of a column have less, so that they take no longer than others."""
 
     def tiles(self, geometry: Geometry) -> int:
         """Chunks of all of them."""
@@ -53,11 +63,8 @@ class Columns:
     def steps(self, geometry: Geometry, residency: Residency) -> float:
         """Steps of the chunk that takes longest, in those of an interior tile."""
         steps = self.weight * geometry.steps(self.planes)
-        if geometry.chunks(self.planes, self.joined) < 2:
-            return steps
-        less = geometry.missing(self.planes, self.joined) // 2
-        end = self.weight * geometry.steps(self.planes - less)
-        return max(steps, end + end_steps(geometry, residency))
+        corner = corner_steps(geometry, residency) if self.on_rim and not self.ends else 0
+        return steps + corner
 
 
 @dataclass(frozen=True)
@@ -122,8 +129,8 @@ def whole_columns(
 
 JOINING_SPEED = 1.01
 """
-What joined planes must save at least (a factor): a chunk that goes on elsewhere takes registers (measured: the
-radius-4 star in FP64 loses 8% where half a percent is saved).
+What joined planes must save at least (a factor) in FP64: a chunk that goes on elsewhere takes registers (measured: the
+radius-4 star loses 8% where half a percent is saved).
 """
 
 LONGEST_LINE = 1 << 30
@@ -158,16 +165,16 @@ def level_columns(geometry: Geometry, count: int, tiles: int, ends: int) -> Colu
     if tiles < count:
         return None
     planes = ceil_div(geometry.planes + 2 * ends, tiles // count)
-    return Columns(count, planes) if planes > ends else None
+    return Columns(count, planes, ends=ends) if planes > ends else None
 
 
 def one_round(
-    geometry: Geometry, residency: Residency, weight: float | None, *, joins: bool
+    geometry: Geometry, residency: Residency, weight: float | None, *, sums: bool, joins: bool
 ) -> Iterator[Chunks]:
     """
-    Launches of as many chunks as the device holds tiles, which take equally long, with joined planes where a kernel `joins`
-    any, and without. Blocks have tiles on the rim, or inside it: two copies of the code in one multiprocessor
-    would contend for its instruction cache.
+    Launches of as many chunks as the device holds tiles, which take equally long: with joined planes where a kernel `joins`
+    any, and without where it keeps `sums`. Blocks have tiles on the rim, or inside it: two copies of the code in one
+    multiprocessor would contend for its instruction cache.
     """
     layout = geometry.kernel.layout
     assert layout is not None
@@ -176,29 +183,29 @@ def one_round(
         return
     rim = 0 if weight is None else geometry.edge_columns
     inside = geometry.plane_tiles - rim
+    inner_ends, rim_ends = (end_planes(geometry, on_rim=kind) for kind in (False, True))
 
-    ends = end_steps(geometry, residency)
-
-    def even(count: int, tiles: int) -> Iterator[Columns]:
+    def even(count: int, tiles: int, ends: int) -> Iterator[Columns]:
         joined = even_columns(geometry, count, tiles) if joins else None
-        for columns in (joined, level_columns(geometry, count, tiles, ends)):
-            if columns is not None:
-                yield columns
+        level = level_columns(geometry, count, tiles, ends) if sums else None
+        yield from (columns for columns in (joined, level) if columns is not None)
 
-    if weight is None or not inside:
-        for columns in even(geometry.plane_tiles, slots):
-            if weight is not None:
-                columns = replace(columns, weight=weight, on_rim=True)
+    if weight is None:
+        for columns in even(geometry.plane_tiles, slots, inner_ends):
             yield launch(geometry, residency, columns)
+        return
+    if not inside:
+        for columns in even(rim, slots, rim_ends):
+            yield launch(geometry, residency, replace(columns, weight=weight, on_rim=True))
         return
     together = whole_blocks(1, pack)
     share = int(slots / together * rim * weight / (rim * weight + inside))
     for teams in (share, share + 1):
-        edge = level_columns(geometry, rim, teams * together, ends)
+        edge = level_columns(geometry, rim, teams * together, rim_ends if sums else 0)
         if edge is None:
             continue
         edge = replace(edge, weight=weight, on_rim=True)
-        for columns in even(inside, slots - teams * together):
+        for columns in even(inside, slots - teams * together, inner_ends):
             yield launch(geometry, residency, edge, columns)
 
 
@@ -221,11 +228,17 @@ def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
 
 
 def choose_chunks(
-    geometry: Geometry, residency: Residency, weight: float | None, *, joins: bool = True
+    geometry: Geometry,
+    residency: Residency,
+    weight: float | None,
+    *,
+    sums: bool,
+    joins: bool = True,
 ) -> Chunks:
     """
     The heights at which a launch ends first, where a step takes as long as its multiprocessor is crowded. A step on
-    the rim costs `weight` interior ones; None where all columns are alike. Planes are joined where a kernel `joins` any.
+    the rim costs `weight` interior ones; None where all columns are alike. `sums`: the kernel keeps those of planes;
+    `joins`: planes of columns may be joined.
     (The cost model knows more of a step; heights need only compare launches of one kernel.)
     """
     rim = 0 if weight is None else geometry.edge_columns
@@ -238,16 +251,19 @@ def choose_chunks(
             if weight is None:
                 yield launch(geometry, residency, others)
                 continue
-            corner = end_steps(geometry, residency)
+            corner = corner_steps(geometry, residency)
             for height in {edge_height(geometry, planes, weight, corner), planes}:
                 edge = Columns(rim, height, weight, on_rim=True)
                 yield launch(geometry, residency, edge, others)
         edges = [] if weight is None else [Columns(rim, n, weight, on_rim=True) for n in heights]
         yield from whole_columns(geometry, residency, edges)
-        yield from one_round(geometry, residency, weight, joins=joins)
+        yield from one_round(geometry, residency, weight, sums=sums, joins=joins)
+
+    scarce = not is_word(geometry.stored_fields[0])
 
     def time(chunks: Chunks) -> float:
-        joins = any(columns.joined for columns in chunks.columns)
-        return chunks.steps * residency.crowding(chunks.tiles) * (JOINING_SPEED if joins else 1.0)
+        joined = any(columns.joined for columns in chunks.columns)
+        least = JOINING_SPEED if joined and scarce else 1.0
+        return chunks.steps * residency.crowding(chunks.tiles) * least
 
     return min(candidates(), key=time)

@@ -38,7 +38,7 @@ class KernelCost(KernelTime):
         residency = self.residency
         sums, planes = self.sums_early, self.natural_period
         weight = edge_weight(geometry, self.guards, sums=sums, planes=planes)
-        chunks = choose_chunks(geometry, residency, weight, joins=self.joins)
+        chunks = choose_chunks(geometry, residency, weight, sums=sums, joins=self.joins)
         updates = self.kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):
             updates *= high - low

@@ -32,6 +32,12 @@ Planes that copies for stars of more than one neighbour cost beside a slot where
 them a step longer (fitted to assembled kernels).
 """
 
+REACH_REGISTERS = 11
+"""
+Per cell beyond the first that stars of 4-byte cells look along the row, in strips: more neighbours are shuffled at once
+(fitted to radius 2 to 4: the deepest kernels that spill nothing).
+"""
+
 LOAD_REGISTERS = 4
 """Addresses of a load beside the first."""
 
@@ -110,6 +116,8 @@ class KernelSpace(KernelFacts):
                 levels += SUM_LEVEL_REGISTERS * self.words * max(0, self.kernel.steps.data - 2)
         elif len(self.layouts) == 2:
             levels += LEVEL_REGISTERS[4 * self.words] * max(0, self.kernel.steps.data - 2)
+        elif self.words == 1 and self.kernel.stream_axis is not None:
+            levels += REACH_REGISTERS * max(0, self.row_reach - 1)
         levels += self.words * self.boxed
         # The places of slots that are shifted.
         rings = [self.slots(facts, 1) for facts in self.exchanges if facts.copies]
@@ -125,6 +133,12 @@ class KernelSpace(KernelFacts):
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         total = FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
         return ceil(VOLUME_REGISTERS * total) if self.is_staying_volume else total
+
+    @property
+    def row_reach(self) -> int:
+        """How far stages look along the last axis."""
+        taps = [tap for stage in self.stages for _, tap in stage.taps]
+        return max((abs(tap.offset[-1]) for tap in taps), default=0)
 
     @property
     def spare_registers(self) -> int:

@@ -12,6 +12,7 @@ from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.arch import arch_named
 from timetile.passes.candidates import (
+    JOINING_REGISTERS,
     LEVEL_SPEED,
     TIGHT_SPEED,
     WIDE_SUM_CELLS,
@@ -20,6 +21,7 @@ from timetile.passes.candidates import (
     Trials,
     candidates,
 )
+from timetile.passes.cost.space import APPROXIMATING_REGISTERS
 from timetile.passes.schedule_space import DEEPEST, STAYING_INSTRUCTIONS, schedules
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
@@ -85,6 +87,64 @@ def test_wide_rows_of_several_levels_are_worth_less_than_predicted():
         share /= TIGHT_SPEED if candidate.tight else 1.0
         assert share == pytest.approx(WIDE_SUMS_SPEED if candidate.depth > 1 else 1.0)
     assert (found[0].depth, found[0].schedule.cells) == (4, (8,))
+
+
+def nine_points(side: int) -> list[Candidate]:
+    """What is compared for a box of nine points in FP64."""
+    return considered(program_text(sum_program("f64", box((-1, -1), (1, 1)))((side, side))))
+
+
+def test_chunks_keep_to_their_column_where_sums_leave_few_registers():
+    """Rows of six cells at seven levels: two turns of the loop inside fit then, and fetch into one group of slots."""
+    best, *others = nine_points(8784)
+    assert (best.depth, best.schedule.cells, best.schedule.columns) == (7, (6,), "alone")
+    assert best.schedule.period == 2 and best.schedule.ahead % 2 == 0 and not best.tight
+    arch = arch_named("sm_90")
+    for candidate in (best, *others):
+        schedule, registers = candidate.schedule, candidate.cost.registers
+        per_thread = arch.registers_per_multiprocessor // schedule.layout().threads
+        free = min(arch.registers_per_thread, per_thread // schedule.occupancy)
+        scarce = registers > free - arch.tight_registers - JOINING_REGISTERS
+        assert (schedule.columns == "alone") == (scarce and schedule.form == "rows")
+
+
+def test_rows_that_begin_anywhere_have_no_schedule_without_registers_to_spare():
+    """Their accesses are narrow, and take more addresses and masks."""
+    assert not any(candidate.schedule.columns for candidate in nine_points(8783))
+
+
+@pytest.mark.parametrize(("radius", "cells"), [(1, {4, 6, 8}), (2, {4, 6})])
+def test_rows_of_eight_words_are_for_neighbours_one_cell_away(radius: int, cells: set[int]):
+    text = program_text(sum_program("f32", list(star(2, radius)))((8192, 8192)))
+    found = considered(text)
+    assert {c.schedule.cells[-1] for c in found if c.schedule.tile == "warp"} == cells
+
+
+@pytest.mark.parametrize(("radius", "depth"), [(1, 12), (2, 7), (3, 4), (4, 3)])
+def test_neighbours_farther_away_take_registers(radius: int, depth: int):
+    """The deepest stars of FP32 in strips of eight warps that are considered: a level more spills (assembled)."""
+    text = program_text(sum_program("f32", list(star(2, radius)))((16384, 16384)))
+    cells = 8 if radius == 1 else 6
+    strips = [c for c in considered(text) if c.schedule.cells == (cells,) and c.schedule.pack == 8]
+    assert max(c.depth for c in strips) == depth
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_approximate_quotients_take_registers(fast: bool):
+    """Those of the cells of a lane are at work together."""
+    text = program_text(entry("roots-2d").make((8192, 8192)))
+    module = raise_program(
+        load(text), Options(halos="common", fp_division="fast" if fast else "exact")
+    )
+    (loop,) = loops_of(module)
+    trials = Trials(loop, module, arch_named("sm_90"))
+    schedule = next(schedules(loop, arch_named("sm_90")))
+    model = trials.cost_of(2, schedule)
+    assert model is not None and model.approximates == fast
+    model.kernel.layout = schedule.layout()
+    counted, model.approximates = model.registers(), False
+    each = APPROXIMATING_REGISTERS * schedule.cells[0] * model.words
+    assert counted - model.registers() == (each if fast else 0)
 
 
 def star_text(radius: int) -> str:

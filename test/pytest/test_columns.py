@@ -260,6 +260,38 @@ def test_as_many_chunks_as_the_device_holds_take_equally_long(
 
 
 @pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize(("multiprocessors", "cells"), [(12, 600), (15, 900)])
+def test_chunks_of_sums_that_keep_to_their_column_take_equally_long(
+    multiprocessors: int, cells: int, executor: Executor
+):
+    """As many as fit: the first and the last of a column, which run the fill with guards, have fewer planes."""
+    program = sum_program("f64", box((-1, -1), (1, 1)))((391, cells))
+    *passes, peel = replace(JOINED, form="rows").passes(2)
+    peel = replace(peel, planes=None, columns="alone", multiprocessors=multiprocessors)
+    kernel = deepest(check(program, 4, executor, *passes, peel), 2)
+    geometry = Geometry(kernel)
+    residency = Residency.of(kernel, arch_named("sm_90", multiprocessors))
+    edge, inner = geometry.used_variants
+    assert not edge.is_interior and inner.is_interior and not geometry.joins_columns
+    free = residency.tiles - geometry.variant_numbers[0]
+    columns = geometry.columns(inner)
+    assert geometry.chunks(inner.planes.data) == free // columns
+    for variant, ends in ((edge, 3 * geometry.fill), (inner, geometry.fill // 2)):
+        assert geometry.missing(variant.planes.data) >= 2 * ends
+
+
+@pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize("planes", [4, 7, 10, 24, 43, 60])
+def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executor: Executor):
+    """Of 43 planes, up to nine more than there are: half of these on either side, and none of a single chunk's."""
+    *passes, peel = JOINED.passes(2)
+    peel = replace(peel, planes=planes)
+    placed = check(entry("heat-2d").make((43, 700)), 5, executor, *passes, peel)
+    geometry = Geometry(deepest(placed, 2))
+    assert geometry.missing(planes) == (-43 % planes if planes < 43 else 0)
+
+
+@pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize("guards", ["rim", "all"])
 @pytest.mark.parametrize("element", ["f32", "f64"])
 def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, executor: Executor):

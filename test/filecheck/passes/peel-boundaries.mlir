@@ -5,6 +5,7 @@
 // RUN: xdsl-opt %s -p 'peel-boundaries{arch=sm_80}' --split-input-file | filecheck %s
 // RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=1.0}' --split-input-file | filecheck %s --check-prefixes=EVEN,ALONE
 // RUN: xdsl-opt %s -p 'peel-boundaries{multiprocessors=13 edge-weight=1.0}' --split-input-file | filecheck %s --check-prefix=FEW
+// RUN: xdsl-opt %s -p 'peel-boundaries{multiprocessors=13 edge-weight=1.0 columns=alone}' --split-input-file | filecheck %s --check-prefix=KEPT
 // RUN: xdsl-opt %s -p 'peel-boundaries{planes=7}' --split-input-file | filecheck %s --check-prefix=GIVEN
 // RUN: xdsl-opt %s -p 'peel-boundaries{multiprocessors=162}' --split-input-file | filecheck %s --check-prefix=HELD
 // RUN: xdsl-opt %s -p 'peel-boundaries{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
@@ -34,6 +35,10 @@
 // and the last chunk of a column fill the pipeline with guards, and have a plane less.
 // FEW-LABEL:   tile.kernel @plane
 // FEW-SAME:      variants [#tile.variant<axes [1], planes 1024>, #tile.variant<axes [], planes 1324, joined 126>]
+// Where chunks keep to their column each of the 31 has three of one height.
+// KEPT-LABEL:  tile.kernel @plane
+// KEPT-NOT:      joined
+// KEPT-SAME:     variants [#tile.variant<axes [1], planes 1366>, #tile.variant<axes [], planes 1366>]
 // GIVEN-LABEL: tile.kernel @plane
 // GIVEN-SAME:    variants [#tile.variant<axes [1], planes 7>, #tile.variant<axes [], planes 7>]
 tile.kernel @plane(%src: !field, %dst: !field, %a: !field)
