@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from timetile.passes.analysis.geometry import Geometry, whole_blocks
 from timetile.passes.analysis.makespan import makespan
@@ -185,27 +186,28 @@ def one_round(
     inside = geometry.plane_tiles - rim
     inner_ends, rim_ends = (end_planes(geometry, on_rim=kind) for kind in (False, True))
 
-    def even(count: int, tiles: int, ends: int) -> Iterator[Columns]:
-        joined = even_columns(geometry, count, tiles) if joins else None
-        level = level_columns(geometry, count, tiles, ends) if sums else None
-        yield from (columns for columns in (joined, level) if columns is not None)
+    def even(count: int, tiles: int, *, level: bool, ends: int) -> Columns | None:
+        if level:
+            return level_columns(geometry, count, tiles, ends)
+        return even_columns(geometry, count, tiles)
 
-    if weight is None:
-        for columns in even(geometry.plane_tiles, slots, inner_ends):
-            yield launch(geometry, residency, columns)
-        return
-    if not inside:
-        for columns in even(rim, slots, rim_ends):
-            yield launch(geometry, residency, replace(columns, weight=weight, on_rim=True))
+    kinds = [level for level, wanted in ((False, joins), (True, sums)) if wanted]
+    if weight is None or not inside:
+        for level in kinds:
+            ends = inner_ends if weight is None else rim_ends
+            columns = even(geometry.plane_tiles, slots, level=level, ends=ends)
+            if columns is not None and weight is not None:
+                columns = replace(columns, weight=weight, on_rim=True)
+            if columns is not None:
+                yield launch(geometry, residency, columns)
         return
     together = whole_blocks(1, pack)
     share = int(slots / together * rim * weight / (rim * weight + inside))
-    for teams in (share, share + 1):
-        edge = level_columns(geometry, rim, teams * together, rim_ends if sums else 0)
-        if edge is None:
-            continue
-        edge = replace(edge, weight=weight, on_rim=True)
-        for columns in even(inside, slots - teams * together, inner_ends):
+    for level, teams in product(kinds, (share, share + 1)):
+        edge = level_columns(geometry, rim, teams * together, rim_ends if level else 0)
+        columns = even(inside, slots - teams * together, level=level, ends=inner_ends)
+        if edge is not None and columns is not None:
+            edge = replace(edge, weight=weight, on_rim=True)
             yield launch(geometry, residency, edge, columns)
 
 
