@@ -216,11 +216,11 @@ def test_all_columns_on_the_rim_are_joined(executor: Executor):
     halos=st.sampled_from(HALOS),
     shape=st.tuples(st.integers(1, 40), st.integers(100, 500)),
     planes=st.integers(1, 60),
-    joined=st.integers(1, 40),
+    joined=st.integers(0, 40),
     form=st.sampled_from(("none", "rows")),
     pack=st.sampled_from((1, 2, 4)),
 )
-def test_any_planes_may_be_joined(
+def test_any_planes_may_be_joined_or_none(
     executor: Executor,
     halos: Halos,
     shape: tuple[int, int],
