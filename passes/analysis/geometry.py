@@ -102,12 +102,12 @@ class Geometry(PlaneGeometry):
 
     def missing(self, planes: int, joined: int = 0) -> int:
         """
-        Planes that the chunks of a column have too many: where tiles share a block, and a launch is one round, the first
-        and the last of them have half of these less each.
+        Planes that the chunks of a column have too many: where tiles share a block, or planes are joined, the first and
+        the last of them have half of these less each.
         """
         assert self.kernel.layout is not None
         chunks = self.chunks(planes, joined)
-        shares = chunks > 1 and self.kernel.layout.pack.data > 1
+        shares = chunks > 1 and (joined > 0 or self.kernel.layout.pack.data > 1)
         return joined + chunks * planes - self.planes if shares else 0
 
     @property

@@ -52,8 +52,8 @@ DIVIDING_MORE = 6
 
 APPROXIMATING_REGISTERS = 5
 """
-Per word of a thread's cells where quotients and roots are approximate: those of one level are at work together (fitted to
-gradients of eight cells a lane, of which nine levels are the most that spill nothing).
+Per word of a thread's cells where quotients and roots are approximate, in strips: those of one level are at work together
+(fitted to gradients of eight cells a lane, of which nine levels are the most that spill nothing).
 """
 
 STAYING_REGISTERS = 36
@@ -128,7 +128,7 @@ class KernelSpace(KernelFacts):
         if self.dividing:
             each = DIVIDING_REGISTERS[4 * self.words]
             planes += self.thread_cells * each * self.dividing + DIVIDING_MORE
-        if self.approximates:
+        if self.approximates and len(self.layouts) == 1 and self.kernel.stream_axis is not None:
             planes += APPROXIMATING_REGISTERS * self.words * self.thread_cells
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         total = FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()

@@ -292,6 +292,17 @@ def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executo
 
 
 @pytest.mark.parametrize("executor", THREADS)
+def test_joined_planes_leave_less_to_both_ends_in_blocks_of_one_tile(executor: Executor):
+    """As they were planned: a fill less each."""
+    program = entry("heat-2d").make((391, 600))
+    *passes, peel = replace(JOINED, tiling=warp_row(pack=1)).passes(4)
+    peel = replace(peel, planes=None, multiprocessors=14)
+    geometry = Geometry(deepest(check(program, 5, executor, *passes, peel), 4))
+    (inner,) = (v for v in geometry.used_variants if v.is_interior)
+    assert geometry.missing(inner.planes.data, inner.joined.data) == 2 * geometry.fill
+
+
+@pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize("guards", ["rim", "all"])
 @pytest.mark.parametrize("element", ["f32", "f64"])
 def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, executor: Executor):
