@@ -466,7 +466,7 @@ class VariantAttr(ParametrizedAttribute):
     that are left of those with these axes), and the number of planes that one of their chunks advances. The variant
     without axes is the interior. `joined` says how many planes from the middle of every column lie end to end with those
     of the other columns: a chunk of them goes on in the next column. What the others' planes do not fill is missing from
-    the first and the last chunk.
+    the first and the last chunk, and so it is where tiles share a block; else from the last one.
 
     Example: `#tile.variant<axes [0, 1], planes 430>`, `#tile.variant<axes [0, 1], columns 132, planes 512>` or
     `#tile.variant<axes [], planes 430, joined 70>`

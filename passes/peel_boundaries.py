@@ -15,7 +15,8 @@ Where a tile is held by a warp, there are as many chunks as the device holds til
 column as many as fit, and the planes that are left, in the middle of all columns, are `joined`: their chunks go on in the
 next column, `variants [#tile.variant<axes [1], planes 522>, #tile.variant<axes [], planes 624, joined 260>]`. That takes
 registers: where the schedule's `columns` are `alone`, or it saves less than a hundredth in FP64, every column is cut by itself.
-The first and the last chunk of a column share the planes that chunks of one height have too many.
+Kernels that keep sums may be cut so, too, if that is done sooner. Where tiles share a block or planes are joined, the first
+and the last chunk of a column share the planes that chunks of one height have too many.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def edge_weight(geometry: Geometry, guards: Guards, *, sums: bool, planes: int) 
     if weighs_spills(geometry, planes):
         return WIDE_WEIGHT
     words = is_word(geometry.stored_fields[0])
-    if sums and axes == 1 and words and not geometry.has_narrow_rows:
+    if sums and axes == 1 and words and not geometry.has_narrow_accesses:
         return WORD_SUMS_WEIGHT
     return SUMS_WEIGHT if sums and axes == 2 and not words else GUARD_WEIGHTS[axes]
 

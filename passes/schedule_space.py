@@ -99,14 +99,18 @@ def shuffles_several_planes(loop: LoopOp) -> bool:
 def strip_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
     """
     Cells of a lane in strips of cells of so many bytes. Wider ones overlap less, but their loops outgrow the instruction
-    cache, and in stars of radius 2 and more their neighbours the registers (measured in FP32 with eight: radius 1 gains 5%,
-    radius 2, 3 and 4 lose 6, 18 and 8%); not so where sums are all that is kept.
+    cache; not so where sums are all that is kept.
     """
-    if far[-1] >= LANES // 4:
-        return (4, 8)
-    if size == 8:
-        return (4,)
-    return (4, 6) if far[-1] > 1 else (4, 6, 8)
+    return (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
+
+
+def star_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """
+    The same where planes are kept: eight words a lane as well for neighbours one cell away. Farther ones take too many
+    registers (measured in FP32: radius 1 gains 5%, radius 2, 3 and 4 lose 6, 18 and 8%).
+    """
+    widths = strip_widths(far, size)
+    return (*widths, 8) if size == 4 and far[-1] <= 1 else widths
 
 
 def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
@@ -118,11 +122,10 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
             yield Schedule(cells=(row // size,), occupancy=4, ahead=0)
     elif len(far) == 2:
         widths = strip_widths(far, size)
-        shapes: list[tuple[Form, Sequence[int]]] = [("none", widths)]
+        shapes: list[tuple[Form, Sequence[int]]] = [("none", star_widths(far, size))]
         if shuffles_several_planes(loop):
             shapes.append(("rows", sorted({*SUM_CELLS[size], *widths})))
-            # Rows of eight lose 5% of what those of six reach.
-            shapes.append(("lanes", [cells for cells in widths if cells < 8]))
+            shapes.append(("lanes", widths))
         few = written_cells(loop) < FEW_CELLS
         strips: list[tuple[Form, int]] = [(f, cells) for f, row in shapes for cells in row]
         for (form, cells), warps in product(strips, (8, 12, 16)):

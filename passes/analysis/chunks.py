@@ -3,8 +3,8 @@ How columns of tiles are cut into chunks of planes, so that a launch ends first.
 
 Each chunk pays the pipeline's fill once. Candidates are chunks of one height, as many whole columns as the device holds
 with chunks of those that are left, and as many chunks as it holds tiles, which take equally long: of every column
-as many as fit, while what is left of all columns lies end to end, or every column by itself. The first and the last
-chunk of a column share the planes that chunks of one height have too many.
+as many as fit, while what is left of all columns lies end to end, or every column by itself. Where tiles share a block,
+the first and the last chunk of a column share the planes that chunks of one height have too many.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Columns:
     on_rim: bool = False
     joined: int = 0
     ends: int = 0
-    """Planes that the first and the last chunk of a column have less, so that they take no longer than others."""
+    """Planes that the first and the last chunk of a column are to have less, so that they take no longer than others."""
 
     def tiles(self, geometry: Geometry) -> int:
         """Chunks of all of them."""
@@ -138,14 +138,15 @@ LONGEST_LINE = 1 << 30
 """Planes that lie end to end from which 32 bits may not number them."""
 
 
-def even_columns(geometry: Geometry, count: int, tiles: int) -> Columns | None:
+def even_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | None:
     """
     Columns cut into so many chunks that take equally long: of every column as many as fit, and the planes that are left
     are joined. None where there are fewer tiles than columns, or hardly any are left. (The first and the last chunk of a
     column have guards along the stream where they fill the pipeline, and get as many planes less. Where a column has one
     chunk alone, the joined planes come first.)
     """
-    whole, ends = tiles // count, 2 * geometry.fill
+    count, ends = part.count, 2 * geometry.fill
+    whole = tiles // count
     if not whole:
         return None
     planes = ceil_div(count * (geometry.planes + geometry.restart + ends), tiles)
@@ -155,18 +156,23 @@ def even_columns(geometry: Geometry, count: int, tiles: int) -> Columns | None:
         return None
     if count * (joined + geometry.restart) > LONGEST_LINE:
         return None
-    return Columns(count, planes, joined=joined)
+    return replace(part, planes=planes, joined=joined)
 
 
-def level_columns(geometry: Geometry, count: int, tiles: int, ends: int) -> Columns | None:
+def equal_columns(geometry: Geometry, part: Columns, tiles: int, ends: int = 0) -> Columns | None:
     """
-    Columns cut into as many chunks each as fit, of which the first and the last have `ends` planes less; None where
-    there are fewer tiles than columns, or such chunks have none.
+    Columns cut into as many chunks each as fit, of one height but for `ends` planes that the first and the last are to have
+    less, as far as rounding lets them; None where there are fewer tiles than columns, or such chunks have no planes.
     """
-    if tiles < count:
+    if tiles < part.count:
         return None
-    planes = ceil_div(geometry.planes + 2 * ends, tiles // count)
-    return Columns(count, planes, ends=ends) if planes > ends else None
+    planes = ceil_div(geometry.planes + 2 * ends, tiles // part.count)
+    return replace(part, planes=planes, ends=ends) if planes > ends else None
+
+
+def level_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | None:
+    """The same for columns of sums, whose first and last chunks are to take no longer than others."""
+    return equal_columns(geometry, part, tiles, end_planes(geometry, on_rim=part.on_rim))
 
 
 def one_round(
@@ -183,32 +189,25 @@ def one_round(
     if layout.warps * layout.blocks > 1 or geometry.kernel.stream_axis is None:
         return
     rim = 0 if weight is None else geometry.edge_columns
-    inside = geometry.plane_tiles - rim
-    inner_ends, rim_ends = (end_planes(geometry, on_rim=kind) for kind in (False, True))
-
-    def even(count: int, tiles: int, *, level: bool, ends: int) -> Columns | None:
-        if level:
-            return level_columns(geometry, count, tiles, ends)
-        return even_columns(geometry, count, tiles)
-
-    kinds = [level for level, wanted in ((False, joins), (True, sums)) if wanted]
-    if weight is None or not inside:
-        for level in kinds:
-            ends = inner_ends if weight is None else rim_ends
-            columns = even(geometry.plane_tiles, slots, level=level, ends=ends)
-            if columns is not None and weight is not None:
-                columns = replace(columns, weight=weight, on_rim=True)
+    edge = Columns(rim, geometry.planes, weight or 1.0, on_rim=True)
+    inner = Columns(geometry.plane_tiles - rim, geometry.planes)
+    # How columns on the rim are cut, and those inside it, or all where there is one kind.
+    joined, level = (equal_columns, even_columns), (level_columns, level_columns)
+    ways = [way for way, wanted in ((joined, joins), (level, sums)) if wanted]
+    if not edge.count or not inner.count:
+        alone = edge if edge.count else inner
+        for _, cut in ways:
+            columns = cut(geometry, alone, slots)
             if columns is not None:
                 yield launch(geometry, residency, columns)
         return
     together = whole_blocks(1, pack)
-    share = int(slots / together * rim * weight / (rim * weight + inside))
-    for level, teams in product(kinds, (share, share + 1)):
-        edge = level_columns(geometry, rim, teams * together, rim_ends if level else 0)
-        columns = even(inside, slots - teams * together, level=level, ends=inner_ends)
-        if edge is not None and columns is not None:
-            edge = replace(edge, weight=weight, on_rim=True)
-            yield launch(geometry, residency, edge, columns)
+    share = int(slots / together * rim * edge.weight / (rim * edge.weight + inner.count))
+    for (cut_edge, cut_inner), teams in product(ways, (share, share + 1)):
+        on_rim = cut_edge(geometry, edge, teams * together)
+        inside = cut_inner(geometry, inner, slots - teams * together)
+        if on_rim is not None and inside is not None:
+            yield launch(geometry, residency, on_rim, inside)
 
 
 MOST_WAVES, MANY_COUNTS = 6, 1000
@@ -261,11 +260,10 @@ def choose_chunks(
         yield from whole_columns(geometry, residency, edges)
         yield from one_round(geometry, residency, weight, sums=sums, joins=joins)
 
-    scarce = not is_word(geometry.stored_fields[0])
-
     def time(chunks: Chunks) -> float:
         joined = any(columns.joined for columns in chunks.columns)
-        least = JOINING_SPEED if joined and scarce else 1.0
+        doubles = not is_word(geometry.stored_fields[0])
+        least = JOINING_SPEED if joined and doubles else 1.0
         return chunks.steps * residency.crowding(chunks.tiles) * least
 
     return min(candidates(), key=time)

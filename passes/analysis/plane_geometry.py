@@ -229,8 +229,8 @@ class PlaneGeometry:
         return width if len(rows) == 1 else gcd(width, rows[-1])
 
     @property
-    def has_narrow_rows(self) -> bool:
-        """Rows of the stored field do not begin at multiples of 16 bytes, so that accesses are narrower."""
+    def has_narrow_accesses(self) -> bool:
+        """Accesses are narrower than 16 bytes: rows of the stored field begin between, or a lane's cells end there."""
         return self.vector * CELL_BYTES[element_type(self.stored_fields[0])] < VECTOR_BYTES
 
     @cached_property

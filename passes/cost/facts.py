@@ -183,6 +183,7 @@ class KernelFacts:
         self.sharings: dict[Hashable, Sharing | None] = {}
         applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
         self.stages = [self.stage_facts(stage) for stage in applies]
+        self.taps = [tap for stage in self.stages for _, tap in stage.taps]
         self.long_constants = long_constants(module, applies)
         self.exchanges = [
             self.exchange_facts(s) for s in kernel.stages if isinstance(s, ExchangeOp)

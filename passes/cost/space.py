@@ -34,7 +34,7 @@ them a step longer (fitted to assembled kernels).
 
 REACH_REGISTERS = 11
 """
-Per cell beyond the first that stars of 4-byte cells look along the row, in strips: more neighbours are shuffled at once
+Per cell beyond the first that stages of 4-byte cells look along the row, in strips that keep planes: more neighbours are shuffled at once
 (fitted to radius 2 to 4: the deepest kernels that spill nothing).
 """
 
@@ -77,6 +77,11 @@ class KernelSpace(KernelFacts):
     """What a kernel with its present layout holds."""
 
     @property
+    def is_strip(self) -> bool:
+        """Planes of one axis are streamed."""
+        return self.kernel.stream_axis is not None and len(self.layouts) == 1
+
+    @property
     def is_staying_plate(self) -> bool:
         """Nothing is streamed, and a thread holds rows."""
         return self.kernel.stream_axis is None and len(self.layouts) == 2
@@ -95,9 +100,8 @@ class KernelSpace(KernelFacts):
             # What the blocks beside send is at hand beside the planes: wide stars spilled without it.
             widest = max((facts.edges[0] for facts in self.exchanges), default=0)
             wide += 2 * widest * self.row_cells * self.words
-        taps = [tap for stage in self.stages for _, tap in stage.taps]
-        if any(all(tap.offset) for tap in taps):
-            planes += self.words * (cells_around(self.patch, taps) - self.thread_cells)
+        if any(all(tap.offset) for tap in self.taps):
+            planes += self.words * (cells_around(self.patch, self.taps) - self.thread_cells)
         return STAYING_REGISTERS + planes + wide
 
     def registers(self) -> int:
@@ -116,7 +120,7 @@ class KernelSpace(KernelFacts):
                 levels += SUM_LEVEL_REGISTERS * self.words * max(0, self.kernel.steps.data - 2)
         elif len(self.layouts) == 2:
             levels += LEVEL_REGISTERS[4 * self.words] * max(0, self.kernel.steps.data - 2)
-        elif self.words == 1 and self.kernel.stream_axis is not None:
+        elif self.words == 1 and self.is_strip:
             levels += REACH_REGISTERS * max(0, self.row_reach - 1)
         levels += self.words * self.boxed
         # The places of slots that are shifted.
@@ -128,7 +132,7 @@ class KernelSpace(KernelFacts):
         if self.dividing:
             each = DIVIDING_REGISTERS[4 * self.words]
             planes += self.thread_cells * each * self.dividing + DIVIDING_MORE
-        if self.approximates and len(self.layouts) == 1 and self.kernel.stream_axis is not None:
+        if self.approximates and self.is_strip:
             planes += APPROXIMATING_REGISTERS * self.words * self.thread_cells
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         total = FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
@@ -137,8 +141,7 @@ class KernelSpace(KernelFacts):
     @property
     def row_reach(self) -> int:
         """How far stages look along the last axis."""
-        taps = [tap for stage in self.stages for _, tap in stage.taps]
-        return max((abs(tap.offset[-1]) for tap in taps), default=0)
+        return max((abs(tap.offset[-1]) for tap in self.taps), default=0)
 
     @property
     def spare_registers(self) -> int:
@@ -161,8 +164,7 @@ class KernelSpace(KernelFacts):
         """
         most = 0
         if self.sums_early and len(self.layouts) == 2:
-            taps = [tap for stage in self.stages for _, tap in stage.taps]
-            most = self.words * (cells_around(self.patch, taps) - self.thread_cells)
+            most = self.words * (cells_around(self.patch, self.taps) - self.thread_cells)
         for stage in self.stages:
             served = [tap for queue, tap in stage.taps if queue in self.served]
             taps = [tap for queue, tap in stage.taps if queue not in self.served]

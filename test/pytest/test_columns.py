@@ -30,8 +30,10 @@ from timetile.passes.arch import arch_named
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.schedule import Guards
-from timetile.runtime.kernels import Halos
+from timetile.passes.schedule import ColumnsAlone, Guards
+from timetile.passes.schedule import Schedule as LoopSchedule
+from timetile.runtime.kernels import Halos, Options, loops_of, raise_program
+from timetile.runtime.loading import load
 from timetile.runtime.program import Executor
 
 PLANES = Schedule(
@@ -278,6 +280,19 @@ def test_chunks_of_sums_that_keep_to_their_column_take_equally_long(
     assert geometry.chunks(inner.planes.data) == free // columns
     for variant, ends in ((edge, 3 * geometry.fill), (inner, geometry.fill // 2)):
         assert geometry.missing(variant.planes.data) >= 2 * ends
+
+
+@pytest.mark.parametrize(("columns", "joins"), [(None, True), ("alone", False)])
+def test_chunks_keep_to_their_column_where_the_schedule_says_so(
+    columns: ColumnsAlone | None, joins: bool
+):
+    text = program_text(entry("heat-2d").make((8352, 8352)))
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    schedule = LoopSchedule(pack=8, occupancy=1, ahead=5, columns=columns)
+    loop.schedule = schedule.to_attribute()
+    compiled = timetile.compile(module, executor="simt", depth=10, halos="common", cache=False)
+    assert Geometry(deepest(compiled.kernels.tiled, 10)).joins_columns == joins
 
 
 @pytest.mark.parametrize("executor", THREADS)
