@@ -39,6 +39,7 @@ from timetile.dialects.simt_teams import (
 )
 from timetile.dialects.simt_threads import (
     AllOp,
+    FmaUpOp,
     GuessOp,
     JoinOp,
     PhaseOp,
@@ -77,6 +78,7 @@ Simt = Dialect(
         JoinOp,
         ReciprocalOp,
         ReciprocalRootOp,
+        FmaUpOp,
     ],
     [],
 )
@@ -91,6 +93,7 @@ __all__ = [
     "ClusterBarrierOp",
     "CopyAsyncOp",
     "ExpectOp",
+    "FmaUpOp",
     "GuessOp",
     "JoinOp",
     "LoadOp",

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IntegerAttr,
     UnitAttr,
+    f32,
     i1,
     i32,
 )
@@ -252,3 +253,24 @@ class ReciprocalRootOp(GuessOp):
     """
 
     name = "simt.reciprocal_root"
+
+
+@irdl_op_definition
+class FmaUpOp(IRDLOperation):
+    """
+    `a * b + c`, rounded once, towards plus infinity.
+
+    Example: `%r = simt.fma_up %a, %b, %c : f32`
+    """
+
+    name = "simt.fma_up"
+
+    a = operand_def(f32)
+    b = operand_def(f32)
+    c = operand_def(f32)
+    result = result_def(f32)
+    assembly_format = "$a `,` $b `,` $c attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, a: SSAValue, b: SSAValue, c: SSAValue):
+        super().__init__(operands=[a, b, c], result_types=[f32])

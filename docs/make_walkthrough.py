@@ -16,12 +16,14 @@ from xdsl.passes import ModulePass
 
 import timetile
 from timetile.dialects.tile import KernelOp
+from timetile.lowering.carry_cells import CarryCellsPass
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.plan_launches import PlanLaunchesPass
 from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.lowering.share_cells import ShareCellsPass
 from timetile.passes.arch import ARCHS
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
@@ -84,6 +86,10 @@ def kernel_and_host(module: ModuleOp) -> str:
     return f"{kernel(module)}\n{host(module)}"
 
 
+STEADY_LOOP = 3
+"""Of the interior variant: two loops fill the pipeline, and the head comes before it."""
+
+
 def steady_loop(module: ModuleOp) -> list[str]:
     """
     The loop of the interior variant that runs without guards, between its head and its tail: the first
@@ -91,9 +97,9 @@ def steady_loop(module: ModuleOp) -> list[str]:
     """
     lowered = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
     own = next(op for op in lowered if op.sym_name.data == KERNEL)
-    loop = [op for op in own.walk() if isinstance(op, scf.ForOp)][1]
+    loop = [op for op in own.walk() if isinstance(op, scf.ForOp)][STEADY_LOOP]
     head, *lines = str(loop).splitlines()
-    head = re.sub(r"^(%\d+),.*, (%\d+) = ", r"\1, ..., \2 = ", head)
+    head = re.sub(r"^(%\d+),.*, (%\d+) = scf", r"\1, ..., \2 = scf", head)
     head = re.sub(r"\((%\d+ = %\d+),.*(, %\d+ = %\d+)\) -> .*", r"(\1, ...\2) -> (...) {", head)
     # A turn waits for a plane first and stores last.
     waits = [k for k, line in enumerate(lines) if "wait.group" in line]
@@ -117,8 +123,8 @@ def ptx(module: ModuleOp) -> str:
     own = [f for f in kernels_of(module) if f.sym_name.data == KERNEL]
     lines = print_module(own, ARCHS["sm_90"].ptx_version, "sm_90").splitlines()
     waits = [k for k, line in enumerate(lines) if "cp.async.wait_group" in line]
-    # The head has the first two, one a turn.
-    start = waits[2]
+    # A turn has two.
+    start = waits[2 * STEADY_LOOP]
     return "\n".join(["\t...", *lines[start - 6 : start + 18], "\t..."])
 
 
@@ -246,7 +252,8 @@ that the launch ends early.""",
         "lower-tile-to-gpu",
         """\
 The code of one thread. Each variant is a loop over stream steps with a guarded head and tail around a
-steady loop without any test along the stream; this is the steady loop of the interior. A lane holds
+steady loop without any test along the stream; this is the steady loop of the interior. (Ahead of it two more leave
+out the levels whose first row is not due yet.) A lane holds
 four cells; its neighbours' are shuffled from the lanes beside it. The field's next row arrives through
 a ring in shared memory of which every lane reads only what it copied itself, so nobody waits for
 anybody. The loop carries two rows of `%src` and two of the first time level.
@@ -254,15 +261,16 @@ anybody. The loop carries two rows of `%src` and two of the first time level.
         turn,
     ),
     Section(
-        (OrderThreadsPass(), ExpandDivisionPass()),
-        "order-threads, expand-division",
+        (OrderThreadsPass(), ShareCellsPass(), CarryCellsPass(), ExpandDivisionPass()),
+        "order-threads, share-cells, carry-cells, expand-division",
         """\
 The newest row enters every sum last. All that does not need it, of both time levels, now comes first,
 the last level first: it runs while the row is on its way, and each partial sum takes the place of the
 oldest row, which has just been read for the last time. What is left after the wait is one
 multiply-add per cell and level. That is also what lets two unrolled copies do without moves.
-`expand-division` has nothing to do here: quotients and roots of a row would become multiply-adds now, with
-one branch for all their special cases.""",
+The other three have nothing to do here: differences to a neighbour would be computed once for both cells
+(`share-cells`), those between two turns carried along (`carry-cells`), and quotients and roots of a row become
+multiply-adds now, with one branch for all their special cases.""",
         turn,
     ),
     Section(

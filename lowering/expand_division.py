@@ -18,8 +18,9 @@ between two branches is one chain of dependent operations. Here all of a row sha
 chains run side by side. The results are the correctly rounded ones (`newton.py`).
 
 1. Roots and quotients of a block are taken together up to the first operation that is not arithmetic
-   and needs one of them.
-2. The arithmetic between them is done on both sides; what needs them later moves behind the branch.
+   and needs one of them. A root and what it divides share a branch; what is divided again after other arithmetic,
+   as the next level of the same step is, has the next one: on the way there planes would be kept for the exact side.
+2. What needs them later moves behind the branch.
 3. The lanes of a warp vote on the side, so they must come there together, as `lower-tile-to-gpu` lets them;
    the SIMT interpreter reports it where they do not.
 4. What may be approximate (`fastmath<afn>`) has a shorter sequence and no branch (`approximations.py`).
@@ -40,84 +41,87 @@ from timetile.lowering.approximations import Approximation
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.newton import Expansion, is_expanded
 from timetile.lowering.order_threads import used_values
-from timetile.lowering.tile_to_gpu.cells import copied, is_arithmetic
+from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.analysis.instructions import is_approximate
 
 
-class Group:
-    """Quotients and roots that share a branch, and the arithmetic that depends on them."""
+class Run:
+    """
+    Quotients and roots of a block, up to an operation that is not arithmetic, and the arithmetic that depends on them:
+    by generations, each of which shares a branch. What is computed from a quotient or a root, and divided again, is of
+    the next one: mostly it is the next level's.
+    """
 
     def __init__(self) -> None:
         self.members: set[Operation] = set()
-        self.dependent: dict[Operation, None] = {}
+        self.generation: dict[Operation, int] = {}
 
     def depends(self, op: Operation) -> bool:
-        """The operation needs a result of the group."""
-        return bool(self.dependent) and any(v.owner in self.dependent for v in used_values(op))
+        """The operation needs a result of the run."""
+        return any(v.owner in self.generation for v in used_values(op))
 
     def add(self, op: Operation, *, member: bool) -> None:
         """Take an operation in, a member or one that depends on members."""
+        makers = [v.owner for v in op.operands if isinstance(v.owner, Operation)]
+        owners = [maker for maker in makers if maker in self.generation]
+        latest = max((self.generation[owner] for owner in owners), default=0)
         if member:
             self.members.add(op)
-        self.dependent[op] = None
-
-    def core(self) -> list[Operation]:
-        """The members and what lies between them, in order."""
-        needed: set[Operation | Block] = set(self.members)
-        for op in reversed(self.dependent):
-            if op in needed:
-                needed.update(value.owner for value in op.operands)
-        return [op for op in self.dependent if op in needed]
+            between = {owner for owner in owners if owner not in self.members}
+            latest += any(self.generation[owner] == latest for owner in between)
+        self.generation[op] = latest
 
     def expand(self, before: Operation, setup: Emitter) -> None:
-        """Replace the group by both sides of a branch, ahead of an operation."""
-        core = self.core()
-        inside = set(core)
-        taken = [
-            result
-            for op in core
-            for result in op.results
-            if any(use.operation not in inside for use in result.uses)
-        ]
-        scratch = Block()
-        expansion = Expansion(setup.into(scratch))
-        quick: dict[SSAValue, SSAValue] = {}
-        for op in core:
-            operands = [quick.get(value, value) for value in op.operands]
-            if op in self.members:
-                quick[op.results[0]] = expansion.expand(op, operands)
-            else:
-                copy = copied(op, operands)
-                scratch.add_op(copy)
-                quick.update(zip(op.results, copy.results))
-        mask = expansion.emit.all_of([*expansion.conditions.values()])
-        block = before.parent
-        assert block is not None
-        kinds = [value.type for value in taken]
-        if mask is None:
-            chosen: Sequence[SSAValue] = [quick[value] for value in taken]
-        else:
-            exact = Block()
-            slow: dict[SSAValue, SSAValue] = {}
-            exact.add_ops([op.clone(slow, clone_name_hints=False) for op in core])
-            exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))
-            agreed = Block([scf.YieldOp(*(quick[value] for value in taken))])
-            # The lanes of a warp stay together, as the shuffles that follow want them.
-            together = expansion.emit.add(simt.AllOp(mask)).result
-            branch = scf.IfOp(together, kinds, [agreed], [exact])
-            scratch.add_op(branch)
-            chosen = branch.results
-        for op in list(scratch.ops):
-            op.detach()
-            block.insert_op_before(op, before)
-        for op in self.dependent:
-            op.detach()
-            if op not in inside:
-                block.insert_op_before(op, before)
-        for value, new in zip(taken, chosen):
-            value.replace_all_uses_with(new)
-        for op in reversed(core):
-            op.erase()
+        """Replace the run by branches and what depends on them, ahead of an operation."""
+        for number in range(max(self.generation.values(), default=-1) + 1):
+            ops = [op for op, generation in self.generation.items() if generation == number]
+            members = [op for op in ops if op in self.members]
+            expand_members(members, before, setup)
+            move_before([op for op in ops if op not in self.members], before)
+            for op in reversed(members):
+                op.detach()
+                op.erase()
+
+
+def move_before(ops: Sequence[Operation], before: Operation) -> None:
+    """Move operations to where another one stands."""
+    assert before.parent is not None
+    for op in ops:
+        op.detach()
+        before.parent.insert_op_before(op, before)
+
+
+def expand_members(members: Sequence[Operation], before: Operation, setup: Emitter) -> None:
+    """Both sides of a branch for quotients and roots, ahead of an operation; their results come from there."""
+    inside = set(members)
+    taken = [
+        result
+        for op in members
+        for result in op.results
+        if any(use.operation not in inside for use in result.uses)
+    ]
+    scratch = Block()
+    expansion = Expansion(setup.into(scratch))
+    quick: dict[SSAValue, SSAValue] = {}
+    for op in members:
+        operands = [quick.get(value, value) for value in op.operands]
+        quick[op.results[0]] = expansion.expand(op, operands)
+    mask = expansion.emit.all_of([*expansion.conditions.values()])
+    chosen: Sequence[SSAValue] = [quick[value] for value in taken]
+    if mask is not None:
+        exact = Block()
+        slow: dict[SSAValue, SSAValue] = {}
+        exact.add_ops([op.clone(slow, clone_name_hints=False) for op in members])
+        exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))
+        agreed = Block([scf.YieldOp(*chosen)])
+        # The lanes of a warp stay together, as the shuffles that follow want them.
+        together = expansion.emit.add(simt.AllOp(mask)).result
+        branch = scf.IfOp(together, [value.type for value in taken], [agreed], [exact])
+        scratch.add_op(branch)
+        chosen = branch.results
+    move_before(list(scratch.ops), before)
+    for value, new in zip(taken, chosen):
+        value.replace_all_uses_with(new)
 
 
 def expand_approximations(block: Block, setup: Emitter) -> None:
@@ -126,9 +130,7 @@ def expand_approximations(block: Block, setup: Emitter) -> None:
     approximation = Approximation(setup.into(scratch))
     for op in [inner for inner in block.ops if is_approximate(inner)]:
         result = approximation.expand(op, op.operands)
-        for new in list(scratch.ops):
-            new.detach()
-            block.insert_op_before(new, op)
+        move_before(list(scratch.ops), op)
         op.results[0].replace_all_uses_with(result)
         op.detach()
         op.erase()
@@ -137,20 +139,19 @@ def expand_approximations(block: Block, setup: Emitter) -> None:
 def expand_block(block: Block, setup: Emitter) -> None:
     """Expand the quotients and roots of one block; constants go where `setup` puts them."""
     expand_approximations(block, setup)
-    group = Group()
+    run = Run()
     for op in list(block.ops):
         for region in op.regions:
             for inner in region.blocks:
                 expand_block(inner, setup)
-        member, depends = is_expanded(op), group.depends(op)
+        member, depends = is_expanded(op), run.depends(op)
         if member or (depends and is_arithmetic(op)):
-            group.add(op, member=member)
+            run.add(op, member=member)
         elif depends:
-            group.expand(op, setup)
-            group = Group()
-    if group.members:
-        assert block.last_op is not None
-        group.expand(block.last_op, setup)
+            run.expand(op, setup)
+            run = Run()
+    assert block.last_op is not None
+    run.expand(block.last_op, setup)
 
 
 class ExpandDivisionPass(ModulePass):

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass, PassPipeline
 
+from timetile.lowering.carry_cells import CarryCellsPass
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
@@ -83,6 +84,7 @@ def thread_passes() -> tuple[ModulePass, ...]:
         LowerTileToGpuPass(),
         OrderThreadsPass(),
         ShareCellsPass(),
+        CarryCellsPass(),
         # In the order in which the code runs, what can share a branch stands together.
         ExpandDivisionPass(),
     )

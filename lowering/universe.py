@@ -39,6 +39,7 @@ PASSES = {
     "lower-tile-to-gpu": lazy("lowering.lower_tile_to_gpu", "LowerTileToGpuPass"),
     "order-threads": lazy("lowering.order_threads", "OrderThreadsPass"),
     "share-cells": lazy("lowering.share_cells", "ShareCellsPass"),
+    "carry-cells": lazy("lowering.carry_cells", "CarryCellsPass"),
     "expand-division": lazy("lowering.expand_division", "ExpandDivisionPass"),
     "convert-gpu-to-nvvm": lazy("lowering.convert_gpu_to_nvvm", "ConvertGpuToNvvmPass"),
     "plan-launches": lazy("lowering.plan_launches", "PlanLaunchesPass"),

@@ -47,8 +47,8 @@ class Arch:
     """The same where at most one level of wide cells is kept, and has guards, in planes of two axes."""
     dividing_registers: int
     """The same where cells divide or take roots, beside what that is counted as."""
-    dividing_warps: int
-    """Warps of a multiprocessor that hide the chains of quotients and roots."""
+    dividing_warps: dict[int, int]
+    """Warps of a multiprocessor that hide the chains of quotients and roots, by bytes of the element."""
     tight_registers: int
     """Kept free at least, where guarded copies may spill a little for the sake of the others."""
     l2_bytes: int
@@ -95,7 +95,7 @@ ARCHS: dict[str, Arch] = {
             spare_registers={8: 37, 4: 16},
             one_level_registers=11,
             dividing_registers=5,
-            dividing_warps=16,
+            dividing_warps={8: 12, 4: 16},
             tight_registers=18,
             l2_bytes=60 << 20,
             l2_speed=2.5,
@@ -123,7 +123,7 @@ ARCHS: dict[str, Arch] = {
             spare_registers={8: 48, 4: 48},
             one_level_registers=48,
             dividing_registers=48,
-            dividing_warps=8,
+            dividing_warps={8: 8, 4: 8},
             tight_registers=48,
             l2_bytes=40 << 20,
             l2_speed=1.0,

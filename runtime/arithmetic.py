@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
 from timetile.passes.diagnostics import refuse
-from timetile.runtime.fma import fma
+from timetile.runtime.fma import fma, fma_up
 
 Array = NDArray[Any]
 
@@ -172,6 +172,7 @@ OPERATIONS: dict[type[Operation], Callable[..., Array]] = {
     arith.SelectOp: np.where,
     simt.ReciprocalOp: guess(approximate_reciprocal),
     simt.ReciprocalRootOp: guess(approximate_root),
+    simt.FmaUpOp: fma_up,
 }
 
 CONVERSIONS: tuple[type[Operation], ...] = (

@@ -102,6 +102,19 @@ def fma32(
         return np.where(np.isfinite(plain), odd, plain).astype(np.float32)
 
 
+def fma_up(
+    a: NDArray[np.float32], b: NDArray[np.float32], c: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """a * b + c of singles, rounded towards plus infinity."""
+    with np.errstate(all="ignore"):
+        # The product is exact in doubles.
+        total, error = two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
+        nearest = total.astype(np.float32)
+        wide = nearest.astype(np.float64)
+        below = (wide < total) | ((wide == total) & (error > 0))
+        return np.where(below, np.nextafter(nearest, np.float32(np.inf)), nearest)
+
+
 def fma(a: Floats, b: Floats, c: Floats) -> Floats:
     """a * b + c with one rounding, element by element; all three of one element type."""
     a, b, c = np.broadcast_arrays(a, b, c)

@@ -41,8 +41,11 @@ def print_for(w: Writer, op: scf.ForOp) -> None:
 
 def print_if(w: Writer, op: scf.IfOp) -> None:
     """A branch; values come back through registers that both sides assign."""
-    otherwise, end = w.label("else"), w.label("fi")
     results = [w.define(result) for result in op.results]
+    if op.false_region.blocks and isinstance(op.true_region.block.first_op, scf.YieldOp):
+        print_detour(w, op, results)
+        return
+    otherwise, end = w.label("else"), w.label("fi")
     w.line(f"@!{w.use(op.cond)} bra {otherwise}")
     print_branch(w, op.true_region.block, results)
     if op.false_region.blocks:
@@ -51,6 +54,18 @@ def print_if(w: Writer, op: scf.IfOp) -> None:
     if op.false_region.blocks:
         print_branch(w, op.false_region.block, results)
         w.lines.append(f"{end}:")
+
+
+def print_detour(w: Writer, op: scf.IfOp, results: Sequence[str]) -> None:
+    """
+    A branch with nothing to do where its condition holds: what it hands on is assigned ahead of it, where it was made,
+    and mostly takes no move then.
+    """
+    end = w.label("fi")
+    print_branch(w, op.true_region.block, results)
+    w.line(f"@{w.use(op.cond)} bra {end}")
+    print_branch(w, op.false_region.block, results)
+    w.lines.append(f"{end}:")
 
 
 def print_branch(w: Writer, block: Block, results: Sequence[str]) -> None:

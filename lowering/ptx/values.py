@@ -28,6 +28,7 @@ SAME_TYPE: dict[type[Operation], str] = {
     arith.MaxnumfOp: "max",
     arith.MinnumfOp: "min",
     xmath.FmaOp: "fma.rn",
+    simt.FmaUpOp: "fma.rp",
     xmath.AbsFOp: "abs",
     xmath.SqrtOp: "sqrt.rn",
     simt.ReciprocalOp: "rcp.approx.ftz",

@@ -37,14 +37,14 @@ from timetile.lowering.tile_to_gpu.thread import (
     whole_turns,
 )
 from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
+from timetile.passes.analysis.filling import filling_loops, first_step
 from timetile.passes.analysis.plane_geometry import FieldShape, moved_by
 from timetile.passes.multi_queue_buffering import taps_of_step
 
 LONGEST_TRIPLE = 1000
 """Taps of a step beyond which one guarded loop serves head, steady part and tail: its guards weigh
-little beside so much arithmetic, and three copies would be slow to compile. So does one where cells divide
-or take roots, whose exact side is long, and where no cell outside the bounds is replaced: guards only keep
-loads inside their fields there."""
+little beside so much arithmetic, and three copies would be slow to compile. So does one on the rim where cells divide
+or take roots, whose exact side is long."""
 
 
 def begin_tile(v: Variant) -> None:
@@ -89,17 +89,51 @@ class VariantEmitter(Variant):
             self.emit_loop(start, self.end(), state)
         else:
             steady, tail = self.segments()
-            state = self.emit_loop(start, steady, state)
+            state, filled = self.fill_pipeline(state, steady, tail)
+            state = self.emit_loop(filled, steady, state)
             self.stream_guarded = False
-            state = self.emit_loop(steady, tail, state)
+            begin = self.setup.binary(arith.MaxSIOp, steady, filled)
+            state = self.emit_loop(begin, tail, state)
             self.stream_guarded = True
             self.emit_loop(tail, self.end(), state)
         self.leave()
 
+    def fill_pipeline(
+        self, state: list[SSAValue], steady: SSAValue, tail: SSAValue
+    ) -> tuple[list[SSAValue], SSAValue]:
+        """
+        Loops that leave out the levels whose first plane is not yet due, in chunks all of whose planes lie inside the
+        bounds then; the steps that they do.
+        """
+        done: SSAValue = self.setup.int(0)
+        ends = () if self.guarded else filling_loops(self.geometry)
+        if not ends:
+            return state, done
+        inside = self.setup.binary(
+            arith.AndIOp,
+            self.setup.compare("eq", steady, 0),
+            self.setup.compare("sge", tail, ends[-1]),
+        )
+        self.stream_guarded = False
+        for end in ends:
+            self.filling = end
+            there = self.setup.select(inside, self.setup.int(end), self.setup.int(0))
+            state = self.emit_loop(done, there, state)
+            done = there
+        self.filling = None
+        self.stream_guarded = True
+        return state, done
+
+    def is_idle(self, stage: StageOp) -> bool:
+        """The stage's first plane is not due in the loop that fills the pipeline."""
+        if self.filling is None or not isinstance(stage, ApplyOp | StoreOp):
+            return False
+        return first_step(self.geometry, stage) >= self.filling
+
     def has_three_loops(self) -> bool:
         """Head and tail have loops of their own, so that the steady one is without guards."""
         divides = any(function.divides for function in self.functions.values())
-        long = taps_of_step(self.kernel) > LONGEST_TRIPLE or divides
+        long = taps_of_step(self.kernel) > LONGEST_TRIPLE or (divides and self.guarded)
         guards = any(queue.guard is not None for queue in self.queues.values())
         return guards and not long
 
@@ -199,7 +233,8 @@ class VariantEmitter(Variant):
             if number in self.warp_barriers:
                 self.mark_shared(number)
                 self.synchronise_warp()
-            self.run_stage(number, stage)
+            if not self.is_idle(stage):
+                self.run_stage(number, stage)
         if self.is_split:
             self.mark(len(stages), len(self.rows), private=True)
         if self.guarded:

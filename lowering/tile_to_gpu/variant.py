@@ -89,6 +89,8 @@ class Variant:
         """Cells may lie outside the bounds along the in-plane axes."""
         self.stream_guarded = True
         """Planes may lie outside the bounds along the stream: in the head and the tail of a chunk."""
+        self.filling: int | None = None
+        """The step at which the loop ends that fills the pipeline: stages that are not due before are left out."""
         self.kernel: KernelOp = geometry.kernel
         self.arguments, self.functions, self.placement = arguments, functions, placement
         self.stream = self.kernel.stream_axis

@@ -33,12 +33,14 @@ def corner_steps(geometry: Geometry, residency: Residency) -> int:
     return geometry.fill // 2 if residency.block_tiles > 1 else 0
 
 
-def end_planes(geometry: Geometry, *, on_rim: bool) -> int:
+def end_planes(geometry: Geometry, residency: Residency, *, on_rim: bool) -> int:
     """
-    The planes that the first and the last chunk of a column of sums have less: they fill the pipeline with guards along the
-    stream, and are the only ones to run that code (timed, warp by warp, for 9 and 25 points: 0.1 to 1.4 times the fill
-    inside the rim, 1.4 to 3 times in the corners).
+    The planes that the first and the last chunk of a column of sums should have less, where tiles share a block: they fill
+    the pipeline with guards along the stream, and are the only ones to run that code (timed, warp by warp, for 9 and 25
+    points: 0.1 to 1.4 times the fill inside the rim, 1.4 to 3 times in the corners).
     """
+    if residency.block_tiles == 1:
+        return 0
     return 3 * geometry.fill if on_rim else geometry.fill // 2
 
 
@@ -55,17 +57,19 @@ class Columns:
     on_rim: bool = False
     joined: int = 0
     ends: int = 0
-    """Planes that the first and the last chunk of a column are to have less, so that they take no longer than others."""
+    """Planes that the first and the last chunk of a column should have less, so that they take no longer than others."""
 
     def tiles(self, geometry: Geometry) -> int:
         """Chunks of all of them."""
         return geometry.column_tiles(self.count, self.planes, self.joined)
 
     def steps(self, geometry: Geometry, residency: Residency) -> float:
-        """Steps of the chunk that takes longest, in those of an interior tile."""
+        """Steps of the chunk that takes longest, in those of an interior tile: at an end of a column, or in a corner."""
         steps = self.weight * geometry.steps(self.planes)
-        corner = corner_steps(geometry, residency) if self.on_rim and not self.ends else 0
-        return steps + corner
+        if self.ends:
+            less = geometry.missing(self.planes, self.joined) // 2
+            return steps + self.weight * max(0, self.ends - less)
+        return steps + (corner_steps(geometry, residency) if self.on_rim else 0)
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class Chunks:
     columns: tuple[Columns, ...]
     tiles: int
     steps: float
+    longest: float
+    """Steps of the longest chunks of each kind of columns, together."""
 
 
 def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
@@ -89,7 +95,8 @@ def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
         (ceil_div(count, pack), columns.steps(geometry, residency))
         for count, columns in zip(tiles, parts)
     ]
-    return Chunks(parts, sum(tiles), makespan(kinds, residency.tiles // pack))
+    longest = sum(steps for _, steps in kinds)
+    return Chunks(parts, sum(tiles), makespan(kinds, residency.tiles // pack), longest)
 
 
 MOST_ROUNDS = 3
@@ -159,20 +166,15 @@ def even_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | Non
     return replace(part, planes=planes, joined=joined)
 
 
-def equal_columns(geometry: Geometry, part: Columns, tiles: int, ends: int = 0) -> Columns | None:
+def level_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | None:
     """
-    Columns cut into as many chunks each as fit, of one height but for `ends` planes that the first and the last are to have
-    less, as far as rounding lets them; None where there are fewer tiles than columns, or such chunks have no planes.
+    Columns cut into as many chunks each as fit, of one height but for what the first and the last are to have less, as far
+    as rounding lets them; None where there are fewer tiles than columns, or such chunks have no planes.
     """
     if tiles < part.count:
         return None
-    planes = ceil_div(geometry.planes + 2 * ends, tiles // part.count)
-    return replace(part, planes=planes, ends=ends) if planes > ends else None
-
-
-def level_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | None:
-    """The same for columns of sums, whose first and last chunks are to take no longer than others."""
-    return equal_columns(geometry, part, tiles, end_planes(geometry, on_rim=part.on_rim))
+    planes = ceil_div(geometry.planes + 2 * part.ends, tiles // part.count)
+    return replace(part, planes=planes) if planes > part.ends else None
 
 
 def one_round(
@@ -189,10 +191,13 @@ def one_round(
     if layout.warps * layout.blocks > 1 or geometry.kernel.stream_axis is None:
         return
     rim = 0 if weight is None else geometry.edge_columns
-    edge = Columns(rim, geometry.planes, weight or 1.0, on_rim=True)
-    inner = Columns(geometry.plane_tiles - rim, geometry.planes)
+    on_rim, inside = (
+        end_planes(geometry, residency, on_rim=on) if sums else 0 for on in (True, False)
+    )
+    edge = Columns(rim, geometry.planes, weight or 1.0, on_rim=True, ends=on_rim)
+    inner = Columns(geometry.plane_tiles - rim, geometry.planes, ends=inside)
     # How columns on the rim are cut, and those inside it, or all where there is one kind.
-    joined, level = (equal_columns, even_columns), (level_columns, level_columns)
+    joined, level = (level_columns, even_columns), (level_columns, level_columns)
     ways = [way for way, wanted in ((joined, joins), (level, sums)) if wanted]
     if not edge.count or not inner.count:
         alone = edge if edge.count else inner
@@ -204,10 +209,10 @@ def one_round(
     together = whole_blocks(1, pack)
     share = int(slots / together * rim * edge.weight / (rim * edge.weight + inner.count))
     for (cut_edge, cut_inner), teams in product(ways, (share, share + 1)):
-        on_rim = cut_edge(geometry, edge, teams * together)
-        inside = cut_inner(geometry, inner, slots - teams * together)
-        if on_rim is not None and inside is not None:
-            yield launch(geometry, residency, on_rim, inside)
+        outer = cut_edge(geometry, edge, teams * together)
+        others = cut_inner(geometry, inner, slots - teams * together)
+        if outer is not None and others is not None:
+            yield launch(geometry, residency, outer, others)
 
 
 MOST_WAVES, MANY_COUNTS = 6, 1000
@@ -243,27 +248,32 @@ def choose_chunks(
     (The cost model knows more of a step; heights need only compare launches of one kernel.)
     """
     rim = 0 if weight is None else geometry.edge_columns
+    on_rim, inside = (
+        end_planes(geometry, residency, on_rim=on) if sums else 0 for on in (True, False)
+    )
 
     def candidates() -> Iterator[Chunks]:
         counts = chunk_counts(geometry, residency)
         heights = list(dict.fromkeys(ceil_div(geometry.planes, count) for count in counts))
         for planes in heights:
-            others = Columns(geometry.plane_tiles - rim, planes)
+            others = Columns(geometry.plane_tiles - rim, planes, ends=inside)
             if weight is None:
                 yield launch(geometry, residency, others)
                 continue
             corner = corner_steps(geometry, residency)
             for height in {edge_height(geometry, planes, weight, corner), planes}:
-                edge = Columns(rim, height, weight, on_rim=True)
+                edge = Columns(rim, height, weight, on_rim=True, ends=on_rim)
                 yield launch(geometry, residency, edge, others)
         edges = [] if weight is None else [Columns(rim, n, weight, on_rim=True) for n in heights]
         yield from whole_columns(geometry, residency, edges)
         yield from one_round(geometry, residency, weight, sums=sums, joins=joins)
 
-    def time(chunks: Chunks) -> float:
+    def order(chunks: Chunks) -> tuple[float, int, float]:
         joined = any(columns.joined for columns in chunks.columns)
         doubles = not is_word(geometry.stored_fields[0])
         least = JOINING_SPEED if joined and doubles else 1.0
-        return chunks.steps * residency.crowding(chunks.tiles) * least
+        time = chunks.steps * residency.crowding(chunks.tiles) * least
+        # What a step on the rim costs is estimated: of launches that end alike one with time to spare is safer.
+        return time, chunks.tiles, chunks.longest
 
-    return min(candidates(), key=time)
+    return min(candidates(), key=order)

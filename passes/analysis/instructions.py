@@ -20,8 +20,8 @@ from timetile.passes.diagnostics import refuse
 
 SEQUENCES: dict[type[Operation], dict[int, tuple[int, int]]] = {
     arith.DivfOp: {8: (8, 6), 4: (7, 5)},
-    xmath.SqrtOp: {8: (8, 5), 4: (4, 4)},
-    xmath.RsqrtOp: {8: (12, 7), 4: (6, 5)},
+    xmath.SqrtOp: {8: (9, 3), 4: (4, 3)},
+    xmath.RsqrtOp: {8: (11, 4), 4: (7, 3)},
 }
 """
 Instructions of a quotient or a root, by bytes of the element: on the floating-point pipe, and beside it
@@ -30,6 +30,9 @@ Instructions of a quotient or a root, by bytes of the element: on the floating-p
 
 RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
 """Instructions of a quotient whose numerator is 1."""
+
+KNOWN_RECIPROCAL: dict[int, tuple[int, int]] = {8: (-3, -2), 4: (1, -3)}
+"""How many more a quotient takes whose divisor is a root: what that is made from is nearly one by it, and no guess is needed."""
 
 APPROXIMATIONS: dict[type[Operation], dict[int, tuple[int, int]]] = {
     arith.DivfOp: {8: (4, 6), 4: (1, 1)},
@@ -59,9 +62,8 @@ def only_divides(value: SSAValue) -> bool:
 
 
 def is_known_reciprocal(divisor: SSAValue) -> bool:
-    """In FP64 what a root is made from is nearly one by it: that is refined, and not approximated anew."""
-    is_root = isinstance(divisor.owner, xmath.SqrtOp) and only_divides(divisor)
-    return is_root and divisor.type == f64
+    """The divisor is a root that nothing else is made of, so that it is ordinary where quotients are."""
+    return isinstance(divisor.owner, xmath.SqrtOp) and only_divides(divisor)
 
 
 def instructions(op: Operation) -> tuple[int, int]:
@@ -77,7 +79,8 @@ def instructions(op: Operation) -> tuple[int, int]:
         if float_constant(op.lhs) == 1.0:
             pipe, beside = (APPROXIMATE_RECIPROCAL if approximate else RECIPROCAL)[size]
         if not approximate and is_known_reciprocal(op.rhs):
-            pipe, beside = pipe - 1, beside - 1
+            more = KNOWN_RECIPROCAL[size]
+            pipe, beside = pipe + more[0], beside + more[1]
     return pipe, beside
 
 

@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IndexType, IntegerType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from timetile.passes.analysis.instructions import instructions
 
@@ -82,15 +82,18 @@ def find(found: Mapping[Hashable, T], op: Operation, operands: Sequence[Hashable
 
 def is_magnitude(value: SSAValue) -> bool:
     """All that is made of a number is the same of its opposite."""
-    for use in value.uses:
-        match use.operation:
-            case xmath.AbsFOp():
-                pass
-            case arith.MulfOp(lhs=a, rhs=b) | xmath.FmaOp(a=a, b=b) if use.index < 2 and a is b:
-                pass
-            case _:
-                return False
-    return True
+    return all(map(is_magnitude_use, value.uses))
+
+
+def is_magnitude_use(use: Use) -> bool:
+    """A square or a magnitude is made of the number."""
+    match use.operation:
+        case xmath.AbsFOp():
+            return True
+        case arith.MulfOp(lhs=a, rhs=b) | xmath.FmaOp(a=a, b=b):
+            return use.index < 2 and a is b
+        case _:
+            return False
 
 
 def distinct_work(

@@ -50,10 +50,10 @@ DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
 DIVIDING_MORE = 6
 """What such kernels need besides."""
 
-APPROXIMATING_REGISTERS = 5
+APPROXIMATING_REGISTERS = 7
 """
 Per word of a thread's cells where quotients and roots are approximate, in strips: those of one level are at work together
-(fitted to gradients of eight cells a lane, of which nine levels are the most that spill nothing).
+(fitted to gradients of six and eight cells a lane, of which twelve and eight levels are the most that spill nothing).
 """
 
 STAYING_REGISTERS = 36

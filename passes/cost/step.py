@@ -223,8 +223,9 @@ class KernelTime(KernelSpace):
             busy /= SEVERAL_BLOCKS_EFFICIENCY
         seconds = busy / (self.arch.clock_ghz * 1e9)
         if self.dividing:
-            # Fewer do by the third root of their share (measured: 8, 12 and 16 of 16).
-            seconds *= max(1.0, self.arch.dividing_warps / self.residency.warps) ** (1 / 3)
+            # Fewer do by the third root of their share (measured: 8 and 12 of 12 in FP64).
+            enough = self.arch.dividing_warps[4 * self.words]
+            seconds *= max(1.0, enough / self.residency.warps) ** (1 / 3)
         if not self.exchanges:
             return seconds / PIPE_EFFICIENCY
         if self.stays_in_a_block:
@@ -358,12 +359,14 @@ class KernelTime(KernelSpace):
     def stage_work(self, stage: StageFacts) -> tuple[float, float]:
         """
         Instructions of a stage for a thread's cells in a step, on the floating-point pipe and beside it: what they
-        compute in common, side by side or in the steps of one turn of the loop, counts once.
+        compute in common, side by side or from step to step, counts once.
         """
         if stage.sharing is None:
             return self.thread_cells * stage.operations, self.thread_cells * stage.helpers
-        pipe, beside = stage.sharing((self.period, *self.patch))
-        return pipe / self.period, beside / self.period
+        # Of a row more, what the row before has not computed.
+        pipe, beside = stage.sharing((2, *self.patch))
+        alone = stage.sharing((1, *self.patch))
+        return pipe - alone[0], beside - alone[1]
 
     @property
     def period(self) -> int:

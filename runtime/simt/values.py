@@ -60,6 +60,7 @@ def ignore(m: Machine, op: Operation, active: Mask) -> None:
 VALUES: dict[type[Operation], Handler] = {
     simt.ReciprocalOp: run_arithmetic,
     simt.ReciprocalRootOp: run_arithmetic,
+    simt.FmaUpOp: run_arithmetic,
     simt.UnsetOp: run_unset,
     simt.SplitOp: run_split,
     simt.JoinOp: run_join,

@@ -62,6 +62,11 @@ CONTEXTS: dict[str, str] = {
           EXAMPLE
           func.return
         }""",
+    "simt.fma_up": """
+        func.func @around(%a: f32, %b: f32, %c: f32) {
+          EXAMPLE
+          func.return
+        }""",
     "simt.store": """
         func.func @around(%buffer: memref<64xf64, 1>, %i: i32, %m: i1, %a: f64, %b: f64) {
           EXAMPLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import product
 from math import inf, nan
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.reference import exact_fma
-from timetile.runtime.fma import fma
+from timetile.runtime.fma import fma, fma_up
 
 FloatType = type[np.floating[Any]]
 
@@ -115,3 +116,20 @@ def test_shapes_and_strides(rows: int, columns: int):
     for at in np.ndindex(rows, columns):
         expected = exact_fma(np.float64, float(a[at]), float(b[at[0], 0]), float(c))
         assert float(found[at]) == expected
+
+
+@given(
+    st.lists(
+        st.tuples(*3 * [st.floats(width=32, allow_nan=False, allow_infinity=False)]), min_size=1
+    )
+)
+@example([(1.0, 1.0, 2.0**-30), (-1.0, 1.0, 2.0**-30), (0.0, 1.0, 0.0), (3.0e38, 3.0e38, -1.0)])
+@example([(2.0**-24, 2.0**-24, 2.0**-24), (-(2.0**-24), 2.0**-24, 1.0), (1e-30, 1e-30, -1e-45)])
+def test_upwards_it_is_the_least_number_that_is_not_below(triples: list[tuple[float, ...]]):
+    a, b, c = (np.array(column, dtype=np.float32) for column in zip(*triples, strict=True))
+    for k, result in enumerate(fma_up(a, b, c)):
+        exact = Fraction(float(a[k])) * Fraction(float(b[k])) + Fraction(float(c[k]))
+        with np.errstate(over="ignore"):
+            below = np.nextafter(result, np.float32(-inf))
+        assert result == inf or Fraction(float(result)) >= exact
+        assert below == -inf or Fraction(float(below)) < exact

@@ -14,18 +14,23 @@
   // CHECK-NEXT:    [[distance:%[a-z0-9]+]] = arith.addi [[word]], %{{[a-z0-9]+}} : i32
   // CHECK-NEXT:    [[first:%[a-z0-9]+]] = arith.cmpi ult, [[distance]], %{{[a-z0-9]+}} : i32
   // CHECK-NEXT:    [[guess:%[a-z0-9]+]] = simt.reciprocal_root %x : f64
-  // CHECK:         simt.join
-  // CHECK-NEXT:    [[root:%[a-z0-9]+]] = math.fma
+  // CHECK-NEXT:    arith.mulf [[guess]], [[guess]] : f64
+  // CHECK-COUNT-2: math.fma
+  // CHECK:         [[about:%[a-z0-9]+]] = math.fma %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, [[guess]] : f64
+  // CHECK:         [[half:%[a-z0-9]+]] = arith.mulf [[about]], %{{[a-z0-9]+}} : f64
+  // CHECK-NEXT:    [[root:%[a-z0-9]+]] = math.fma %{{[a-z0-9]+}}, [[half]], %{{[a-z0-9]+}} : f64
   // CHECK-NEXT:    [[low:%[a-z0-9]+]], %{{[a-z0-9]+}} = simt.split [[root]] : f64
   // CHECK-NEXT:    [[second:%[a-z0-9]+]] = arith.cmpi ne, [[low]], %{{[a-z0-9]+}} : i32
-  // CHECK-NEXT:    arith.negf [[root]] : f64
-  // CHECK-NOT:     simt.reciprocal %
+  // CHECK-NEXT:    [[against:%[a-z0-9]+]] = arith.negf [[root]] : f64
+  // CHECK-NEXT:    [[error:%[a-z0-9]+]] = math.fma [[against]], [[about]], %{{[a-z0-9]+}} : f64
+  // CHECK-NEXT:    [[quick:%[a-z0-9]+]] = math.fma [[about]], [[error]], [[about]] : f64
+  // CHECK-NOT:     {{math.fma|simt.reciprocal %}}
   // CHECK-NOT:     simt.all
   // CHECK:         simt.reciprocal_root %y : f64
   // CHECK:         arith.andi [[first]], [[second]] : i1
   // CHECK:         [[together:%[a-z0-9]+]] = simt.all %{{[a-z0-9]+}} : i1
   // CHECK-NEXT:    [[one:%[a-z0-9]+]], [[other:%[a-z0-9]+]] = scf.if [[together]] -> (f64, f64) {
-  // CHECK-NEXT:      scf.yield %{{[a-z0-9]+}}, %{{[a-z0-9]+}} : f64, f64
+  // CHECK-NEXT:      scf.yield [[quick]], %{{[a-z0-9]+}} : f64, f64
   // CHECK-NEXT:    } else {
   // CHECK-NEXT:      [[r:%[a-z0-9]+]] = math.sqrt %x : f64
   // CHECK-NEXT:      [[q:%[a-z0-9]+]] = arith.divf %{{[a-z0-9]+}}, [[r]] : f64
@@ -77,6 +82,42 @@
     simt.store %r to %field[%i + 0]
     "gpu.return"() : () -> ()
   }) {sym_name = "lanes"} : () -> ()
+
+  // Of what is a square and a positive number neither the sign nor the lower end is in question. In FP32 the step from the
+  // root's guess is rounded upwards, and has no special fraction.
+  // CHECK-LABEL: ^bb0(%field: memref<4096xf32, 1 : i64>, %i: i32, %d: f32, %e: f32):
+  // CHECK:         %x = math.fma %d, %d, %c : f32
+  // CHECK-NEXT:    [[bits:%[a-z0-9]+]] = arith.bitcast %x : f32 to i32
+  // CHECK-NEXT:    [[below:%[a-z0-9]+]] = arith.cmpi ult, [[bits]], %{{[a-z0-9]+}} : i32
+  // CHECK-NEXT:    [[guess:%[a-z0-9]+]] = simt.reciprocal_root %x : f32
+  // CHECK:         [[root:%[a-z0-9]+]] = math.fma
+  // CHECK:         [[against:%[a-z0-9]+]] = arith.negf [[root:%[a-z0-9]+]] : f32
+  // CHECK-NEXT:    [[error:%[a-z0-9]+]] = math.fma [[against]], [[guess]], %{{[a-z0-9]+}} : f32
+  // CHECK-NEXT:    [[more:%[a-z0-9]+]] = simt.fma_up [[error]], [[error]], [[error]] : f32
+  // CHECK-NEXT:    [[quick:%[a-z0-9]+]] = math.fma [[guess]], [[more]], [[guess]] : f32
+  // CHECK-NEXT:    [[together:%[a-z0-9]+]] = simt.all [[below]] : i1
+  // CHECK-NEXT:    %q = scf.if [[together]] -> (f32) {
+  // CHECK-NEXT:      scf.yield [[quick]] : f32
+  // CHECK:         %y = math.fma %q, %q, %n : f32
+  // CHECK-NEXT:    arith.bitcast %y : f32 to i32
+  // CHECK-NEXT:    arith.addi
+  // What is divided again after other arithmetic has a branch of its own.
+  // CHECK:         simt.all
+  // CHECK:         %s = scf.if
+  // CHECK:         simt.store %q, %s to %field
+  "gpu.func"() <{function_type = (memref<4096xf32, 1>, i32, f32, f32) -> (), kernel}> ({
+  ^bb0(%field: memref<4096xf32, 1>, %i: i32, %d: f32, %e: f32):
+    %unit = arith.constant 1.0 : f32
+    %c = arith.constant 0.1 : f32
+    %n = arith.constant -0.1 : f32
+    %x = math.fma %d, %d, %c : f32
+    %r = math.sqrt %x : f32
+    %q = arith.divf %unit, %r : f32
+    %y = math.fma %q, %q, %n : f32
+    %s = math.sqrt %y : f32
+    simt.store %q, %s to %field[%i + 0]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "squares"} : () -> ()
 
   // What may be approximate has no branch. In FP64 the guess is refined where its operand is normal; a divisor's
   // reciprocal serves all its quotients. In FP32 the guess is all.

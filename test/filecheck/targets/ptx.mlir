@@ -54,6 +54,8 @@ llvm.func @floats(%a: f64, %b: f64, %s: f32) attributes {nvvm.kernel, nvvm.maxnt
   %near = simt.reciprocal %a : f64
   // CHECK-NEXT: rsqrt.approx.ftz.f32 %f{{[0-9]+}}, [[s]];
   %near_root = simt.reciprocal_root %s : f32
+  // CHECK-NEXT: fma.rp.f32 %f{{[0-9]+}}, [[s]], [[s]], [[s]];
+  %up = simt.fma_up %s, %s, %s : f32
   // CHECK-NEXT: mov.b32 %r{{[0-9]+}}, [[s]];
   %word = arith.bitcast %s : f32 to i32
   // The sign of %b comes first.

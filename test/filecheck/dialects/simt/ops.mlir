@@ -70,6 +70,8 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
   %q = simt.reciprocal %v : f64
   // CHECK-NEXT: %s = simt.reciprocal_root %f : f32
   %s = simt.reciprocal_root %f : f32
+  // CHECK-NEXT: %t = simt.fma_up %f, %s, %f : f32
+  %t = simt.fma_up %f, %s, %f : f32
   func.return
 }
 
@@ -82,9 +84,9 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
 // DCE-LABEL: func.func @copies
 // DCE-COUNT-3: simt.copy_async
 // DCE-LABEL: func.func @threads
-// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal}}
+// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal|fma_up}}
 // DCE:       simt.phase
-// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal}}
+// DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal|fma_up}}
 // DCE-LABEL: func.func @two_halves
 // DCE:       simt.expect
 // DCE:       simt.cluster_barrier

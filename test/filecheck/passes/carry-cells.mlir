@@ -1,0 +1,118 @@
+// RUN: xdsl-opt %s -p carry-cells | filecheck %s
+// RUN: xdsl-opt %s -p carry-cells | xdsl-opt | filecheck %s
+// RUN: xdsl-opt %s -p carry-cells,carry-cells | filecheck %s
+
+// What a turn computes for the next one is carried in place of the plane that it is made of.
+
+"gpu.module"() <{sym_name = "kernels"}> ({
+  // A turn's last difference is the next one's first, the other way round: squares are made of both. Ahead of the loop
+  // it is computed once; the second loop takes it from the first.
+  // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64, %c: f64):
+  // CHECK:         [[first:%[0-9]+]] = arith.subf %b, %a : f64
+  // CHECK-NEXT:    [[d0:%[a-z0-9]+]], [[v0:%[a-z0-9]+]] = scf.for %i = %zero to %n step %one iter_args([[d:%[a-z0-9]+]] = [[first]], [[v:%[a-z0-9]+]] = %b)
+  // CHECK-NEXT:      [[p:%[a-z0-9]+]] = math.fma [[d]], [[d]], %c : f64
+  // CHECK-NEXT:      [[w:%[a-z0-9]+]] = simt.load
+  // CHECK-NEXT:      [[e:%[a-z0-9]+]] = arith.subf [[v]], [[w]] : f64
+  // CHECK-NEXT:      math.fma [[e]], [[e]], [[p]] : f64
+  // CHECK-NEXT:      simt.store
+  // CHECK-NEXT:      scf.yield [[e]], [[w]] : f64, f64
+  // CHECK-NEXT:    }
+  // CHECK-NEXT:    {{.*}}, {{.*}} = scf.for %j = %n to %m step %one iter_args([[d:%[a-z0-9]+]] = [[d0]], {{.*}} = [[v0]])
+  // CHECK-NEXT:      math.fma [[d]], [[d]], %c : f64
+  // CHECK-NEXT:      simt.load
+  // CHECK-NEXT:      arith.subf
+  // CHECK-NOT:       arith.subf
+  // CHECK:         "gpu.return"
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64, f64, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64, %b: f64, %c: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %m = arith.addi %n, %n : i32
+    %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %a, %v = %b) -> (f64, f64) : i32 {
+      %d = arith.subf %v, %u : f64
+      %p = math.fma %d, %d, %c : f64
+      %w = simt.load %field[%i + 0] : f64
+      %e = arith.subf %v, %w : f64
+      %q = math.fma %e, %e, %p : f64
+      simt.store %q to %field[%i + 0]
+      scf.yield %v, %w : f64, f64
+    }
+    %u1, %v1 = scf.for %j = %n to %m step %one iter_args(%x = %u0, %y = %v0) -> (f64, f64) : i32 {
+      %d = arith.subf %y, %x : f64
+      %p = math.fma %d, %d, %c : f64
+      %w = simt.load %field[%j + 0] : f64
+      %e = arith.subf %y, %w : f64
+      %q = math.fma %e, %e, %p : f64
+      simt.store %q to %field[%j + 0]
+      scf.yield %y, %w : f64, f64
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "loops"} : () -> ()
+
+  // Of what is not set nothing is computed.
+  // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64):
+  // CHECK:         %unset = simt.unset : f64
+  // CHECK-NEXT:    scf.for %i = %zero to %n step %one iter_args([[d:%[a-z0-9]+]] = %unset, %{{[a-z0-9]+}} = %a)
+  // CHECK-NEXT:      math.fma [[d]], [[d]]
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %unset = simt.unset : f64
+    %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %unset, %v = %a) -> (f64, f64) : i32 {
+      %d = arith.subf %v, %u : f64
+      %p = math.fma %d, %d, %a : f64
+      %w = simt.load %field[%i + 0] : f64
+      %e = arith.subf %w, %v : f64
+      %q = math.fma %e, %e, %p : f64
+      simt.store %q to %field[%i + 0]
+      scf.yield %v, %w : f64, f64
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "unset"} : () -> ()
+
+  // What reads the plane besides keeps it, in the loop and after it; and a difference whose sign matters is not the other
+  // way round.
+  // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64):
+  // CHECK:         scf.for {{.*}} iter_args(%u = %a, %v = %b)
+  // CHECK-NEXT:      arith.subf %v, %u : f64
+  // CHECK:         scf.for {{.*}} iter_args(%x = %a, %y = %b)
+  // CHECK-NEXT:      arith.subf %y, %x : f64
+  // CHECK:         scf.for {{.*}} iter_args(%r = %a, %s = %b)
+  // CHECK-NEXT:      arith.subf %s, %r : f64
+  // CHECK:         "gpu.return"
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64, %b: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %a, %v = %b) -> (f64, f64) : i32 {
+      %d = arith.subf %v, %u : f64
+      %p = math.fma %d, %d, %u : f64
+      %w = simt.load %field[%i + 0] : f64
+      %e = arith.subf %w, %v : f64
+      %q = math.fma %e, %e, %p : f64
+      simt.store %q to %field[%i + 0]
+      scf.yield %v, %w : f64, f64
+    }
+    %x0, %y0 = scf.for %i = %zero to %n step %one iter_args(%x = %a, %y = %b) -> (f64, f64) : i32 {
+      %d = arith.subf %y, %x : f64
+      %p = math.fma %d, %d, %a : f64
+      %w = simt.load %field[%i + 0] : f64
+      %e = arith.subf %w, %y : f64
+      %q = math.fma %e, %e, %p : f64
+      simt.store %q to %field[%i + 0]
+      scf.yield %y, %w : f64, f64
+    }
+    simt.store %x0 to %field[%n + 0]
+    %r0, %s0 = scf.for %i = %zero to %n step %one iter_args(%r = %a, %s = %b) -> (f64, f64) : i32 {
+      %d = arith.subf %s, %r : f64
+      %p = arith.addf %d, %a : f64
+      %w = simt.load %field[%i + 0] : f64
+      %e = arith.subf %s, %w : f64
+      %q = arith.addf %e, %p : f64
+      simt.store %q to %field[%i + 0]
+      scf.yield %s, %w : f64, f64
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "kept"} : () -> ()
+}) : () -> ()
