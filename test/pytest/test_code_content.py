@@ -81,10 +81,10 @@ J3D7PT = Case("j3d7pt-f64", "f64", tuple(star(3, 1)), (512, 512, 512))
 J3D27PT = Case("j3d27pt-f32", "f32", tuple(box((-1, -1, -1), (1, 1, 1))), (512, 512, 512))
 
 
-MOST_SPILLED = 64
+MOST_SPILLED = 72
 """Bytes that a thread spills at most, in the copy for the rim."""
 
-SPILLS_MORE = {"star2d2r-f64": 116, "j2d9pt-gol-f64": 1300}
+SPILLS_MORE = {"star2d2r-f64": 124, "j2d9pt-gol-f64": 1300}
 """
 Those of kernels that are known to spill more, all but a few bytes at the rim or where chunks at either end of a column fill
 the pipeline (docs/performance.md, log 143 and 158).
@@ -138,7 +138,7 @@ def steady_loops(module: ModuleOp) -> Iterator[scf.ForOp]:
     """
     The interior copy's, then the guarded one's. A copy is three loops over the same stages, in one
     block; the first and the last also ask whether planes lie outside: they are longer. The loop over the columns
-    that a chunk goes on in is around all of them.
+    that a chunk goes on in is around all of them, and those that fill the pipeline store nothing.
     """
     copies: dict[Block | None, list[scf.ForOp]] = {}
     for op in module.walk():
@@ -146,9 +146,17 @@ def steady_loops(module: ModuleOp) -> Iterator[scf.ForOp]:
             isinstance(inner, scf.ForOp) for inner in op.body.walk()
         ):
             copies.setdefault(op.parent, []).append(op)
-    assert [len(loops) for loops in copies.values()] == [3, 3]
-    for loops in copies.values():
+    storing = [
+        [loop for loop in loops if "simt.store global" in kinds(loop)] for loops in copies.values()
+    ]
+    assert [len(loops) for loops in storing] == [3, 3]
+    for loops in storing:
         yield min(loops, key=lambda loop: sum(1 for _ in loop.walk()))
+
+
+def kinds(loop: scf.ForOp) -> set[str]:
+    """What a loop does."""
+    return {kind_of(op) for op in loop.body.walk()}
 
 
 def kind_of(op: Operation) -> str:
@@ -162,8 +170,8 @@ def per_step(loop: scf.ForOp) -> dict[str, float]:
     """All operations of one stream step but indexing, so that what is not expected shows as well."""
     turns = integer_constant(loop.step)
     assert turns
-    kinds = [kind_of(op) for op in loop.body.walk() if not isinstance(op, INDEXING + RENAMING)]
-    return {kind: number / turns for kind, number in Counter(kinds).items()}
+    found = [kind_of(op) for op in loop.body.walk() if not isinstance(op, INDEXING + RENAMING)]
+    return {kind: number / turns for kind, number in Counter(found).items()}
 
 
 def shared_by_all(case: Case, code: Code) -> dict[str, float]:

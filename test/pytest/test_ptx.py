@@ -103,7 +103,7 @@ def kind_of(op: Operation) -> str | None:
 
 @cache
 def steady_loop(name: str, domain: Domain, schedule: Schedule) -> dict[str, float]:
-    """What one stream step of the deepest kernel's interior does: a loop without any guard."""
+    """What one stream step of the deepest kernel's interior does: a loop without any guard, which stores."""
     text = program_text(entry(name).make(domain))
     compiled = timetile.compile(text, executor="simt", passes=schedule.passes(DEPTH), cache=False)
     threads = compiled.kernels.threads(f"run_d{DEPTH}")
@@ -112,7 +112,9 @@ def steady_loop(name: str, domain: Domain, schedule: Schedule) -> dict[str, floa
         for op in threads.walk()
         if isinstance(op, scf.ForOp)
     ]
-    loop, count = next((loop, count) for loop, count in counts if not count["guard"])
+    loop, count = next(
+        (loop, count) for loop, count in counts if not count["guard"] and count["store global"]
+    )
     turns = integer_constant(loop.step)
     assert turns
     return {kind: number / turns for kind, number in count.items()}
