@@ -26,12 +26,16 @@ from peers import PEERS
 from rich.console import Console
 from rich.table import Table
 from stencils import STENCILS, gradient, program, wave
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 import timetile
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import tile_passes
-from timetile.passes.analysis.instructions import instructions
+from timetile.passes.analysis.constants import float_constant
+from timetile.passes.analysis.instructions import instructions, is_approximate
 from timetile.passes.arch import arch_named
 from timetile.passes.candidates import predict
 from timetile.passes.cost.terms import Cost
@@ -362,14 +366,35 @@ def predicted(compiled: CompiledProgram, name: str) -> Cost:
     return predict(placed[name], module, SM_90)
 
 
+ROUNDED: dict[type[Operation], dict[str, int]] = {
+    xmath.SqrtOp: {"f64": 8, "f32": 4},
+    arith.DivfOp: {"f64": 5, "f32": 2},
+}
+"""
+Instructions on the floating-point pipe of a rounded root, and of one by a number, as the assembler expands `sqrt.rn` and
+`rcp.rn`: what the peers' programs pay.
+"""
+
+
+def pipe_operations(op: Operation, element: str) -> int:
+    """What an operation of a program takes of the floating-point pipe: one, but for roots and quotients."""
+    reciprocal = not isinstance(op, arith.DivfOp) or float_constant(op.lhs) == 1.0
+    if type(op) not in ROUNDED or is_approximate(op) or not reciprocal:
+        return instructions(op)[0]
+    return ROUNDED[type(op)][element]
+
+
 def fma_bound(compiled: CompiledProgram, element: str) -> float:
     """
     GCells/s at which the floating-point pipe is full of a step's operations: one each, also where it
-    is not fused; a quotient or a root is as many as its sequence has.
+    is not fused; a rounded quotient or root is as many as the assembler's own sequence has, whatever ours takes.
     """
     functions = [cell_function(update) for update in loops_of(compiled.module)[0].updates]
     operations = sum(
-        instructions(op)[0] for function in functions for op in function.walk() if type(op) in FLOPS
+        pipe_operations(op, element)
+        for function in functions
+        for op in function.walk()
+        if type(op) in FLOPS
     )
     per_second = SM_90.fma_per_cycle[np.dtype(ELEMENTS[element]).itemsize] * SM_90.multiprocessors
     return round(per_second * SM_90.clock_ghz / operations, 1)
