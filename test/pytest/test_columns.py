@@ -6,6 +6,7 @@ leaves what the unfused program leaves.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 import pytest
@@ -16,7 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 import timetile
-from support.catalogue import box, entry, star, sum_program
+from support.catalogue import Domain, box, entry, star, sum_program
 from support.compare import assert_as_unfused
 from support.description import Element, Program, random_inputs
 from support.executors import kernel_executors
@@ -24,11 +25,21 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
+from timetile.passes.analysis.chunks import (
+    Columns,
+    choose_chunks,
+    corner_steps,
+    edge_height,
+    end_planes,
+    launch,
+    level_columns,
+)
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import arch_named
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.peel_boundaries import GUARD_WEIGHTS, WORD_SUMS_WEIGHT, edge_weight
 from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.schedule import ColumnsAlone, Guards
 from timetile.passes.schedule import Schedule as LoopSchedule
@@ -280,6 +291,53 @@ def test_chunks_of_sums_that_keep_to_their_column_take_equally_long(
     assert geometry.chunks(inner.planes.data) == free // columns
     for variant, ends in ((edge, 3 * geometry.fill), (inner, geometry.fill // 2)):
         assert geometry.missing(variant.planes.data) >= 2 * ends
+
+
+@cache
+def sums_of(element: Element, domain: Domain, depth: int) -> tuple[Geometry, Residency]:
+    """The default kernel of nine points, of a depth."""
+    text = program_text(sum_program(element, box((-1, -1), (1, 1)))(domain))
+    compiled = timetile.compile(text, executor="simt", depth=depth, halos="common", cache=False)
+    kernel = deepest(compiled.kernels.tiled, depth)
+    return Geometry(kernel), Residency.of(kernel, arch_named("sm_90"))
+
+
+@pytest.mark.parametrize(
+    ("element", "cells", "weight"),
+    [
+        ("f32", 8782, WORD_SUMS_WEIGHT),
+        ("f32", 8783, GUARD_WEIGHTS[1]),
+        ("f64", 8784, GUARD_WEIGHTS[1]),
+    ],
+)
+def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide(
+    element: Element, cells: int, weight: float
+):
+    geometry, _ = sums_of(element, (cells, cells), 8)
+    assert edge_weight(geometry, "rim", sums=True, planes=1) == weight
+    assert edge_weight(geometry, "rim", sums=False, planes=1) == GUARD_WEIGHTS[1]
+
+
+def test_what_the_ends_of_a_column_do_not_have_less_they_cost():
+    """Chunks of one height leave nothing to the ends where they divide the planes."""
+    geometry, residency = sums_of("f64", (8192, 8784), 4)
+    for on_rim in (True, False):
+        ends = end_planes(geometry, residency, on_rim=on_rim)
+        even = Columns(2, geometry.planes // 16, 1.15, on_rim=on_rim, ends=ends)
+        level = level_columns(geometry, even, 2 * 16)
+        assert level is not None and geometry.missing(even.planes) == 0
+        assert even.steps(geometry, residency) == 1.15 * (geometry.steps(even.planes) + ends)
+        assert level.steps(geometry, residency) == 1.15 * geometry.steps(level.planes)
+
+
+def test_of_launches_that_end_alike_one_with_time_to_spare_on_the_rim_is_taken():
+    geometry, residency = sums_of("f64", (16384, 16384), 7)
+    best = choose_chunks(geometry, residency, 1.15, sums=True, joins=False)
+    edge, inner = best.columns
+    just = edge_height(geometry, inner.planes, 1.15, corner_steps(geometry, residency))
+    other = launch(geometry, residency, replace(edge, planes=just), inner)
+    assert (best.steps, best.tiles) == (other.steps, other.tiles)
+    assert edge.planes < just and best.longest < other.longest
 
 
 @pytest.mark.parametrize(("columns", "joins"), [(None, True), ("alone", False)])

@@ -1,0 +1,103 @@
+"""
+The first steps of a chunk leave out the levels whose first plane is not due; how early each is needed, and where the code
+for it is short enough. (A stage that is left out a step too long shows in the SIMT interpreter: what is stored was never
+set.)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from xdsl.dialects import scf
+
+import timetile
+from support.catalogue import Domain, box, star, sum_program
+from support.description import Element
+from support.programs import program_text
+from timetile.dialects import simt
+from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.passes.analysis.filling import FILLING_TAPS, filling_loops, first_step
+from timetile.passes.analysis.geometry import Geometry
+from timetile.runtime.program import CompiledProgram
+
+STARS = {radius: tuple(star(2, radius)) for radius in (1, 2, 3)}
+BOXES = {radius: tuple(box((-radius, -radius), (radius, radius))) for radius in (1, 2)}
+CUBE = tuple(star(3, 1))
+
+
+@cache
+def compiled(
+    element: Element, offsets: tuple[tuple[int, ...], ...], domain: Domain, depth: int
+) -> CompiledProgram:
+    """What the default pipeline makes."""
+    text = program_text(sum_program(element, list(offsets))(domain))
+    return timetile.compile(text, executor="simt", cache=False, depth=depth, halos="common")
+
+
+def geometry_of(program: CompiledProgram) -> Geometry:
+    """The geometry of its deepest kernel."""
+    placed = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
+    return Geometry(max(placed, key=lambda kernel: kernel.steps.data))
+
+
+@pytest.mark.parametrize(("radius", "depth"), [(1, 4), (1, 10), (2, 6), (3, 4)])
+def test_each_level_of_a_star_is_due_two_radii_after_the_one_below(radius: int, depth: int):
+    geometry = geometry_of(compiled("f64", STARS[radius], (8192, 8192), depth))
+    stages = [stage for stage in geometry.kernel.stages if isinstance(stage, ApplyOp)]
+    due = [first_step(geometry, stage) for stage in stages]
+    assert due == [2 * radius * level for level in range(1, depth + 1)]
+
+
+def test_sums_are_due_with_their_first_plane():
+    """The parts of a sum, from the first row to the last: a level's own plane comes with the last one."""
+    geometry = geometry_of(compiled("f64", BOXES[1], (8784, 8784), 3))
+    stages = [stage for stage in geometry.kernel.stages if isinstance(stage, ApplyOp)]
+    assert [first_step(geometry, stage) for stage in stages] == [0, 1, 2, 2, 3, 4, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("element", "offsets", "domain", "depth", "loops"),
+    [
+        pytest.param("f64", STARS[1], (8352, 8352), 10, 2, id="a short loop"),
+        pytest.param("f64", BOXES[1], (8784, 8784), 7, 2, id="sums"),
+        pytest.param("f32", BOXES[2], (8640, 8640), 4, 0, id="a long loop"),
+        pytest.param("f64", STARS[1], (8352, 8352), 1, 0, id="single steps"),
+        pytest.param("f64", CUBE, (128, 128, 128), 3, 0, id="warps that wait for each other"),
+    ],
+)
+def test_loops_that_fill_the_pipeline_are_short(
+    element: Element,
+    offsets: tuple[tuple[int, ...], ...],
+    domain: Domain,
+    depth: int,
+    loops: int,
+):
+    program = compiled(element, offsets, domain, depth)
+    geometry = geometry_of(program)
+    ends = filling_loops(geometry)
+    assert len(ends) == loops
+    assert sorted(set(ends)) == list(ends)
+    assert all(
+        end % geometry.period == 0 and 0 < end <= geometry.fill + geometry.drain for end in ends
+    )
+    taps = geometry.period * geometry.axes[-1].layout.cells * len(offsets) * depth
+    assert not ends or taps < FILLING_TAPS
+
+
+def test_they_make_more_levels_one_after_the_other_and_store_nothing():
+    """The shuffles of a star: two for each level that a step makes."""
+    program = compiled("f64", STARS[1], (8352, 8352), 10)
+    geometry = geometry_of(program)
+    ends = filling_loops(geometry)
+    (deepest, *_), *_ = program.kernels.facts
+    loops = [op for op in program.kernels.threads(deepest.name).walk() if isinstance(op, scf.ForOp)]
+    # Around them is the loop over the columns in which a chunk goes on.
+    innermost = [
+        loop for loop in loops if not any(isinstance(op, scf.ForOp) for op in loop.body.walk())
+    ]
+    for loop, end in zip(innermost, ends):
+        kinds = [type(op) for op in loop.body.walk()]
+        assert simt.StoreOp not in kinds
+        assert kinds.count(simt.ShuffleOp) == geometry.period * 2 * ((end - 1) // 2)
+    assert simt.StoreOp in [type(op) for op in innermost[len(ends)].body.walk()]
