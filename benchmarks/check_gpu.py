@@ -17,7 +17,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from measure import Fields, Terms, run_on, scheduled, source, with_common_halos
+from fields import Fields, with_common_halos
+from measure import run_on
+from rows import Terms, scheduled, source
 
 import timetile
 from timetile.lowering.pipelines import tile_passes

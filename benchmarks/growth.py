@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import ELEMENTS, View, assemble, commit, events, source
+from fields import ELEMENTS, View
+from measure import commit
+from rows import assemble, source
 from stencils import STENCILS
+from timing import events
 
 import timetile
 from timetile.runtime.gpu import Device, checked, device

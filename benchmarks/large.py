@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from growth import Plate, make_parser
-from measure import commit, events
+from measure import commit
+from timing import events
 
 import timetile
 from timetile.runtime.gpu import Device, device

@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import SM_90, Bench, commit, launch_times, parse_row, source
+from bounds import SM_90
+from measure import Bench, commit
 from rich.console import Console
 from rich.table import Table
+from rows import parse_row, source
+from timing import launch_times
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile

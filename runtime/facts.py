@@ -135,10 +135,12 @@ def redundancy(kernel: KernelOp) -> Redundancy:
     geometry = Geometry(kernel)
     useful = prod(geometry.upper[axis.axis] - geometry.lower[axis.axis] for axis in geometry.axes)
     computed = geometry.plane_tiles * prod(axis.layout.extent for axis in geometry.axes)
-    steps = sum(
-        geometry.variant_tiles(variant) * geometry.steps(variant.planes.data)
-        for variant in geometry.used_variants
-    )
+    steps = 0
+    for variant in geometry.used_variants:
+        planes, joined = variant.planes.data, variant.joined.data
+        # The first and the last chunk of a column have fewer where planes are missing.
+        steps += geometry.variant_tiles(variant) * geometry.steps(planes)
+        steps -= geometry.columns(variant) * geometry.missing(planes, joined)
     return Redundancy(computed / useful, steps / geometry.plane_tiles / geometry.planes)
 
 

@@ -1,0 +1,53 @@
+"""The floating-point pipe's bound of a program."""
+
+from __future__ import annotations
+
+import numpy as np
+from fields import ELEMENTS
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.ir import Operation
+
+from timetile.passes.analysis.constants import float_constant
+from timetile.passes.analysis.instructions import instructions, is_approximate
+from timetile.passes.arch import arch_named
+from timetile.runtime.cpu import cell_function
+from timetile.runtime.facts import FLOPS
+from timetile.runtime.kernels import loops_of
+from timetile.runtime.program import CompiledProgram
+
+SM_90 = arch_named("sm_90")
+
+
+ROUNDED: dict[type[Operation], dict[str, int]] = {
+    xmath.SqrtOp: {"f64": 8, "f32": 4},
+    arith.DivfOp: {"f64": 5, "f32": 2},
+}
+"""
+Instructions on the floating-point pipe of a rounded root, and of one by a number, as the assembler expands `sqrt.rn` and
+`rcp.rn`: what the peers' programs pay.
+"""
+
+
+def pipe_operations(op: Operation, element: str) -> int:
+    """What an operation of a program takes of the floating-point pipe: one, but for roots and quotients."""
+    reciprocal = not isinstance(op, arith.DivfOp) or float_constant(op.lhs) == 1.0
+    if type(op) not in ROUNDED or is_approximate(op) or not reciprocal:
+        return instructions(op)[0]
+    return ROUNDED[type(op)][element]
+
+
+def fma_bound(compiled: CompiledProgram, element: str) -> float:
+    """
+    GCells/s at which the floating-point pipe is full of a step's operations: one each, also where it
+    is not fused; a rounded quotient or root is as many as the assembler's own sequence has, whatever ours takes.
+    """
+    functions = [cell_function(update) for update in loops_of(compiled.module)[0].updates]
+    operations = sum(
+        pipe_operations(op, element)
+        for function in functions
+        for op in function.walk()
+        if type(op) in FLOPS
+    )
+    per_second = SM_90.fma_per_cycle[np.dtype(ELEMENTS[element]).itemsize] * SM_90.multiprocessors
+    return round(per_second * SM_90.clock_ghz / operations, 1)

@@ -1,0 +1,114 @@
+"""The programs of a table's rows: their text, how they are compiled, and what a row says of its schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stencils import STENCILS, gradient, program, wave
+from xdsl.dialects.builtin import ModuleOp
+
+import timetile
+from timetile.lowering.pipelines import tile_passes
+from timetile.passes.schedule import Schedule
+from timetile.passes.simplify_cells import FpDivision
+from timetile.runtime.kernels import Halos, Options, loops_of, raise_program, run_passes
+from timetile.runtime.loading import load
+from timetile.runtime.program import CompiledProgram
+
+
+def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, int]:
+    """A benchmark's program, the halo of its fields, and how many fields it has."""
+    if name.startswith("wave"):
+        radius = int(name.removeprefix("wave"))
+        return wave(domain, radius, element), radius, 4
+    if name.startswith("gradient2d"):
+        return gradient(domain, element, fast=name.endswith("-fast")), 1, 2
+    stencil = STENCILS[name].scaled()
+    return program(stencil, domain, element), stencil.radius, 2
+
+
+def parse_row(text: str) -> tuple[str, str, tuple[int, ...], int | None, dict[str, Any]]:
+    """`j2d5pt:f64:8352x8352[:depth[:cells=6,2;ahead=1]]`; depth 0 leaves the choice to the compiler."""
+    name, element, domain, *rest = text.split(":")
+    changes: dict[str, Any] = {}
+    for entry in rest[1].split(";") if len(rest) > 1 else ():
+        key, value = entry.split("=")
+        if isinstance(getattr(Schedule(), key), tuple):
+            changes[key] = tuple(map(int, value.split(",")))
+        else:
+            changes[key] = int(value) if value.isdigit() else value
+    depth = int(rest[0]) if rest and int(rest[0]) else None
+    return name, element, tuple(map(int, domain.split("x"))), depth, changes
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the rows of a table are compiled with: how the fields' halos are, and how quotients are rounded."""
+
+    halos: Halos = "common"
+    fp_division: FpDivision = "exact"
+
+
+def scheduled(
+    text: str, depth: int | None, changes: dict[str, Any], terms: Terms = Terms()
+) -> ModuleOp:
+    """The program at temporal level, with entries of the chosen schedule replaced."""
+    module = raise_program(load(text), Options(halos=terms.halos, fp_division=terms.fp_division))
+    if changes:
+        run_passes((*tile_passes(depth)[:2],), module)
+        for loop in loops_of(module):
+            schedule = Schedule.from_attribute(loop.schedule)
+            loop.schedule = replace(schedule, **changes).to_attribute()
+    return module
+
+
+def fused_program(
+    text: str, depth: int | None, changes: dict[str, Any], terms: Terms = Terms()
+) -> CompiledProgram:
+    """The program of a row, for fields whose halos are known to be the same or not to be."""
+    module = scheduled(text, depth, changes, terms)
+    return timetile.compile(module, executor="gpu", depth=depth, halos=terms.halos)
+
+
+def public_program(text: str, depth: int | None, terms: Terms) -> CompiledProgram:
+    """The program as a user compiles it, who says nothing of halos."""
+    return timetile.compile(text, executor="gpu", depth=depth, fp_division=terms.fp_division)
+
+
+def unfused_program(text: str, terms: Terms = Terms()) -> CompiledProgram:
+    """The program that it is compared with: kernels of one step."""
+    return public_program(text, 1, terms)
+
+
+def assemble(compiled: CompiledProgram) -> None:
+    """Put the kernels of a program into the cache."""
+    for known in compiled.kernels.facts[0]:
+        compiled.kernels.kernel(known.name)
+
+
+def assemble_row(row: str, terms: Terms = Terms()) -> str | None:
+    """The same for what a row compiles; what stands in the way, if anything does."""
+    try:
+        name, element, domain, depth, changes = parse_row(row)
+        text, _, _ = source(name, domain, element)
+        assemble(fused_program(text, depth, changes, terms))
+        # What the public interface plans with before it knows the halos.
+        _ = public_program(text, depth, terms).kernels.facts
+        assemble(unfused_program(text, terms))
+    except Exception as error:
+        return described(error)
+    return None
+
+
+def assemble_rows(rows: Sequence[str], terms: Terms = Terms()) -> list[str | None]:
+    """The same for all rows, on all cores, so that the GPU need not wait for them."""
+    with ProcessPoolExecutor() as pool:
+        return list(pool.map(assemble_row, rows, [terms] * len(rows)))
+
+
+def described(error: Exception) -> str:
+    """An error as rows report it: the others are still worth their time."""
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,98 @@
+"""Launches timed with events, and a device copy beside them."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from fields import Fields
+
+from timetile.runtime.arguments import Arguments
+from timetile.runtime.gpu import Device, checked
+from timetile.runtime.kernels import Kernel
+from timetile.runtime.program import CompiledProgram
+
+
+def events(
+    gpu: Device, run: Callable[[], None], repeats: int, *, queued: bool = False
+) -> list[float]:
+    """
+    Milliseconds of each of `repeats` runs, after one that warms up. What is `queued` waits behind another
+    run of its kind, so that the host's share, 10 to 20 us a launch, passes before the first event.
+    """
+    cuda = gpu.cuda
+    run()
+    times: list[float] = []
+    start, end = (checked(cuda.cuEventCreate(0)) for _ in range(2))
+    for _ in range(repeats):
+        if queued:
+            run()
+        checked(cuda.cuEventRecord(start, 0))
+        run()
+        checked(cuda.cuEventRecord(end, 0))
+        checked(cuda.cuEventSynchronize(end))
+        times.append(checked(cuda.cuEventElapsedTime(start, end)))
+    return times
+
+
+def copy_bandwidth(gpu: Device, size: int = 2 << 30) -> float:
+    """Bytes read plus bytes written per second of a device copy, in TB/s."""
+    a, b = gpu.allocate(size), gpu.allocate(size)
+    times = events(gpu, lambda: checked(gpu.cuda.cuMemcpyDtoDAsync(a, b, size, 0)), 10)
+    gpu.free(a)
+    gpu.free(b)
+    return 2 * size / (float(np.median(times)) * 1e-3) / 1e12
+
+
+def launch_of(compiled: CompiledProgram, facts: Any, fields: Fields) -> tuple[Kernel, Arguments]:
+    """
+    A kernel and what it is launched with: sources are the first fields, what is captured the last ones, targets those
+    between and as many more as it stores, and no two of these are one. Halos are the program's own fields.
+    """
+    kinds = [role.role[0] for role in facts.roles]
+    captured = range(len(fields.host) - kinds.count("capture"), len(fields.host))
+    sources, captures = itertools.count(), iter(captured)
+    targets = (n for n in itertools.count(kinds.count("source")) if n not in captured)
+    places: list[int] = []
+    for role in facts.roles:
+        match role.role:
+            case ("source", _):
+                places.append(next(sources))
+            case ("target", _):
+                places.append(next(targets))
+            case ("halo", index):
+                places.append(index)
+            case ("capture", _):
+                places.append(next(captures))
+            case (kind, _):
+                raise ValueError(f"the benchmarks have no arguments of the kind {kind}")
+    pointers = [fields.pointer(place) for place in places]
+    arguments = Arguments(pointers, (ctypes.c_void_p,) * len(pointers))
+    return compiled.kernels.kernel(facts.name), arguments
+
+
+SHORT = 0.1
+"""Milliseconds. Shorter launches are timed several at a time, for four times as long."""
+
+
+def launch_times(
+    compiled: CompiledProgram, facts: Any, fields: Fields, repeats: int
+) -> list[float]:
+    """
+    Milliseconds of each of `repeats` launches of a kernel. Short ones go as a graph, as long runs make them, and
+    what lies between two launches counts.
+    """
+    gpu = fields.gpu
+    kernel, arguments = launch_of(compiled, facts, fields)
+    times = events(gpu, lambda: gpu.launch(kernel, arguments, 0), repeats, queued=True)
+    alone = float(np.median(times))
+    if alone >= SHORT or kernel.is_attended:
+        return times
+    many = 1 + int(4 * SHORT / alone)
+    graph = gpu.graph([(kernel, arguments)] * many)
+    times = events(gpu, lambda: gpu.launch_graph(graph, 0), repeats, queued=True)
+    gpu.free_graph(graph)
+    return [time / many for time in times]
