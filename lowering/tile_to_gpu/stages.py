@@ -89,37 +89,38 @@ class VariantEmitter(Variant):
             self.emit_loop(start, self.end(), state)
         else:
             steady, tail = self.segments()
-            state, filled = self.fill_pipeline(state, steady, tail)
+            state, filled = self.fill_pipeline(state, start, steady, tail)
             state = self.emit_loop(filled, steady, state)
             self.stream_guarded = False
-            begin = self.setup.binary(arith.MaxSIOp, steady, filled)
-            state = self.emit_loop(begin, tail, state)
+            if filled is not start:
+                steady = self.setup.binary(arith.MaxSIOp, steady, filled)
+            state = self.emit_loop(steady, tail, state)
             self.stream_guarded = True
             self.emit_loop(tail, self.end(), state)
         self.leave()
 
     def fill_pipeline(
-        self, state: list[SSAValue], steady: SSAValue, tail: SSAValue
+        self, state: list[SSAValue], start: SSAValue, steady: SSAValue, tail: SSAValue
     ) -> tuple[list[SSAValue], SSAValue]:
         """
-        Loops that leave out the levels whose first plane is not yet due, in chunks all of whose planes lie inside the
-        bounds then; the steps that they do.
+        Loops from the first step on that leave out the levels whose first plane is not yet due, in chunks all of whose
+        planes lie inside the bounds then; what is carried out of them, and the step that comes next.
         """
-        done: SSAValue = self.setup.int(0)
         ends = () if self.guarded else filling_loops(self.geometry)
         if not ends:
-            return state, done
+            return state, start
         inside = self.setup.binary(
             arith.AndIOp,
             self.setup.compare("eq", steady, 0),
             self.setup.compare("sge", tail, ends[-1]),
         )
         self.stream_guarded = False
+        done = start
         for end in ends:
             self.filling = end
-            there = self.setup.select(inside, self.setup.int(end), self.setup.int(0))
-            state = self.emit_loop(done, there, state)
-            done = there
+            following = self.setup.select(inside, self.setup.int(end), start)
+            state = self.emit_loop(done, following, state)
+            done = following
         self.filling = None
         self.stream_guarded = True
         return state, done
