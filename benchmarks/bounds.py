@@ -21,19 +21,24 @@ SM_90 = arch_named("sm_90")
 
 ROUNDED: dict[type[Operation], dict[str, int]] = {
     xmath.SqrtOp: {"f64": 8, "f32": 4},
-    arith.DivfOp: {"f64": 5, "f32": 2},
+    xmath.RsqrtOp: {"f64": 13, "f32": 6},
+    arith.DivfOp: {"f64": 8, "f32": 7},
 }
 """
-Instructions on the floating-point pipe of a rounded root, and of one by a number, as the assembler expands `sqrt.rn` and
-`rcp.rn`: what the peers' programs pay.
+Instructions on the floating-point pipe of rounded roots and quotients, as the assembler expands `sqrt.rn` and `div.rn`:
+what the peers' programs pay.
 """
+
+ONE_BY: dict[str, int] = {"f64": 5, "f32": 2}
+"""The same of `rcp.rn`, for quotients whose numerator is 1."""
 
 
 def pipe_operations(op: Operation, element: str) -> int:
     """What an operation of a program takes of the floating-point pipe: one, but for roots and quotients."""
-    reciprocal = not isinstance(op, arith.DivfOp) or float_constant(op.lhs) == 1.0
-    if type(op) not in ROUNDED or is_approximate(op) or not reciprocal:
+    if type(op) not in ROUNDED or is_approximate(op):
         return instructions(op)[0]
+    if isinstance(op, arith.DivfOp) and float_constant(op.lhs) == 1.0:
+        return ONE_BY[element]
     return ROUNDED[type(op)][element]
 
 

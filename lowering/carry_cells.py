@@ -16,7 +16,7 @@ of one and again at the start of the next. This is predictive commoning (K. O'Br
 1. An operation on what a loop carries has a counterpart: the same on what the loop hands on. It is looked for by the
    rules of `share-cells`, so that differences may be the other way round where only squares are made of them.
 2. The counterpart's result is carried in place of an operand that nothing else reads; if there is none, the operation
-   stays, as it would take a register more.
+   stays, as it would take a register more. What reads the result may follow in the same way.
 3. Before the loop the operation is done once. Loops that follow each other hand it on, as they are taken from the last
    to the first.
 """
@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import gpu, scf
+from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -65,8 +65,18 @@ class CarryingLoop:
         }
         self.made: dict[Hashable, Operation] = {}
         for op in self.block.ops:
-            if is_shared(op):
-                self.made.setdefault(key_of(op, op.operands), op)
+            self.know(op)
+
+    def know(self, op: Operation) -> None:
+        """An operation of the loop may be another one's, a turn later."""
+        if is_shared(op) and op.parent is self.block:
+            self.made.setdefault(key_of(op, op.operands), op)
+
+    def forget(self, op: Operation) -> None:
+        """Its operands change, or it goes."""
+        key = key_of(op, op.operands)
+        if self.made.get(key) is op:
+            del self.made[key]
 
     def carry_cells(self) -> None:
         """Carry what may be carried in place of an operand."""
@@ -120,14 +130,18 @@ class CarryingLoop:
             replace(after, self.loop.results[place])
         self.loop.operands[FIRST_CARRIED + place] = self.first(op)
         self.terminator.operands[place] = later.results[0]
-        del self.made[key_of(op, op.operands)]
+        readers = [use.operation for use in op.results[0].uses]
+        for known in (op, *readers):
+            self.forget(known)
         replace(op, operand)
+        for reader in readers:
+            self.know(reader)
 
     def first(self, op: Operation) -> SSAValue:
-        """The operation's result in the first turn, computed ahead of the loop; of what is not set nothing is."""
+        """The operation's result in the first turn, computed ahead of the loop; what is not set gives nothing that is."""
         initial = self.moved(op, self.loop.iter_args)
         for value in initial:
-            if isinstance(value.owner, simt.UnsetOp):
+            if isinstance(value.owner, simt.UnsetOp) and not isinstance(op, arith.SelectOp):
                 return value
         ahead = copied(op, initial)
         assert self.loop.parent is not None

@@ -100,6 +100,8 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
         for result in op.results
         if any(use.operation not in inside for use in result.uses)
     ]
+    if not taken:
+        return
     scratch = Block()
     expansion = Expansion(setup.into(scratch))
     quick: dict[SSAValue, SSAValue] = {}
@@ -150,8 +152,8 @@ def expand_block(block: Block, setup: Emitter) -> None:
         elif depends:
             run.expand(op, setup)
             run = Run()
-    assert block.last_op is not None
-    run.expand(block.last_op, setup)
+    if block.last_op is not None:
+        run.expand(block.last_op, setup)
 
 
 class ExpandDivisionPass(ModulePass):

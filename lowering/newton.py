@@ -1,6 +1,6 @@
 """Quotients and square roots by Newton's method, correctly rounded, and the conditions under which they are.
 
-The sequences are those that NVIDIA's assembler emits: an approximation, one or two steps of Newton's method,
+The sequences are those that NVIDIA's assembler emits, but for one by a root: an approximation, one or two steps of Newton's method,
 and a last one with the remainder, which a fused multiply-add knows exactly (P. Markstein, "Computation of
 elementary functions on the IBM RISC System/6000 processor", 1990). Near the ends of the range, and for
 infinities and NaNs, they are wrong: the conditions say so.

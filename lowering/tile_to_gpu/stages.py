@@ -37,7 +37,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     whole_turns,
 )
 from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
-from timetile.passes.analysis.filling import filling_loops, first_step
+from timetile.passes.analysis.filling import filling_loops, first_step, may_fill
 from timetile.passes.analysis.plane_geometry import FieldShape, moved_by
 from timetile.passes.multi_queue_buffering import taps_of_step
 
@@ -92,7 +92,7 @@ class VariantEmitter(Variant):
             state, filled = self.fill_pipeline(state, start, steady, tail)
             state = self.emit_loop(filled, steady, state)
             self.stream_guarded = False
-            if filled is not start:
+            if may_fill(self.kernel):
                 steady = self.setup.binary(arith.MaxSIOp, steady, filled)
             state = self.emit_loop(steady, tail, state)
             self.stream_guarded = True

@@ -20,18 +20,26 @@ class Bounds:
         A number that a value is not below, whatever it is computed from: constants, squares and sums of what is not
         negative. None where nothing is known.
         """
-        if value not in self.found:
-            self.found[value] = self.bound(value)
+        # Sums may have hundreds of terms, one inside the other.
+        pending = [value]
+        while pending:
+            unknown = [v for v in parts(pending[-1]) if v not in self.found]
+            if unknown:
+                pending += unknown
+            else:
+                last = pending.pop()
+                self.found[last] = self.bound(last)
         return self.found[value]
 
     def bound(self, value: SSAValue) -> float | None:
+        """The same from those of a value's parts."""
         match value.owner:
             case arith.MulfOp(lhs=a, rhs=b):
                 return self.of_product(a, b)
             case arith.AddfOp(lhs=a, rhs=b):
-                return self.of_sum(self.at_least(a), self.at_least(b))
+                return of_sum(self.found[a], self.found[b])
             case xmath.FmaOp(a=a, b=b, c=c):
-                return self.of_sum(self.of_product(a, b), self.at_least(c))
+                return of_sum(self.of_product(a, b), self.found[c])
             case xmath.AbsFOp():
                 return 0.0
             case _:
@@ -41,11 +49,25 @@ class Bounds:
         """0 for squares and for products of what is not negative."""
         if a is b:
             return 0.0
-        factors = (self.at_least(a), self.at_least(b))
+        factors = (self.found[a], self.found[b])
         return 0.0 if all(f is not None and f >= 0 for f in factors) else None
 
-    def of_sum(self, a: float | None, b: float | None) -> float | None:
-        """The larger one where neither is negative: no rounding takes the sum below it."""
-        if a is None or b is None or not (a >= 0 and b >= 0):
-            return None
-        return max(a, b)
+
+def parts(value: SSAValue) -> tuple[SSAValue, ...]:
+    """The values by which one is bounded."""
+    match value.owner:
+        case arith.AddfOp(lhs=a, rhs=b):
+            return a, b
+        case arith.MulfOp(lhs=a, rhs=b):
+            return () if a is b else (a, b)
+        case xmath.FmaOp(a=a, b=b, c=c):
+            return (c,) if a is b else (a, b, c)
+        case _:
+            return ()
+
+
+def of_sum(a: float | None, b: float | None) -> float | None:
+    """The larger one where neither is negative: no rounding takes the sum below it."""
+    if a is None or b is None or not (a >= 0 and b >= 0):
+        return None
+    return max(a, b)

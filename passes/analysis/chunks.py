@@ -33,15 +33,15 @@ def corner_steps(geometry: Geometry, residency: Residency) -> int:
     return geometry.fill // 2 if residency.block_tiles > 1 else 0
 
 
-def end_planes(geometry: Geometry, residency: Residency, *, on_rim: bool) -> int:
+def end_planes(geometry: Geometry, residency: Residency, *, sums: bool) -> tuple[int, int]:
     """
-    The planes that the first and the last chunk of a column of sums should have less, where tiles share a block: they fill
-    the pipeline with guards along the stream, and are the only ones to run that code (timed, warp by warp, for 9 and 25
-    points: 0.1 to 1.4 times the fill inside the rim, 1.4 to 3 times in the corners).
+    The planes that the first and the last chunk of a column should have less, on the rim and inside it, where the kernel
+    keeps `sums` and tiles share a block: they fill the pipeline with guards along the stream, and are the only ones to run
+    that code (timed, warp by warp, for 9 and 25 points: 1.4 to 3 times the fill in the corners, 0.1 to 1.4 times inside).
     """
-    if residency.block_tiles == 1:
-        return 0
-    return 3 * geometry.fill if on_rim else geometry.fill // 2
+    if not sums or residency.block_tiles == 1:
+        return 0, 0
+    return 3 * geometry.fill, geometry.fill // 2
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,7 @@ def one_round(
     if layout.warps * layout.blocks > 1 or geometry.kernel.stream_axis is None:
         return
     rim = 0 if weight is None else geometry.edge_columns
-    on_rim, inside = (
-        end_planes(geometry, residency, on_rim=on) if sums else 0 for on in (True, False)
-    )
+    on_rim, inside = end_planes(geometry, residency, sums=sums)
     edge = Columns(rim, geometry.planes, weight or 1.0, on_rim=True, ends=on_rim)
     inner = Columns(geometry.plane_tiles - rim, geometry.planes, ends=inside)
     # How columns on the rim are cut, and those inside it, or all where there is one kind.
@@ -248,9 +246,7 @@ def choose_chunks(
     (The cost model knows more of a step; heights need only compare launches of one kernel.)
     """
     rim = 0 if weight is None else geometry.edge_columns
-    on_rim, inside = (
-        end_planes(geometry, residency, on_rim=on) if sums else 0 for on in (True, False)
-    )
+    on_rim, inside = end_planes(geometry, residency, sums=sums)
 
     def candidates() -> Iterator[Chunks]:
         counts = chunk_counts(geometry, residency)

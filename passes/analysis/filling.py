@@ -37,21 +37,17 @@ def first_step(geometry: Geometry, stage: ApplyOp | StoreOp) -> int:
 
 
 def may_fill(kernel: KernelOp) -> bool:
-    """
-    Stages are left out of strips that a warp streams alone, as nobody waits for what it makes, and of several steps, as
-    single ones wait for memory.
-    """
+    """Stages are left out of strips that a warp streams alone: nobody waits for what it makes."""
     strip = kernel.stream_axis is not None and len(kernel.plane_axes) == 1
-    alone = not any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
-    return strip and alone and kernel.steps.data > 1
+    return strip and not any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
 
 
 def filling_loops(geometry: Geometry) -> tuple[int, ...]:
     """
     The steps, counted from a chunk's first, at which the loops end that fill the pipeline: those that leave out most taps,
-    of which the code is short enough; none where nothing can be left out.
+    of which the code is short enough; none where nothing can be left out, and in single steps, which wait for memory.
     """
-    if not may_fill(geometry.kernel):
+    if not may_fill(geometry.kernel) or geometry.kernel.steps.data == 1:
         return ()
     cells = prod(axis.layout.cells for axis in geometry.axes) * geometry.period
     work: Counter[int] = Counter()

@@ -62,7 +62,10 @@ def only_divides(value: SSAValue) -> bool:
 
 
 def is_known_reciprocal(divisor: SSAValue) -> bool:
-    """The divisor is a root that nothing else is made of, so that it is ordinary where quotients are."""
+    """
+    The divisor is a root that nothing else is made of, so that it is ordinary where quotients are. (If both share a branch,
+    which they do unless the numerator is made from another root.)
+    """
     return isinstance(divisor.owner, xmath.SqrtOp) and only_divides(divisor)
 
 

@@ -321,8 +321,8 @@ def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide(
 def test_what_the_ends_of_a_column_do_not_have_less_they_cost():
     """Chunks of one height leave nothing to the ends where they divide the planes."""
     geometry, residency = sums_of("f64", (8192, 8784), 4)
-    for on_rim in (True, False):
-        ends = end_planes(geometry, residency, on_rim=on_rim)
+    for on_rim, ends in zip((True, False), end_planes(geometry, residency, sums=True)):
+        assert ends > 0
         even = Columns(2, geometry.planes // 16, 1.15, on_rim=on_rim, ends=ends)
         level = level_columns(geometry, even, 2 * 16)
         assert level is not None and geometry.missing(even.planes) == 0

@@ -1,7 +1,7 @@
 """
 The first steps of a chunk leave out the levels whose first plane is not due; how early each is needed, and where the code
-for it is short enough. (A stage that is left out a step too long shows in the SIMT interpreter: what is stored was never
-set.)
+for it is short enough; and runs are right with them. (A stage that is left out a step too long shows in the SIMT
+interpreter: what is stored was never set.)
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ import pytest
 from xdsl.dialects import scf
 
 import timetile
-from support.catalogue import Domain, box, star, sum_program
-from support.description import Element
+from support.catalogue import Domain, box, entry, star, sum_program
+from support.compare import assert_as_unfused
+from support.description import Element, random_inputs
+from support.executors import kernel_executors
 from support.programs import program_text
+from support.schedules import Schedule, warp_row
 from timetile.dialects import simt
 from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.passes.analysis.filling import FILLING_TAPS, filling_loops, first_step
 from timetile.passes.analysis.geometry import Geometry
-from timetile.runtime.program import CompiledProgram
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.runtime.kernels import Halos
+from timetile.runtime.program import CompiledProgram, Executor
 
 STARS = {radius: tuple(star(2, radius)) for radius in (1, 2, 3)}
 BOXES = {radius: tuple(box((-radius, -radius), (radius, radius))) for radius in (1, 2)}
@@ -101,3 +106,43 @@ def test_they_make_more_levels_one_after_the_other_and_store_nothing():
         assert simt.StoreOp not in kinds
         assert kinds.count(simt.ShuffleOp) == geometry.period * 2 * ((end - 1) // 2)
     assert simt.StoreOp in [type(op) for op in innermost[len(ends)].body.walk()]
+
+
+FILLING = [
+    pytest.param("heat-2d", Schedule("gather", warp_row(), Buffering(ahead=2)), 3, id="star"),
+    pytest.param("box-2d", Schedule("sums", warp_row(), form="rows"), 3, id="sums by rows"),
+    pytest.param("skewed-2d", Schedule("skewed", warp_row(), form="rows"), 2, id="asymmetric"),
+    pytest.param(
+        "wave-2d", Schedule("wave", warp_row(), planes=9), 2, id="several fields, low chunks"
+    ),
+    pytest.param(
+        "coupled-2d", Schedule("coupled", warp_row(), Buffering(ahead=3)), 2, id="coupled"
+    ),
+    pytest.param("nested-boxes-2d", Schedule("boxes", warp_row(cells=2)), 3, id="boxes"),
+    pytest.param(
+        "fluxes-2d", Schedule("fluxes", warp_row(), planes=5), 3, id="quotients, lower chunks"
+    ),
+    pytest.param(
+        "variation-2d", Schedule("carried", warp_row(), planes=None), 3, id="carried magnitudes"
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", [e for e in kernel_executors() if e != "planes"])
+@pytest.mark.parametrize("halos", ["apart", "common"])
+@pytest.mark.parametrize(("name", "schedule", "depth"), FILLING)
+def test_runs_with_them_are_right(
+    name: str, schedule: Schedule, depth: int, halos: Halos, executor: Executor
+):
+    """In chunks inside the bounds, lower than the pipeline is deep or higher; others do without."""
+    program = entry(name).make((61, 270))
+    run = timetile.compile(
+        program_text(program), executor=executor, fp_contract="off", cache=False,
+        passes=schedule.passes(depth), halos=halos,
+    )  # fmt: skip
+    steps = 2 * depth + 1
+    inputs = random_inputs(program, steps, common_halos=halos == "common")
+    assert_as_unfused(run, program, inputs, steps, executor)
+    geometry = geometry_of(run)
+    assert filling_loops(geometry)
+    assert any(variant.is_interior for variant in geometry.used_variants)

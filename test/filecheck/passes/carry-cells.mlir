@@ -71,6 +71,34 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "unset"} : () -> ()
 
+  // What is made of the difference may follow it.
+  // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64):
+  // CHECK:         [[d:%[0-9]+]] = arith.subf %b, %a : f64
+  // CHECK-NEXT:    [[p:%[0-9]+]] = math.absf [[d]] : f64
+  // CHECK-NEXT:    scf.for %i = %zero to %n step %one iter_args([[rise:%[a-z0-9]+]] = [[p]], [[v:%[a-z0-9]+]] = %b)
+  // CHECK-NEXT:      [[w:%[a-z0-9]+]] = simt.load
+  // CHECK-NEXT:      [[e:%[a-z0-9]+]] = arith.subf [[w]], [[v]] : f64
+  // CHECK-NEXT:      [[q:%[a-z0-9]+]] = math.absf [[e]] : f64
+  // CHECK-NEXT:      arith.addf [[rise]], [[q]] : f64
+  // CHECK-NEXT:      simt.store
+  // CHECK-NEXT:      scf.yield [[q]], [[w]] : f64, f64
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64, %b: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %a, %v = %b) -> (f64, f64) : i32 {
+      %d = arith.subf %v, %u : f64
+      %p = math.absf %d : f64
+      %w = simt.load %field[%i + 0] : f64
+      %e = arith.subf %w, %v : f64
+      %q = math.absf %e : f64
+      %s = arith.addf %p, %q : f64
+      simt.store %s to %field[%i + 0]
+      scf.yield %v, %w : f64, f64
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "chain"} : () -> ()
+
   // What reads the plane besides keeps it, in the loop and after it; and a difference whose sign matters is not the other
   // way round.
   // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64):

@@ -347,6 +347,13 @@ def fluxes(domain: Domain) -> Program:
     return two_buffers(domain, "f32", star(2, 1), c + (along + across) * 0.2)
 
 
+def variation(domain: Domain) -> Program:
+    """How much a column varies: magnitudes are made of differences, and the sum reads nothing else of the newest plane."""
+    c, n, s, w, e = taps(2)
+    rise = call("abs", c - n) + call("abs", s - c)
+    return two_buffers(domain, "f64", star(2, 1), c * 0.5 + (rise + call("abs", e - w)) * 0.1)
+
+
 def upwind(domain: Domain) -> Program:
     """What the newest plane enters has been compared, not summed, before it arrives."""
     _, n, s, _, e = taps(2)
@@ -367,6 +374,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry("far-2d", sum_program("f32", cross(10)), ((29, 43), (2, 3)), 2),
     Entry("roots-2d", roots, ((19, 37), (1, 2)), 3),
     Entry("slopes-2d", slopes, ((9, 135), (1, 2)), 3),
+    Entry("variation-2d", variation, ((9, 135), (2, 1)), 3),
     Entry("fluxes-2d", fluxes, ((9, 135), (2, 1)), 3),
     Entry("limiter-2d", limiter, ((19, 37), (2, 2)), 3),
     Entry("forced-2d", forced, ((17, 41), (3, 2)), 3),
