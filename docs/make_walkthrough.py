@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 import timetile
+from timetile.dialects import simt
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.carry_cells import CarryCellsPass
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
@@ -86,8 +87,21 @@ def kernel_and_host(module: ModuleOp) -> str:
     return f"{kernel(module)}\n{host(module)}"
 
 
-STEADY_LOOP = 3
-"""Of the interior variant: two loops fill the pipeline, and the head comes before it."""
+def kernel_loops(module: ModuleOp) -> list[scf.ForOp]:
+    """
+    The loops over stream steps of the kernel of two time steps, the interior variant's first: without the one around
+    them, over the columns in which a chunk goes on.
+    """
+    lowered = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
+    own = next(op for op in lowered if op.sym_name.data == KERNEL)
+    loops = [op for op in own.walk() if isinstance(op, scf.ForOp)]
+    return [loop for loop in loops if not any(isinstance(op, scf.ForOp) for op in loop.body.walk())]
+
+
+def is_steady(loop: scf.ForOp) -> bool:
+    """The loop stores, which those that fill the pipeline do not, and asks for no cells outside the bounds."""
+    kinds = {type(op) for op in loop.body.walk()}
+    return simt.StoreOp in kinds and simt.OverrideOp not in kinds
 
 
 def steady_loop(module: ModuleOp) -> list[str]:
@@ -95,9 +109,7 @@ def steady_loop(module: ModuleOp) -> list[str]:
     The loop of the interior variant that runs without guards, between its head and its tail: the first
     line and the lines of the first of its two turns.
     """
-    lowered = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
-    own = next(op for op in lowered if op.sym_name.data == KERNEL)
-    loop = [op for op in own.walk() if isinstance(op, scf.ForOp)][STEADY_LOOP]
+    loop = next(filter(is_steady, kernel_loops(module)))
     head, *lines = str(loop).splitlines()
     head = re.sub(r"^(%\d+),.*, (%\d+) = scf", r"\1, ..., \2 = scf", head)
     head = re.sub(r"\((%\d+ = %\d+),.*(, %\d+ = %\d+)\) -> .*", r"(\1, ...\2) -> (...) {", head)
@@ -122,9 +134,10 @@ def ptx(module: ModuleOp) -> str:
     """The end of the first turn of the steady loop, as PTX."""
     own = [f for f in kernels_of(module) if f.sym_name.data == KERNEL]
     lines = print_module(own, ARCHS["sm_90"].ptx_version, "sm_90").splitlines()
-    waits = [k for k, line in enumerate(lines) if "cp.async.wait_group" in line]
-    # A turn has two.
-    start = waits[2 * STEADY_LOOP]
+    # A loop has two, one a turn; ahead of the loops a chunk waits for all copies of the one before, with 0.
+    waits = [k for k, line in enumerate(lines) if re.search(r"wait_group [1-9]", line)]
+    before = next(k for k, loop in enumerate(kernel_loops(module)) if is_steady(loop))
+    start = waits[2 * before]
     return "\n".join(["\t...", *lines[start - 6 : start + 18], "\t..."])
 
 
@@ -252,8 +265,8 @@ that the launch ends early.""",
         "lower-tile-to-gpu",
         """\
 The code of one thread. Each variant is a loop over stream steps with a guarded head and tail around a
-steady loop without any test along the stream; this is the steady loop of the interior. (Ahead of it two more leave
-out the levels whose first row is not due yet.) A lane holds
+steady loop without any test along the stream; this is the steady loop of the interior. (Ahead of the head
+others leave out the levels whose first row is not due yet.) A lane holds
 four cells; its neighbours' are shuffled from the lanes beside it. The field's next row arrives through
 a ring in shared memory of which every lane reads only what it copied itself, so nobody waits for
 anybody. The loop carries two rows of `%src` and two of the first time level.

@@ -26,12 +26,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from timetile.dialects import simt
+from timetile.lowering.rewriting import functions_of, replace
 from timetile.lowering.tile_to_gpu.cells import copied
 from timetile.passes.analysis.sharing import find, is_magnitude_use, is_shared, key_of
 
@@ -149,20 +150,13 @@ class CarryingLoop:
         return ahead.results[0]
 
 
-def replace(op: Operation, value: SSAValue) -> None:
-    """A value in place of what an operation computes."""
-    op.results[0].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
-
-
 class CarryCellsPass(ModulePass):
     """Carry what cells of two turns have in common; see the module's documentation."""
 
     name = "carry-cells"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [inner for inner in op.walk() if isinstance(inner, gpu.FuncOp)]:
+        for function in functions_of(op):
             loops = [inner for inner in function.walk() if isinstance(inner, scf.ForOp)]
             for loop in reversed(loops):
                 CarryingLoop(loop).carry_cells()

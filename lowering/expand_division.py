@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import gpu, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -41,6 +41,7 @@ from timetile.lowering.approximations import Approximation
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.newton import Expansion, is_expanded
 from timetile.lowering.order_threads import used_values
+from timetile.lowering.rewriting import functions_of, move_before, replace
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.analysis.instructions import is_approximate
 
@@ -81,14 +82,6 @@ class Run:
             for op in reversed(members):
                 op.detach()
                 op.erase()
-
-
-def move_before(ops: Sequence[Operation], before: Operation) -> None:
-    """Move operations to where another one stands."""
-    assert before.parent is not None
-    for op in ops:
-        op.detach()
-        before.parent.insert_op_before(op, before)
 
 
 def expand_members(members: Sequence[Operation], before: Operation, setup: Emitter) -> None:
@@ -133,9 +126,7 @@ def expand_approximations(block: Block, setup: Emitter) -> None:
     for op in [inner for inner in block.ops if is_approximate(inner)]:
         result = approximation.expand(op, op.operands)
         move_before(list(scratch.ops), op)
-        op.results[0].replace_all_uses_with(result)
-        op.detach()
-        op.erase()
+        replace(op, result)
 
 
 def expand_block(block: Block, setup: Emitter) -> None:
@@ -162,6 +153,6 @@ class ExpandDivisionPass(ModulePass):
     name = "expand-division"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [inner for inner in op.walk() if isinstance(inner, gpu.FuncOp)]:
+        for function in functions_of(op):
             block = function.body.block
             expand_block(block, Emitter(block))

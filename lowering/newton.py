@@ -1,9 +1,9 @@
 """Quotients and square roots by Newton's method, correctly rounded, and the conditions under which they are.
 
-The sequences are those that NVIDIA's assembler emits, but for one by a root: an approximation, one or two steps of Newton's method,
-and a last one with the remainder, which a fused multiply-add knows exactly (P. Markstein, "Computation of
-elementary functions on the IBM RISC System/6000 processor", 1990). Near the ends of the range, and for
-infinities and NaNs, they are wrong: the conditions say so.
+The sequences are those that NVIDIA's assembler emits, but for one by a root: an approximation, one or two steps of
+Newton's method, and a last one with the remainder, which a fused multiply-add knows exactly (P. Markstein, "Computation
+of elementary functions on the IBM RISC System/6000 processor", 1990). Near the ends of the range, and for infinities and
+NaNs, they are wrong: the conditions say so.
 
 One by a root r is a single step from y, which the root was made from: y + y e with e = 1 - r y, which is (1 - e^2) / r.
 
@@ -117,14 +117,17 @@ class Sequences:
         """The lower and the upper word of an FP64 number."""
         return self.once("halves", value, lambda: tuple(self.emit.add(simt.SplitOp(value)).results))
 
+    def error(self, x: SSAValue, guess: SSAValue) -> SSAValue:
+        """By what share of it a guess of one by a number is too small."""
+        return self.fma(self.negative(x), guess, self.constant(1.0, x.type))
+
     def second_order(self, x: SSAValue, guess: SSAValue) -> SSAValue:
         """One by a number to twice the bits that a guess has."""
-        error = self.fma(self.negative(x), guess, self.constant(1.0, x.type))
-        return self.fma(guess, error, guess)
+        return self.fma(guess, self.error(x, guess), guess)
 
     def third_order(self, x: SSAValue, guess: SSAValue) -> SSAValue:
         """One by an FP64 number to all but the last of its bits, from a third of them."""
-        error = self.fma(self.negative(x), guess, self.constant(1.0, f64))
+        error = self.error(x, guess)
         return self.fma(guess, self.fma(error, error, error), guess)
 
     def third_order_root(self, x: SSAValue, guess: SSAValue) -> SSAValue:
@@ -230,7 +233,7 @@ class Expansion(Sequences):
         """One by a root, from what it was made from."""
         if root.type == f64:
             return self.second_order(root, about)
-        error = self.fma(self.negative(root), about, self.constant(1.0, root.type))
+        error = self.error(root, about)
         more = self.emit.add(simt.FmaUpOp(error, error, error)).result
         return self.fma(about, more, about)
 

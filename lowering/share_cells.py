@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from xdsl.context import Context
-from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from timetile.lowering.rewriting import functions_of, replace
 from timetile.passes.analysis.sharing import find, is_shared, key_of
 
 
@@ -42,10 +42,7 @@ def share_block(block: Block) -> None:
         if first is None:
             seen[key_of(op, op.operands)] = op
             continue
-        for old, new in zip(op.results, first.results):
-            old.replace_all_uses_with(new)
-        op.detach()
-        op.erase()
+        replace(op, *first.results)
 
 
 class ShareCellsPass(ModulePass):
@@ -54,5 +51,5 @@ class ShareCellsPass(ModulePass):
     name = "share-cells"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [inner for inner in op.walk() if isinstance(inner, gpu.FuncOp)]:
+        for function in functions_of(op):
             share_block(function.body.block)

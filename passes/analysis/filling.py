@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import combinations, pairwise
 from math import prod
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp, queue_lag
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp
 from timetile.passes.analysis.geometry import Geometry
 
 FILLING_LOOPS = 2
@@ -24,16 +24,10 @@ def first_step(geometry: Geometry, stage: ApplyOp | StoreOp) -> int:
     The step of a chunk, counted from its first, from which the chunk's own planes and those that they are made of need
     a stage.
     """
-    stream = geometry.kernel.stream_axis
-    assert stream is not None
     if isinstance(stage, StoreOp):
         return geometry.fill + stage.lag
-    lows = [
-        geometry.extents[queue].low[stream] - queue_lag(queue)
-        for queue in stage.res
-        if queue in geometry.extents
-    ]
-    return geometry.fill - max(lows, default=-geometry.drain)
+    leads = (geometry.lead(queue) for queue in stage.res if queue in geometry.extents)
+    return geometry.fill - max(leads, default=-geometry.drain)
 
 
 def may_fill(kernel: KernelOp) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import lcm
 
+from xdsl.ir import SSAValue
+
 from timetile.dialects.tile import (
     ApplyOp,
     LoadOp,
@@ -45,13 +47,15 @@ class Geometry(PlaneGeometry):
     @cached_property
     def fill(self) -> int:
         """Steps that a chunk runs before the step at which its first plane arrives."""
-        stream = self.kernel.stream_axis
-        if stream is None:
+        if self.kernel.stream_axis is None:
             return 0
-        return max(
-            (extent.low[stream] - queue_lag(queue) for queue, extent in self.extents.items()),
-            default=0,
-        )
+        return max(map(self.lead, self.extents), default=0)
+
+    def lead(self, queue: SSAValue) -> int:
+        """How many of these steps before that one a queue's planes are first needed."""
+        stream = self.kernel.stream_axis
+        assert stream is not None
+        return self.extents[queue].low[stream] - queue_lag(queue)
 
     @cached_property
     def largest_lag(self) -> int:

@@ -18,9 +18,9 @@ from xdsl.passes import ModulePass
 
 import timetile
 from support.catalogue import Domain, box, entry, star, sum_program
-from support.compare import assert_as_unfused
-from support.description import Element, Program, random_inputs
+from support.description import Element
 from support.executors import kernel_executors
+from support.placed import check, deepest
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import KernelOp
@@ -90,28 +90,6 @@ class JoinColumnsPass(ModulePass):
                 VariantAttr([axis.data for axis in variant.axes], self.planes, joined=joined)
                 for variant in kernel.variants
             )
-
-
-def check(
-    program: Program,
-    steps: int,
-    executor: Executor,
-    *passes: ModulePass,
-    halos: Halos = "common",
-) -> ModuleOp:
-    """A run leaves the right bits; the placed kernels."""
-    compiled = timetile.compile(
-        program_text(program), executor=executor, fp_contract="off", cache=False,
-        passes=passes, halos=halos,
-    )  # fmt: skip
-    inputs = random_inputs(program, steps, common_halos=halos == "common")
-    assert_as_unfused(compiled, program, inputs, steps, executor)
-    return compiled.kernels.tiled
-
-
-def deepest(placed: ModuleOp, depth: int) -> KernelOp:
-    """The kernel of so many steps."""
-    return next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == depth)
 
 
 @pytest.mark.parametrize("executor", THREADS)

@@ -13,13 +13,13 @@ from xdsl.dialects import scf
 
 import timetile
 from support.catalogue import Domain, box, entry, star, sum_program
-from support.compare import assert_as_unfused
-from support.description import Element, random_inputs
+from support.description import Element
 from support.executors import kernel_executors
+from support.placed import check, deepest
 from support.programs import program_text
 from support.schedules import Schedule, warp_row
 from timetile.dialects import simt
-from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile import ApplyOp
 from timetile.passes.analysis.filling import FILLING_TAPS, filling_loops, first_step
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
@@ -40,15 +40,11 @@ def compiled(
     return timetile.compile(text, executor="simt", cache=False, depth=depth, halos="common")
 
 
-def geometry_of(program: CompiledProgram) -> Geometry:
-    """The geometry of its deepest kernel."""
-    placed = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
-    return Geometry(max(placed, key=lambda kernel: kernel.steps.data))
-
-
 @pytest.mark.parametrize(("radius", "depth"), [(1, 4), (1, 10), (2, 6), (3, 4)])
 def test_each_level_of_a_star_is_due_two_radii_after_the_one_below(radius: int, depth: int):
-    geometry = geometry_of(compiled("f64", STARS[radius], (8192, 8192), depth))
+    geometry = Geometry(
+        deepest(compiled("f64", STARS[radius], (8192, 8192), depth).kernels.tiled, depth)
+    )
     stages = [stage for stage in geometry.kernel.stages if isinstance(stage, ApplyOp)]
     due = [first_step(geometry, stage) for stage in stages]
     assert due == [2 * radius * level for level in range(1, depth + 1)]
@@ -56,7 +52,7 @@ def test_each_level_of_a_star_is_due_two_radii_after_the_one_below(radius: int, 
 
 def test_sums_are_due_with_their_first_plane():
     """The parts of a sum, from the first row to the last: a level's own plane comes with the last one."""
-    geometry = geometry_of(compiled("f64", BOXES[1], (8784, 8784), 3))
+    geometry = Geometry(deepest(compiled("f64", BOXES[1], (8784, 8784), 3).kernels.tiled, 3))
     stages = [stage for stage in geometry.kernel.stages if isinstance(stage, ApplyOp)]
     assert [first_step(geometry, stage) for stage in stages] == [0, 1, 2, 2, 3, 4, 4, 5, 6]
 
@@ -79,7 +75,7 @@ def test_loops_that_fill_the_pipeline_are_short(
     loops: int,
 ):
     program = compiled(element, offsets, domain, depth)
-    geometry = geometry_of(program)
+    geometry = Geometry(deepest(program.kernels.tiled, depth))
     ends = filling_loops(geometry)
     assert len(ends) == loops
     assert sorted(set(ends)) == list(ends)
@@ -93,10 +89,11 @@ def test_loops_that_fill_the_pipeline_are_short(
 def test_they_make_more_levels_one_after_the_other_and_store_nothing():
     """The shuffles of a star: two for each level that a step makes."""
     program = compiled("f64", STARS[1], (8352, 8352), 10)
-    geometry = geometry_of(program)
+    kernel = deepest(program.kernels.tiled, 10)
+    geometry = Geometry(kernel)
     ends = filling_loops(geometry)
-    (deepest, *_), *_ = program.kernels.facts
-    loops = [op for op in program.kernels.threads(deepest.name).walk() if isinstance(op, scf.ForOp)]
+    threads = program.kernels.threads(kernel.sym_name.data)
+    loops = [op for op in threads.walk() if isinstance(op, scf.ForOp)]
     # Around them is the loop over the columns in which a chunk goes on.
     innermost = [
         loop for loop in loops if not any(isinstance(op, scf.ForOp) for op in loop.body.walk())
@@ -136,13 +133,7 @@ def test_runs_with_them_are_right(
 ):
     """In chunks inside the bounds, lower than the pipeline is deep or higher; others do without."""
     program = entry(name).make((61, 270))
-    run = timetile.compile(
-        program_text(program), executor=executor, fp_contract="off", cache=False,
-        passes=schedule.passes(depth), halos=halos,
-    )  # fmt: skip
-    steps = 2 * depth + 1
-    inputs = random_inputs(program, steps, common_halos=halos == "common")
-    assert_as_unfused(run, program, inputs, steps, executor)
-    geometry = geometry_of(run)
+    placed = check(program, 2 * depth + 1, executor, *schedule.passes(depth), halos=halos)
+    geometry = Geometry(deepest(placed, depth))
     assert filling_loops(geometry)
     assert any(variant.is_interior for variant in geometry.used_variants)

@@ -1,0 +1,30 @@
+"""Rewrites of the code of threads that several passes need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+
+def functions_of(module: ModuleOp) -> list[gpu.FuncOp]:
+    """The code of all kernels."""
+    return [op for op in module.walk() if isinstance(op, gpu.FuncOp)]
+
+
+def replace(op: Operation, *values: SSAValue) -> None:
+    """Values in place of what an operation computes, which goes."""
+    for old, new in zip(op.results, values, strict=True):
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
+def move_before(ops: Sequence[Operation], before: Operation) -> None:
+    """Move operations to where another one stands."""
+    assert before.parent is not None
+    for op in ops:
+        op.detach()
+        before.parent.insert_op_before(op, before)
