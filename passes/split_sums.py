@@ -33,11 +33,10 @@ nothing, and for `form=lanes` those of one whose rows lie along the stream or ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -69,8 +68,8 @@ class Part:
 
 def latest_plane(function: FuncOp, offsets: Sequence[int | None]) -> dict[SSAValue, int | None]:
     """
-    For each value of the body: the largest offset that it depends on, of planes or of columns; None for constants,
-    scalars and coordinates.
+    For each value of the body: the largest offset that it depends on, of planes or of columns; None for what depends
+    on no tap: constants, scalars, coordinates and all that is computed from those alone.
     """
     latest: dict[SSAValue, int | None] = dict(zip(function.body.block.args, offsets))
     for op in function.body.block.ops:
@@ -118,10 +117,19 @@ def crossing_values(block: Block, latest: dict[SSAValue, int | None], plane: int
 
 
 def part_function(
-    name: str, function: FuncOp, part: Part, incoming: SSAValue | None, result: SSAValue
+    name: str,
+    function: FuncOp,
+    part: Part,
+    fixed: Collection[Operation],
+    incoming: SSAValue | None,
+    result: SSAValue,
 ) -> FuncOp:
-    """The function of one part: of the incoming partial sum and its taps."""
+    """
+    The function of one part: of the incoming partial sum and its taps. `fixed` are the operations that depend on no
+    tap; the part has copies of those that it needs.
+    """
     block = Block()
+    own = {*part.operations, *fixed}
     mapping: dict[SSAValue, SSAValue] = {}
     body = function.body.block
     if incoming is not None:
@@ -129,7 +137,7 @@ def part_function(
     for k in part.taps:
         mapping[body.args[k]] = block.insert_arg(body.args[k].type, len(block.args))
     for op in body.ops:
-        if isinstance(op, arith.ConstantOp) or op in part.operations:
+        if op in own:
             block.add_op(op.clone(mapping))
     block.add_op(ReturnOp(mapping[result]))
     for op in reversed(list(block.ops)):
@@ -201,6 +209,7 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form, cuts: Cuts) -> bool:
     known, names = cuts.get(cut), list[str]()
     latest = latest_plane(function, offsets)
     body = function.body.block
+    fixed = [op for op in body.ops if op.results and latest[op.results[0]] is None]
     incoming: SSAValue | None = None
     partial: SSAValue | None = None
     stages: list[ApplyOp] = []
@@ -215,7 +224,9 @@ def split_sum(apply: ApplyOp, module: ModuleOp, form: Form, cuts: Cuts) -> bool:
         value = terminator.operands[0] if last else crossing_values(body, latest, part.offset)[0]
         if known is None:
             name = f"{function.sym_name.data}_{form}{number}"
-            name = held(module, function, part_function(name, function, part, incoming, value))
+            name = held(
+                module, function, part_function(name, function, part, fixed, incoming, value)
+            )
         else:
             name = known[number]
         names.append(name)

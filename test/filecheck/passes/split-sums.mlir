@@ -130,3 +130,34 @@ func.func @program(%n: index, %A: !field, %B: !field) {
   } : !field, !field
   func.return
 }
+
+// -----
+
+// What depends on no tap is copied into every part that needs it, whatever makes it: here a constant that is cast,
+// then negated.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+// CHECK-LABEL: func.func private @weighted_rows1(
+// CHECK:         %[[narrow:.*]] = arith.constant 5.000000e-01 : f32
+// CHECK-NEXT:    %[[weight:.*]] = arith.extf %[[narrow]] : f32 to f64
+// CHECK-NEXT:    arith.negf %[[weight]] : f64
+// CHECK-LABEL: func.func private @weighted_rows0(
+// CHECK:         arith.extf
+// CHECK-NOT:     arith.negf
+// CHECK-LABEL: tile.kernel @fixed
+func.func private @weighted(%0: f64, %1: f64) -> f64 {
+  %narrow = arith.constant 0.5 : f32
+  %weight = arith.extf %narrow : f32 to f64
+  %opposite = arith.negf %weight : f64
+  %2 = arith.mulf %weight, %0 : f64
+  %3 = math.fma %opposite, %1, %2 : f64
+  func.return %3 : f64
+}
+
+tile.kernel @fixed(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @weighted(%u[-1, 0], %u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
