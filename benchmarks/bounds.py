@@ -12,7 +12,7 @@ from timetile.passes.analysis.constants import float_constant
 from timetile.passes.analysis.instructions import instructions, is_approximate
 from timetile.passes.arch import arch_named
 from timetile.runtime.cpu import cell_function
-from timetile.runtime.facts import FLOPS
+from timetile.runtime.explain.figures import FLOPS
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.program import CompiledProgram
 

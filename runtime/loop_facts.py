@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
@@ -38,3 +39,17 @@ class KnownLoops:
                 tuple(loop.captures), tuple(loop.scalars), written_cells(loop), latest
             )
         return self.known[loop]
+
+
+def is_trip_count(value: SSAValue) -> bool:
+    """Everything that the value decides is how many steps time loops run."""
+    if not isinstance(value.type, IndexType | IntegerType):
+        return False
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, LoopOp):
+            if op.steps is not value:
+                return False
+        elif not op.name.startswith("arith.") or not all(map(is_trip_count, op.results)):
+            return False
+    return True

@@ -14,11 +14,10 @@ from support.command_line import HEAT, run
 from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
 from timetile.passes.arch import ARCHS
-from timetile.runtime import commands, doctor
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache import Cache
-from timetile.runtime.cli import main
-from timetile.runtime.facts import launch_counts, loop_flops, occupancy, reach, redundancy
+from timetile.runtime.cli import compiled, doctor, main
+from timetile.runtime.explain.figures import launch_counts, loop_flops, occupancy, reach, redundancy
 from timetile.runtime.gpu import Unavailable, gpu_is_available
 from timetile.runtime.kernels import Kernel, loops_of
 from timetile.runtime.planning import planned_function
@@ -168,7 +167,7 @@ def test_more_overlap_is_more_redundancy():
     text = program_text(sum_program("f64", star(2, 1))((5000, 5000)))
     for depth in (2, 6):
         program = timetile.compile(text, executor="cpu", depth=depth, cache=False)
-        (deepest,) = (k for k in commands.placed_kernels(program) if k.steps.data == depth)
+        (deepest,) = (k for k in compiled.placed_kernels(program) if k.steps.data == depth)
         found = redundancy(deepest)
         assert found.plane >= 1 and found.stream >= 1
         totals.append(found.total)

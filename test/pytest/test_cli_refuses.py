@@ -16,8 +16,7 @@ import pytest
 import timetile
 from support.command_line import error_of, fields, run
 from timetile.passes.arch import ARCHS
-from timetile.runtime import commands
-from timetile.runtime.cli import main
+from timetile.runtime.cli import compiled, main
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -209,7 +208,7 @@ def test_a_program_that_does_not_parse_is_shown(heat: Path, capsys: pytest.Captu
 def test_a_gpu_that_is_not_there(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(commands, "gpu_is_available", lambda: False)
+    monkeypatch.setattr(compiled, "gpu_is_available", lambda: False)
     assert error_of(f"run {heat} --executor gpu", capsys) == (
         "no GPU can be used, timetile doctor says why; run with --executor cpu"
     )
@@ -221,8 +220,8 @@ def test_a_gpu_of_another_number(
     def refuse(number: int) -> None:
         raise RuntimeError("the NVIDIA driver reports CUDA_ERROR_INVALID_DEVICE")
 
-    monkeypatch.setattr(commands, "gpu_is_available", lambda: True)
-    monkeypatch.setattr(commands, "device", refuse)
+    monkeypatch.setattr(compiled, "gpu_is_available", lambda: True)
+    monkeypatch.setattr(compiled, "device", refuse)
     assert error_of(f"run {heat} --device 7", capsys) == (
         "--device 7 cannot be opened: the NVIDIA driver reports CUDA_ERROR_INVALID_DEVICE"
     )
@@ -234,6 +233,6 @@ def test_other_exceptions_are_not_hidden(heat: Path, monkeypatch: pytest.MonkeyP
     def fail(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(commands, "compile_program", fail)
+    monkeypatch.setattr(compiled, "compile_program", fail)
     with pytest.raises(ZeroDivisionError):
         run(f"compile {heat}")

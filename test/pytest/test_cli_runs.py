@@ -28,12 +28,12 @@ from support.command_line import (
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.passes.arch import ARCHS
-from timetile.runtime import commands
 from timetile.runtime.assembler import assemble, assembler_version
+from timetile.runtime.cli import run as run_command
+from timetile.runtime.cli.plotting import check_picture, panels, plot
+from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.comparison import difference
 from timetile.runtime.loading import load_text
-from timetile.runtime.plotting import check_picture, panels, plot
-from timetile.runtime.usage import UsageError
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -144,8 +144,8 @@ def test_an_index_that_is_also_computed_with_is_no_trip_count(
 def test_a_run_compiles_only_the_kernels_that_it_launches(steps: int, names: list[str]):
     program = timetile.compile(HEAT, executor="simt", depth=2, cache=False)
     values = [*fields(), np.float64(K), np.int64(steps)]
-    assert commands.kernels_of_run(program, values, None) == names
-    assert commands.kernels_of_run(program, values, 1) == ["heat_step"]
+    assert run_command.kernels_of_run(program, values, None) == names
+    assert run_command.kernels_of_run(program, values, 1) == ["heat_step"]
     assert np.array_equal(values[0], fields()[0])
 
 
@@ -181,7 +181,7 @@ def test_check_compares_with_the_cpu(
 def test_check_fails_where_bits_differ(
     heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    execute = commands.execute
+    execute = run_command.execute
 
     def execute_and_spoil(
         program: timetile.CompiledProgram, values: list[Field], steps: int | None
@@ -191,7 +191,7 @@ def test_check_fails_where_bits_differ(
             values[1][2, 3] += 1
         return result
 
-    monkeypatch.setattr(commands, "execute", execute_and_spoil)
+    monkeypatch.setattr(run_command, "execute", execute_and_spoil)
     line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --steps 1 --executor simt --check"
     assert run(line) == 1
     said = capsys.readouterr().out
@@ -252,7 +252,7 @@ def test_what_cannot_be_written_is_said_before_the_run(
     def never(*arguments: object) -> None:
         raise AssertionError("the program ran")
 
-    monkeypatch.setattr(commands, "execute", never)
+    monkeypatch.setattr(run_command, "execute", never)
     line = f"run {heat} --set k=1 --random 0 --steps 1 {option.format(folder=tmp_path)}"
     assert run(line) == 2
 

@@ -11,8 +11,8 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.passes.candidates import Candidate, candidates, predict
 from timetile.passes.cost.terms import LAUNCH_SECONDS, OVERLAP_POWER, Cost
 from timetile.passes.schedule import Schedule
+from timetile.runtime.explain.report import Report, product
 from timetile.runtime.program import CompiledProgram
-from timetile.runtime.report import Report, product
 
 RUNNERS_UP = 6
 """Schedules that are shown beside the chosen one."""

@@ -28,8 +28,8 @@ from timetile.passes.analysis.utilisation import (
 from timetile.passes.device_tiling import default_stream
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cpu import cell_function
-from timetile.runtime.explain_costs import CostReport
-from timetile.runtime.facts import (
+from timetile.runtime.explain.costs import CostReport
+from timetile.runtime.explain.figures import (
     arithmetic,
     cell_bytes,
     chunk_heights,
@@ -45,10 +45,10 @@ from timetile.runtime.facts import (
     traffic,
     written_fields,
 )
-from timetile.runtime.inputs import is_trip_count
+from timetile.runtime.explain.report import Report, product
 from timetile.runtime.kernels import Kernel, loops_of
+from timetile.runtime.loop_facts import is_trip_count
 from timetile.runtime.program import CompiledProgram, Parameter, cast_results
-from timetile.runtime.report import Report, product
 
 
 def name_of(value: SSAValue) -> str:

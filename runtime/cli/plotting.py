@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from timetile.runtime.usage import UsageError
+from timetile.runtime.cli.usage import UsageError
 
 Array = NDArray[Any]
 

@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import SSAValue
 
-from timetile.dialects.temporal import LoopOp
 from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.cli.usage import UsageError
+from timetile.runtime.loop_facts import is_trip_count
 from timetile.runtime.program import CompiledProgram, Parameter
-from timetile.runtime.usage import UsageError
 
 Array = NDArray[Any]
 
@@ -35,20 +33,6 @@ def shape_of(parameter: Parameter) -> tuple[int, ...]:
     """The shape of a field's array, halos included."""
     assert parameter.bounds is not None
     return tuple(high - low for low, high in zip(parameter.bounds.lb, parameter.bounds.ub))
-
-
-def is_trip_count(value: SSAValue) -> bool:
-    """Everything that the value decides is how many steps time loops run."""
-    if not isinstance(value.type, IndexType | IntegerType):
-        return False
-    for use in value.uses:
-        op = use.operation
-        if isinstance(op, LoopOp):
-            if op.steps is not value:
-                return False
-        elif not op.name.startswith("arith.") or not all(map(is_trip_count, op.results)):
-            return False
-    return True
 
 
 def read_arrays(path: Path) -> dict[str, Array]:

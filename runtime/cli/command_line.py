@@ -13,13 +13,13 @@ from xdsl.utils.exceptions import PassFailedException
 
 import timetile
 from timetile.passes.arch import ARCHS
-from timetile.runtime import commands
 from timetile.runtime.assembler import AssemblerError
-from timetile.runtime.commands import Options
+from timetile.runtime.cli import emit, explain, machine, run
+from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.terminal import Log, logging_to_stderr
+from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.homes import PlaneError
 from timetile.runtime.simt.errors import SimtError
-from timetile.runtime.terminal import Log, logging_to_stderr
-from timetile.runtime.usage import UsageError
 
 Command = Callable[[Options, Log], int]
 
@@ -97,7 +97,7 @@ def make_parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=command)
         return sub
 
-    sub = add("run", commands.run, "run a program on arrays")
+    sub = add("run", run.run, "run a program on arrays")
     add_program_options(sub)
     sub.add_argument("--steps", type=natural, metavar="N", help="replaces the loops' trip counts")
     sub.add_argument(
@@ -121,20 +121,20 @@ def make_parser() -> argparse.ArgumentParser:
         "--plot", type=Path, metavar="OUT.png", help="a picture of the last time level"
     )
 
-    sub = add("compile", commands.compile, "show a program at one level of the compiler")
+    sub = add("compile", emit.compile, "show a program at one level of the compiler")
     add_program_options(sub)
     sub.add_argument("-o", "--out", type=Path, metavar="FILE", help="stdout unless given")
     sub.add_argument("--emit", choices=EMIT, default="ptx", help="ptx unless given")
 
     sub = add(
-        "explain", commands.explain, "show what was recognised, the kernels, and what was not done"
+        "explain", explain.explain, "show what was recognised, the kernels, and what was not done"
     )
     add_program_options(sub)
     sub.add_argument("--steps", type=natural, metavar="N", help="show the launches of N steps")
 
-    sub = add("cache", commands.cache, "show, verify or clear the disk cache of kernels")
+    sub = add("cache", machine.cache, "show, verify or clear the disk cache of kernels")
     sub.add_argument("action", choices=("path", "verify", "clear"))
-    add("doctor", commands.doctor, "show what of driver, GPU, assembler and cache was found")
+    add("doctor", machine.doctor, "show what of driver, GPU, assembler and cache was found")
     return parser
 
 

@@ -1,0 +1,16 @@
+"""The command line: `timetile run`, `compile`, `explain`, `example`, `cache` and `doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+if __name__ != "timetile.runtime.cli":
+    raise ImportError(f"import this package as 'timetile.runtime.cli', not as {__name__!r}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `timetile`: the exit status, 0 where all went well."""
+    # Imported here: loading the compiler takes seconds, in which the user may press Ctrl-C.
+    from timetile.runtime.cli.command_line import main as run_command
+
+    return run_command(arguments)

@@ -1,0 +1,103 @@
+"""The program that the options of `run`, `compile` and `explain` name, compiled as they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.transforms import get_all_passes
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from timetile.dialects.tile import KernelOp
+from timetile.lowering.universe import PASSES
+from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.terminal import progress
+from timetile.runtime.cli.usage import UsageError
+from timetile.runtime.compile import compile as compile_program
+from timetile.runtime.gpu import device, gpu_is_available
+from timetile.runtime.kernels import Kernel, loops_of
+from timetile.runtime.program import CompiledProgram, Executor
+
+
+def parse_passes(spec: str) -> tuple[ModulePass, ...]:
+    """The passes of an xdsl-opt style pipeline, xDSL's and ours; UsageError where it is wrong."""
+    try:
+        return PassPipeline.parse_spec({**get_all_passes(), **PASSES}, spec).passes
+    except (ArgSpecParseError, ValueError) as error:
+        # The parser's message is a picture whose last line says what is wrong.
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise UsageError(f"--pipeline {spec!r} cannot be used: {reason}") from error
+
+
+def compiled(options: Options, executor: Executor | None) -> CompiledProgram:
+    """The program that the options name, compiled as they say."""
+    if options.pipeline is not None and options.depth is not None:
+        raise UsageError(
+            "--depth has no effect with --pipeline; write temporal-fusion{depths=N} in the pipeline"
+        )
+    check_device(options.device, executor)
+    try:
+        program = compile_program(
+            options.program,
+            executor=executor,
+            depth=options.depth,
+            arch=options.arch,
+            fp_contract=options.fp_contract,
+            fp_division=options.fp_division,
+            passes=None if options.pipeline is None else parse_passes(options.pipeline),
+            function=options.function,
+            bound_waits=options.bound_waits,
+            halos=options.halos,
+            gpu=options.device,
+        )
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{options.program} is not a text file; give a program in MLIR") from error
+    if options.pipeline is not None and executor != "cpu":
+        check_kernels(program)
+    return program
+
+
+def check_device(number: int, executor: Executor | None) -> None:
+    """UsageError where a GPU is asked for and there is none of that number."""
+    if gpu_is_available():
+        try:
+            device(number)
+        except RuntimeError as error:
+            raise UsageError(f"--device {number} cannot be opened: {error}") from error
+    elif executor == "gpu":
+        raise UsageError("no GPU can be used, timetile doctor says why; run with --executor cpu")
+
+
+def placed_kernels(program: CompiledProgram) -> list[KernelOp]:
+    """The kernels of a program at tile level that can be lowered."""
+    return [
+        op
+        for op in program.kernels.tiled.ops
+        if isinstance(op, KernelOp) and op.is_placed and op.variants is not None
+    ]
+
+
+def check_kernels(program: CompiledProgram) -> None:
+    """UsageError unless a pipeline made placed kernels of every time loop."""
+    placed = {kernel.sym_name.data for kernel in placed_kernels(program)}
+    for loop in loops_of(program.kernels.tiled):
+        if not loop.kernel_names or not placed.issuperset(loop.kernel_names):
+            raise UsageError(
+                "--pipeline leaves a time loop without placed kernels; it needs at least "
+                "device-tiling,multi-queue-buffering,peel-boundaries"
+            )
+
+
+def kernel_names(program: CompiledProgram) -> list[str]:
+    """All kernels of a program."""
+    return [kernel.name for kernels in program.kernels.facts for kernel in kernels]
+
+
+def compile_kernels(program: CompiledProgram, names: Sequence[str]) -> list[Kernel]:
+    """Compile kernels, those that the cache does not have."""
+    kernels: list[Kernel] = []
+    with progress("compiling", len(names)) as advance:
+        for name in names:
+            kernels.append(program.kernels.kernel(name))
+            advance(len(kernels), len(names))
+    return kernels

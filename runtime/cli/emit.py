@@ -1,0 +1,63 @@
+"""`timetile compile`: a program at one level of the compiler."""
+
+from __future__ import annotations
+
+import sys
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.gpu import ModuleOp as GpuModuleOp
+from xdsl.ir import Operation
+
+from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.runtime.cli.compiled import compiled, kernel_names
+from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.terminal import Log, progress
+from timetile.runtime.program import CompiledProgram
+
+
+def lowered(program: CompiledProgram, *, to_nvvm: bool) -> ModuleOp:
+    """All kernels per thread, or as nvvm, in one module."""
+    names = kernel_names(program)
+    kernels: list[Operation] = []
+    with progress("lowering", len(names)) as advance:
+        for name in names:
+            if to_nvvm:
+                ops = program.kernels.nvvm(name, verify=True).ops
+                kernels += [op.clone() for op in ops if isinstance(op, GpuModuleOp)]
+            else:
+                kernels.append(program.kernels.threads(name).clone())
+            advance(len(kernels), len(names))
+    return ModuleOp(kernels)
+
+
+def printed(module: ModuleOp) -> str:
+    """A module as text."""
+    return str(module) + "\n"
+
+
+def emitted(program: CompiledProgram, what: str) -> str:
+    """The program at one level, as text."""
+    match what:
+        case "temporal":
+            return printed(program.module)
+        case "tile":
+            return printed(program.kernels.tiled)
+        case "gpu":
+            return printed(lowered(program, to_nvvm=False))
+        case "nvvm":
+            return printed(lowered(program, to_nvvm=True))
+        case _:
+            arch = program.kernels.options.target
+            kernels = kernels_of(lowered(program, to_nvvm=True))
+            bound = program.kernels.options.bound_waits
+            return print_module(kernels, arch.ptx_version, arch.name, bound_waits=bound)
+
+
+def compile(options: Options, log: Log) -> int:
+    """`timetile compile`."""
+    text = emitted(compiled(options, None), options.emit)
+    if options.out is None:
+        sys.stdout.write(text)
+    else:
+        options.out.write_text(text)
+    return 0

@@ -1,0 +1,34 @@
+"""`timetile cache` and `timetile doctor`: what this machine has."""
+
+from __future__ import annotations
+
+from timetile.runtime.cache import Cache
+from timetile.runtime.cli.doctor import examine
+from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.terminal import Log, say
+
+
+def cache(options: Options, log: Log) -> int:
+    """`timetile cache`."""
+    store = Cache.default()
+    match options.action:
+        case "path":
+            say(str(store.directory))
+        case "clear":
+            say(f"removed {store.clear()} entries from {store.directory}")
+        case "verify":
+            damaged = store.damaged()
+            for key in damaged:
+                say(f"damaged: {store.entry(key)}")
+            say(f"{len(store.keys())} entries in {store.directory}, {len(damaged)} damaged")
+            if damaged:
+                say("a damaged entry is made again when it is needed")
+                return 1
+    return 0
+
+
+def doctor(options: Options, log: Log) -> int:
+    """`timetile doctor`."""
+    for finding in examine():
+        say(f"{finding.what:<12} {'found' if finding.found else 'none':<6} {finding.text}")
+    return 0

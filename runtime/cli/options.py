@@ -1,0 +1,41 @@
+"""The parsed command line, and the types of its options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from timetile.lowering.pipelines import FpContract
+from timetile.passes.simplify_cells import FpDivision
+from timetile.runtime.cli.terminal import Log
+from timetile.runtime.kernels import Halos
+from timetile.runtime.program import Executor
+
+
+class Options(argparse.Namespace):
+    """The parsed command line; which of these there are depends on the command."""
+
+    command: Callable[[Options, Log], int]
+    verbose: bool
+    program: Path
+    function: str | None
+    arch: str | None
+    device: int
+    depth: int | None
+    fp_contract: FpContract
+    fp_division: FpDivision
+    bound_waits: bool
+    halos: Halos
+    pipeline: str | None
+    steps: int | None
+    args: Path | None
+    set: list[str]
+    random: int | None
+    executor: Executor | None
+    out: Path | None
+    check: bool
+    plot: Path | None
+    emit: Literal["temporal", "tile", "gpu", "nvvm", "ptx"]
+    action: Literal["path", "verify", "clear"]

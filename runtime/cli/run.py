@@ -1,0 +1,142 @@
+"""`timetile run`: a program on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.math import RsqrtOp
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import LaunchOp
+from timetile.runtime.cli.compiled import compile_kernels, compiled
+from timetile.runtime.cli.inputs import Arguments, label, read_arrays, write_arrays
+from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.plotting import check_picture, plot
+from timetile.runtime.cli.terminal import Log, progress, say
+from timetile.runtime.cli.usage import UsageError
+from timetile.runtime.comparison import difference
+from timetile.runtime.executors import loop_handler
+from timetile.runtime.gpu import device
+from timetile.runtime.host import Host
+from timetile.runtime.planning import planned_function
+from timetile.runtime.program import CompiledProgram, RunResult
+
+
+def kernels_of_run(
+    program: CompiledProgram, values: Sequence[Any], steps: int | None
+) -> Sequence[str]:
+    """The kernels that a run with these arguments launches."""
+    found: dict[str, None] = {}
+
+    def plan_only(
+        loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        plan = planned_function(loop, program.kernels.facts_of(loop), steps)
+        launches = [op for op in plan.walk() if isinstance(op, LaunchOp)]
+        found.update(dict.fromkeys(launch.kernel.string_value() for launch in launches))
+        return buffers
+
+    Host(loop_handler(plan_only, steps, [], program.loops)).run(program.function, list(values))
+    return list(found)
+
+
+def prepare(program: CompiledProgram, values: Sequence[Any], steps: int | None) -> None:
+    """Compile what a run needs, and load it on the GPU, before the clock starts."""
+    kernels = compile_kernels(program, kernels_of_run(program, values, steps))
+    gpu = device(program.gpu)
+    with gpu.current():
+        for kernel in kernels:
+            gpu.load(kernel)
+
+
+def gathered(program: CompiledProgram, options: Options) -> list[Any]:
+    """A value for every argument of the program."""
+    arguments = Arguments(program)
+    if options.args is not None:
+        arguments.add_arrays(read_arrays(options.args), str(options.args))
+    for setting in options.set:
+        arguments.add_setting(setting)
+    arguments.add_steps(options.steps)
+    if options.random is not None:
+        arguments.add_random(options.random)
+    return arguments.all()
+
+
+def execute(program: CompiledProgram, values: Sequence[Any], steps: int | None) -> RunResult:
+    """Run a program on NumPy arrays, in place, with a progress bar."""
+    if program.executor == "gpu":
+        prepare(program, values, steps)
+    with progress(f"running on {program.executor}") as advance:
+        return program(*values, steps=steps, progress=advance)
+
+
+def report(program: CompiledProgram, result: RunResult) -> None:
+    """Say what a run did."""
+    say(
+        f"@{program.function.sym_name.data} on {program.executor}: {sum(result.steps)} steps, "
+        f"{result.cells} cells updated in {result.seconds:.6g} s, "
+        f"{result.gcells_per_second:.4g} GCells/s"
+    )
+    for number, positions in enumerate(result.latest):
+        loop = f" of time loop {number}" if len(result.latest) > 1 else ""
+        holders = ", ".join(label(program.parameters[k]) for k in positions)
+        say(f"the last time level{loop} is in {holders or 'no argument'}")
+
+
+def compare(program: CompiledProgram, values: Sequence[Any], expected: Sequence[Any]) -> bool:
+    """Whether two runs left the same bits in every field, said to the user."""
+    same = True
+    fields = [p for p in program.parameters if p.bounds is not None]
+    for parameter in fields:
+        found = difference(values[parameter.position], expected[parameter.position])
+        if found is not None:
+            same = False
+            say(f"check: {label(parameter)}, {program.executor} and cpu: {found}")
+    if same:
+        say(f"check: all {len(fields)} fields equal those of the CPU executor, bit for bit")
+    elif any(isinstance(op, RsqrtOp) for op in program.module.walk()):
+        say("check: the program uses math.rsqrt, which a GPU does not round correctly")
+    return same
+
+
+def check_outputs(options: Options) -> None:
+    """What the run is to leave can be written: OSError or UsageError before it begins."""
+    if options.plot is not None:
+        check_picture(options.plot)
+    for path in (options.out, options.plot):
+        if path is not None:
+            existed = path.exists()
+            path.open("ab").close()
+            if not existed:
+                path.unlink()
+
+
+def run(options: Options, log: Log) -> int:
+    """`timetile run`."""
+    program = compiled(options, options.executor)
+    if options.check and program.executor == "cpu":
+        raise UsageError(
+            "--check compares with the CPU executor; run with --executor gpu, planes or simt"
+        )
+    values = gathered(program, options)
+    check_outputs(options)
+    copies = [np.copy(value) if np.ndim(value) else value for value in values]
+    result = execute(program, values, options.steps)
+    report(program, result)
+    same = True
+    if options.check:
+        on_cpu = CompiledProgram(program.module, program.kernels, "cpu")
+        execute(on_cpu, copies, options.steps)
+        same = compare(program, values, copies)
+    if options.out is not None:
+        write_arrays(options.out, program, values)
+        say(f"wrote {options.out}")
+    if options.plot is not None:
+        latest = [k for positions in result.latest for k in positions]
+        shown = latest or [p.position for p in program.parameters if p.bounds is not None]
+        plot({label(program.parameters[k]): values[k] for k in shown}, options.plot)
+        say(f"wrote {options.plot}")
+    return 0 if same else 1
