@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
@@ -91,20 +90,3 @@ def run_loop(
         if progress is not None:
             progress(step + 1, steps)
     return names
-
-
-def host_function(module: ModuleOp, name: str | None = None) -> FuncOp:
-    """The function to run: the named one, or the only one that is not private."""
-    functions = [
-        op
-        for op in module.ops
-        if isinstance(op, FuncOp)
-        and not op.is_declaration
-        and (op.sym_visibility is None or op.sym_visibility.data != "private")
-    ]
-    chosen = [f for f in functions if name is None or f.sym_name.data == name]
-    if len(chosen) != 1:
-        known = ", ".join(f"@{f.sym_name.data}" for f in functions) or "none"
-        what = f"@{name}" if name is not None else "one public function"
-        refuse(module, f"the module must hold {what}, and holds {known}; name it with `function`")
-    return chosen[0]

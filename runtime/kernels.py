@@ -31,6 +31,7 @@ from timetile.passes.diagnostics import CompileError, collected_remarks
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache import Cache, key_of, sources_key
+from timetile.runtime.selection import keep_only
 
 LOGGER = logging.getLogger("timetile")
 
@@ -293,9 +294,13 @@ class ProgramKernels:
 
 
 def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
-    """The program at temporal level; CompileError where it has no time loop."""
+    """
+    The program at temporal level, with the function to run alone; CompileError where that has no time
+    loop.
+    """
     common = options.halos == "common"
     passes = temporal_passes(options.fp_contract, options.fp_division, common_halos=common)
+    keep_only(module, options.function)
     with collected_remarks() as remarks:
         run_passes(passes, module)
     if not any(isinstance(op, LoopOp) for op in module.walk()):

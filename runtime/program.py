@@ -29,7 +29,7 @@ from timetile.runtime.arrays import (
     is_numpy_array,
     is_on_device,
 )
-from timetile.runtime.cpu import Progress, host_function
+from timetile.runtime.cpu import Progress
 from timetile.runtime.executors import (
     CpuRunner,
     LoopRunner,
@@ -43,6 +43,7 @@ from timetile.runtime.homes import Cells
 from timetile.runtime.host import Host
 from timetile.runtime.kernels import ProgramKernels
 from timetile.runtime.loop_facts import KnownLoops
+from timetile.runtime.selection import host_function
 from timetile.runtime.simt.memory import Buffer
 
 Executor = Literal["gpu", "cpu", "planes", "simt"]

@@ -29,7 +29,7 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     name = str(program) if isinstance(program, Path) else "<program>"
     text = program.read_text() if isinstance(program, Path) else program
     versions = (timetile.__version__, sources_key(), version("xdsl"))
-    said = (options.fp_contract, options.fp_division, options.halos)
+    said = (options.fp_contract, options.fp_division, options.halos, options.function)
     key = key_of("raised", name, text, *said, *versions)
     files = cache.read(key)
     if files is not None:

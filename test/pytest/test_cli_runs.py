@@ -318,11 +318,12 @@ def test_compile_takes_the_function_that_is_named(heat: Path, capsys: pytest.Cap
     other = HEAT[HEAT.index("func.func") :].replace("@heat", "@other")
     heat.write_text(HEAT + other)
     assert error_of(f"compile {heat}", capsys) == (
-        "builtin.module: the module must hold one public function, and holds @heat, @other; name it "
-        "with `function`"
+        "builtin.module: the module must hold one public function, and holds @heat, @other; name "
+        "one with --function (function= in Python)"
     )
     assert error_of(f"compile {heat} --function third", capsys) == (
-        "builtin.module: the module must hold @third, and holds @heat, @other; name it with `function`"
+        "builtin.module: the module must hold @third, and holds @heat, @other; name one "
+        "with --function (function= in Python)"
     )
     assert run(f"compile {heat} --function other --emit temporal") == 0
 

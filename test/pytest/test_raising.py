@@ -52,16 +52,8 @@ def test_what_is_refused_or_left_with_a_remark_is_not_remembered(tmp_path: Path)
     with pytest.raises(CompileError):
         raising.raised("func.func @nothing() { func.return }", Options(), cache)
     assert cache.keys() == []
-    loop = """
-      func.func @other(%n: index) {
-        %zero = arith.constant 0 : index
-        %one = arith.constant 1 : index
-        scf.for %i = %zero to %n step %one {
-        }
-        func.return
-      }
-    """
-    raising.raised(HEAT + loop, Options(), cache)
+    loop = "scf.for %i = %zero to %steps step %one {\n  }\n  func.return"
+    raising.raised(HEAT.replace("func.return", loop), Options(), cache)
     assert cache.keys() == []
 
 

@@ -1,0 +1,124 @@
+"""The function that is named is the one that is compiled, run and explained: no other one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import timetile
+from support.command_line import error_of, outputs, run
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.loading import load_text
+from timetile.runtime.selection import keep_only
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+FIELD = "!stencil.field<[0,64]xf64>"
+TEMP = "!stencil.temp<?xf64>"
+
+
+def loop(name: str, factor: float, visibility: str = "") -> str:
+    """A function whose time loop writes its first field times a factor to the second one."""
+    return f"""
+func.func {visibility} @{name}(%a: {FIELD}, %b: {FIELD}, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {{
+    %x = stencil.load %a : {FIELD} -> {TEMP}
+    %v = stencil.apply(%p = %x : {TEMP}) -> ({TEMP}) {{
+      %l = stencil.access %p[1] : {TEMP}
+      %f = arith.constant {factor} : f64
+      %m = arith.mulf %l, %f : f64
+      stencil.return %m : f64
+    }}
+    stencil.store %v to %b(<[0], [63]>) : {TEMP} to {FIELD}
+  }}
+  func.return
+}}
+"""
+
+
+TWO = loop("twice", 2.0) + loop("thrice", 3.0)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    return tmp_path / "program.mlir"
+
+
+@pytest.mark.parametrize(("name", "factor"), [("twice", 2.0), ("thrice", 3.0)])
+def test_every_command_takes_the_named_function(
+    name: str, factor: float, program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    program.write_text(TWO)
+    other = {"twice": "thrice", "thrice": "twice"}[name]
+    for level in ("temporal", "tile", "gpu", "nvvm", "ptx"):
+        assert run(f"compile {program} --function {name} --emit {level}") == 0
+        said = capsys.readouterr().out
+        assert name in said and other not in said
+    assert run(f"explain {program} --function {name}") == 0
+    said = capsys.readouterr().out
+    assert f"@{name}" in said and other not in said
+    out = tmp_path / "out.npz"
+    assert run(f"run {program} --function {name} --set a=1 --set b=0 --steps 1 --out {out}") == 0
+    assert np.all(outputs(out)["arg1"][:63] == factor)
+
+
+def test_the_cache_keeps_functions_of_one_text_apart(program: Path):
+    program.write_text(TWO)
+    for factor, name in ((2.0, "twice"), (3.0, "thrice"), (2.0, "twice")):
+        a, b = np.ones(64), np.zeros(64)
+        timetile.compile(program, function=name, executor="cpu")(a, b, 1)
+        assert np.all(b[:63] == factor)
+
+
+@pytest.mark.parametrize("command", ["compile {0} --emit tile", "explain {0}"])
+def test_a_private_function_is_compiled_where_it_is_named(
+    command: str, program: Path, capsys: pytest.CaptureFixture[str]
+):
+    program.write_text(loop("hidden", 2.0, "private"))
+    line = command.format(program)
+    assert re.sub(r"\S*program.mlir:\d+", "FILE", error_of(line, capsys)) == (
+        "builtin.module: the module must hold one public function, and holds @hidden (private); "
+        "name one with --function (function= in Python)"
+    )
+    assert run(f"{line} --function hidden") == 0
+
+
+def test_a_function_beside_the_time_loops_is_not_taken_for_them(
+    program: Path, capsys: pytest.CaptureFixture[str]
+):
+    """A function without a loop is refused by name, even though another one has a loop."""
+    program.write_text(loop("looped", 2.0) + "func.func @other() { func.return }")
+    assert error_of(f"compile {program} --function other", capsys).startswith(
+        "no time loop was found"
+    )
+
+
+def test_what_the_function_calls_stays():
+    module = load_text(
+        """
+        func.func private @inner(%x: f64) -> f64 { func.return %x : f64 }
+        func.func private @middle(%x: f64) -> f64 {
+          %y = func.call @inner(%x) : (f64) -> f64
+          func.return %y : f64
+        }
+        func.func private @unused(%x: f64) -> f64 { func.return %x : f64 }
+        func.func @entry(%x: f64) -> f64 {
+          %y = func.call @middle(%x) : (f64) -> f64
+          func.return %y : f64
+        }
+        """
+    )
+    keep_only(module, None)
+    names = re.findall(r"func\.func .*?@(\w+)", str(module))
+    assert names == ["inner", "middle", "entry"]
+    module.verify()
+
+
+def test_a_module_without_functions_is_refused():
+    with pytest.raises(CompileError, match="holds no function with a body; write one"):
+        timetile.compile("func.func private @f()", executor="cpu", cache=False)
