@@ -18,7 +18,7 @@ from typing import Any
 
 from stencils import STENCILS, program
 
-from timetile.runtime.cache import Cache
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.compile import compile as compile_program
 
 CASES = (

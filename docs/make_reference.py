@@ -83,7 +83,8 @@ def python() -> Iterator[str]:
         yield f"- `{signature(part.__name__, part)}`: {text}"
     yield ""
     yield "### Environment\n"
-    yield "- `TIMETILE_CACHE_DIR`: the folder of the disk cache, in place of the user's own."
+    yield "- `TIMETILE_CACHE_DIR`: below which the folder of the disk cache lies, in place of the user's own."
+    yield "- `TIMETILE_CACHE_SIZE`: the bytes that its entries have together at most (`500M`, `2G`), 1 GiB unless set."
     yield '- Messages go to `logging.getLogger("timetile")`.\n'
 
 

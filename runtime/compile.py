@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.arch import ARCHS
 from timetile.passes.simplify_cells import FpDivision
-from timetile.runtime.cache import Cache
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.gpu import device, gpu_is_available
 from timetile.runtime.kernels import Halos, Options, ProgramKernels
 from timetile.runtime.program import CompiledProgram, Executor
@@ -52,7 +52,7 @@ def compile(
     `compared` before every run that has such kernels, bit for bit, which on a GPU waits for what the stream has been given
     before; `common` is the caller's promise that they are, whatever else is there would be ignored, and `apart` compares
     nothing. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
-    where it is True; False compiles anew. With `bound_waits`, kernels report a wait in vain (RuntimeError) instead of hanging: for messages or
+    where it is True; False compiles anew. A cache that cannot be read or written is a warning, never an error. With `bound_waits`, kernels report a wait in vain (RuntimeError) instead of hanging: for messages or
     barriers of other blocks, or for the arrivals of warps of the block or the cluster; they are slower, and every launch
     that may wait so is waited for.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
@@ -20,7 +19,6 @@ from xdsl.utils.exceptions import VerifyException
 import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ApplyOp, KernelOp
-from timetile.dialects.tile_attributes import RoleAttr
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import FpContract, temporal_passes, thread_passes, tile_passes
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
@@ -30,7 +28,9 @@ from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.diagnostics import CompileError, collected_remarks
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
-from timetile.runtime.cache import Cache, key_of, sources_key
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernel import Kernel, decode_facts, decode_kernel, encode_facts, encode_kernel
 from timetile.runtime.selection import keep_only
 
 LOGGER = logging.getLogger("timetile")
@@ -76,33 +76,6 @@ class Options:
         return f"{self.arch};{arithmetic};{self.function};{self.bound_waits};{passes}"
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel that can be launched: machine code or PTX, and its launch configuration."""
-
-    name: str
-    ptx: str
-    cubin: bytes | None
-    grid: int
-    block: int
-    cluster: int
-    """Blocks that are launched together and reach each other's shared memory."""
-    apart: int
-    """Blocks that hold a tile, wait for each other and so must be resident together; 1 where none do."""
-    message_words: int
-    """64-bit words of device memory, 0 before a launch, by which the blocks of one tile exchange edges."""
-    bound_waits: bool
-    """Waits in vain are reported: in the first of those words, or, where there are none, in one of the module's."""
-    shared_bytes: int
-    registers: int
-    spill_bytes: int
-
-    @property
-    def is_attended(self) -> bool:
-        """The host has work before or after every launch: words that are 0 before, or a report to read."""
-        return self.apart > 1 or self.bound_waits
-
-
 def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
     """Run passes and verify what they made; a failure is a bug, and says which pass."""
     before = module.clone() if verify else None
@@ -139,23 +112,6 @@ def launch_fact(module: gpu.ModuleOp, name: str) -> int:
     return value.value.data
 
 
-def encode_facts(facts: list[list[KernelFacts]]) -> bytes:
-    """Launch facts as JSON."""
-    rows = [[[k.name, k.steps, [list(r.role) for r in k.roles]] for k in loop] for loop in facts]
-    return json.dumps(rows).encode()
-
-
-def decode_facts(data: bytes) -> list[list[KernelFacts]]:
-    """What `encode_facts` wrote."""
-    return [
-        [
-            KernelFacts(name, steps, tuple(RoleAttr(kind, index) for kind, index in roles))
-            for name, steps, roles in loop
-        ]
-        for loop in json.loads(data)
-    ]
-
-
 class ProgramKernels:
     """
     The kernels of a program at temporal level (raised, contracted). `host` is that module with the
@@ -186,13 +142,13 @@ class ProgramKernels:
         the final one last. Cached, so that a program whose kernels are cached runs no tile pass.
         """
         key = key_of(self.key, "launch facts")
-        files = None if self.cache is None else self.cache.read(key)
-        if files is not None:
-            return decode_facts(files["facts.json"])
+        kept = None if self.cache is None else self.cache.decoded(key, decode_facts)
+        if kept is not None and len(kept) == len(self.loops):
+            return kept
         known = kernel_facts(self.tiled)
         facts = [[known[name] for name in loop.kernel_names] for loop in loops_of(self.tiled)]
         if self.cache is not None:
-            self.cache.write(key, {"facts.json": encode_facts(facts)})
+            self.cache.write(key, encode_facts(facts))
         return facts
 
     @cached_property
@@ -250,11 +206,9 @@ class ProgramKernels:
 
     def cached(self, name: str) -> Kernel | None:
         """The kernel as the cache has it."""
-        files = None if self.cache is None else self.cache.read(key_of(self.key, name))
-        if files is None:
-            return None
-        facts = json.loads(files["facts.json"])
-        return Kernel(ptx=files["kernel.ptx"].decode(), cubin=files.get("kernel.cubin"), **facts)
+        key = key_of(self.key, name)
+        kept = None if self.cache is None else self.cache.decoded(key, decode_kernel)
+        return kept if kept is not None and kept.name == name else None
 
     def make(self, name: str) -> Kernel:
         """Lower, print and assemble a kernel, and cache it."""
@@ -272,25 +226,24 @@ class ProgramKernels:
         assembled = assemble(ptx, arch.name, name) if assembler_version() is not None else None
         if assembled is not None and assembled.spill_bytes:
             LOGGER.info("@%s spills %d bytes", name, assembled.spill_bytes)
-        facts: dict[str, Any] = {
-            "name": name,
-            "grid": launch_fact(lowered, "grid"),
-            "block": launch_fact(lowered, "block"),
-            "cluster": launch_fact(lowered, "cluster"),
-            "apart": launch_fact(lowered, "apart"),
-            "message_words": launch_fact(lowered, "message_words"),
-            "bound_waits": self.options.bound_waits,
-            "shared_bytes": launch_fact(lowered, "shared_bytes"),
-            "registers": assembled.registers if assembled is not None else 0,
-            "spill_bytes": assembled.spill_bytes if assembled is not None else 0,
-        }
+        kernel = Kernel(
+            name,
+            ptx,
+            None if assembled is None else assembled.cubin,
+            arch=arch.name,
+            grid=launch_fact(lowered, "grid"),
+            block=launch_fact(lowered, "block"),
+            cluster=launch_fact(lowered, "cluster"),
+            apart=launch_fact(lowered, "apart"),
+            message_words=launch_fact(lowered, "message_words"),
+            bound_waits=bound,
+            shared_bytes=shared,
+            registers=0 if assembled is None else assembled.registers,
+            spill_bytes=0 if assembled is None else assembled.spill_bytes,
+        )
         if self.cache is not None:
-            files = {"facts.json": json.dumps(facts).encode(), "kernel.ptx": ptx.encode()}
-            if assembled is not None:
-                files["kernel.cubin"] = assembled.cubin
-            self.cache.write(key_of(self.key, name), files)
-        cubin = None if assembled is None else assembled.cubin
-        return Kernel(ptx=ptx, cubin=cubin, **facts)
+            self.cache.write(key_of(self.key, name), encode_kernel(kernel))
+        return kernel
 
 
 def raise_program(module: ModuleOp, options: Options) -> ModuleOp:

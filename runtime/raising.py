@@ -11,10 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
 import timetile
-from timetile.runtime.cache import Cache, key_of, sources_key
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernel import Parts
 from timetile.runtime.kernels import Options, raise_program
 from timetile.runtime.loading import load, load_text, make_context
 
@@ -30,13 +33,14 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     text = program.read_text() if isinstance(program, Path) else program
     versions = (timetile.__version__, sources_key(), version("xdsl"))
     said = (options.fp_contract, options.fp_division, options.halos, options.function)
-    key = key_of("raised", name, text, *said, *versions)
-    files = cache.read(key)
-    if files is not None:
-        return restored(files["temporal.mlir"].decode(), json.loads(files["places.json"]), name)
+    # Not by the file's name: where operations stand is kept beside the text, and the name is put in.
+    key = key_of("raised", text, *said, *versions)
+    kept = cache.decoded(key, lambda parts: restored(parts, name))
+    if kept is not None:
+        return kept
     module = raise_program(load_text(text, name), options)
     if is_raised(module):
-        places = json.dumps(places_of(module))
+        places = json.dumps(places_of(module, name))
         cache.write(key, {"temporal.mlir": str(module).encode(), "places.json": places.encode()})
     return module
 
@@ -46,21 +50,30 @@ def is_raised(module: ModuleOp) -> bool:
     return not any(op.name.startswith(("stencil.", "scf.")) for op in module.walk())
 
 
-def places_of(module: ModuleOp) -> list[tuple[int, int] | None]:
-    """Line and column of every operation, in order; None where they are unknown."""
-    return [
-        (op.location.line.data, op.location.column.data)
-        if isinstance(op.location, FileLineColLoc)
-        else None
-        for op in module.walk()
-    ]
+Place = tuple[int, int] | tuple[int, int, str] | None
+"""Line and column of an operation, and the file where the program names another; None where they are unknown."""
 
 
-def restored(text: str, places: list[tuple[int, int] | None], name: str) -> ModuleOp:
-    """The module, verified when it was written, with the places of its operations."""
-    module = Parser(make_context(), text).parse_module()
-    file = StringAttr(name)
-    for op, place in zip(module.walk(), places, strict=True):
+def places_of(module: ModuleOp, name: str) -> list[Place]:
+    """The places of all operations of a module that was loaded by a name, in order."""
+    return [place_of(op.location, name) for op in module.walk()]
+
+
+def place_of(location: Attribute | None, name: str) -> Place:
+    """Where an operation of a module that was loaded by a name stands."""
+    if not isinstance(location, FileLineColLoc):
+        return None
+    line, column, file = location.line.data, location.column.data, location.filename.data
+    return (line, column) if file == name else (line, column, file)
+
+
+def restored(parts: Parts, name: str) -> ModuleOp:
+    """The module, verified when it was written, with the places of its operations in a file of this name."""
+    module = Parser(make_context(), parts["temporal.mlir"].decode()).parse_module()
+    for op, place in zip(module.walk(), json.loads(parts["places.json"]), strict=True):
         if place is not None:
-            op.location = FileLineColLoc(file, *map(IntAttr, place))
+            line, column, *file = place
+            op.location = FileLineColLoc(
+                StringAttr(*file or [name]), IntAttr(line), IntAttr(column)
+            )
     return module

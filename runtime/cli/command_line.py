@@ -83,6 +83,9 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pipeline", metavar="PASSES", help="replaces the passes from time loops to placed kernels"
     )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="compile anew, and keep nothing on disk"
+    )
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -49,6 +49,7 @@ def compiled(options: Options, executor: Executor | None) -> CompiledProgram:
             bound_waits=options.bound_waits,
             halos=options.halos,
             gpu=options.device,
+            cache=not options.no_cache,
         )
     except UnicodeDecodeError as error:
         raise UsageError(f"{options.program} is not a text file; give a program in MLIR") from error

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import timetile
 from timetile.passes.arch import ARCHS
 from timetile.runtime.assembler import assembler_version
-from timetile.runtime.cache import Cache
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.gpu import Device, Unavailable, checked, driver
 
 PACKAGES = ("xdsl", "numpy", "cuda-python", "matplotlib")
@@ -70,10 +70,16 @@ def assembler() -> Finding:
 
 
 def cache() -> Finding:
-    """The disk cache of kernels."""
+    """The disk cache of kernels, in which an entry is written and read."""
     store = Cache.default()
+    if (why := store.why_unusable()) is not None:
+        text = f"{store.directory} {why}; set TIMETILE_CACHE_DIR to a folder that can be written"
+        return Finding("cache", False, text)
     damaged = len(store.damaged())
-    text = f"{store.directory}, {len(store.keys())} entries"
+    size = (
+        f"{len(store.keys())} entries, {store.size() / 2**20:.1f} of {store.limit / 2**20:.0f} MiB"
+    )
+    text = f"{store.directory}, {size}"
     return Finding("cache", not damaged, text + (f", {damaged} of them damaged" if damaged else ""))
 
 

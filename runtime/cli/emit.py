@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.runtime.cli.compiled import compiled, kernel_names
 from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.terminal import Log, progress
 from timetile.runtime.program import CompiledProgram
 
@@ -59,5 +60,6 @@ def compile(options: Options, log: Log) -> int:
     if options.out is None:
         sys.stdout.write(text)
     else:
-        options.out.write_text(text)
+        with written(options.out) as file:
+            file.write(text.encode())
     return 0

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.loop_facts import is_trip_count
 from timetile.runtime.program import CompiledProgram, Parameter
@@ -53,7 +54,7 @@ def write_arrays(path: Path, program: CompiledProgram, values: Sequence[Any]) ->
     """Write the fields to a .npz file, as `arg0` and so on."""
     fields = {f"arg{p.position}": values[p.position] for p in program.parameters if p.bounds}
     # Through a file of our own, so that NumPy does not add a suffix to the name.
-    with path.open("wb") as file:
+    with written(path) as file:
         np.savez(file, **fields)
 
 

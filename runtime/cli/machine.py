@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from timetile.runtime.cache import Cache
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.cli.doctor import examine
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import Log, say
+from timetile.runtime.cli.usage import UsageError
 
 
 def cache(options: Options, log: Log) -> int:
     """`timetile cache`."""
     store = Cache.default()
+    if options.action != "path" and store.is_foreign:
+        raise UsageError(
+            f"{store.directory} is no cache of timetile's and is left alone; set TIMETILE_CACHE_DIR to another folder"
+        )
     match options.action:
         case "path":
             say(str(store.directory))

@@ -29,6 +29,7 @@ class Options(argparse.Namespace):
     bound_waits: bool
     halos: Halos
     pipeline: str | None
+    no_cache: bool
     steps: int | None
     args: Path | None
     set: list[str]

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.usage import UsageError
 
 Array = NDArray[Any]
@@ -56,4 +57,5 @@ def plot(fields: Mapping[str, Array], path: Path) -> None:
             else:
                 image = axis.imshow(data, cmap="viridis")
                 figure.colorbar(image, ax=axis, shrink=0.8)
-    figure.savefig(path)
+    with written(path) as file:
+        figure.savefig(file, format=path.suffix.removeprefix(".").lower())

@@ -14,6 +14,7 @@ from timetile.dialects.tile import LaunchOp
 from timetile.runtime.cli.compiled import compile_kernels, compiled
 from timetile.runtime.cli.inputs import Arguments, label, read_arrays, write_arrays
 from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.outputs import check_output
 from timetile.runtime.cli.plotting import check_picture, plot
 from timetile.runtime.cli.terminal import Log, progress, say
 from timetile.runtime.cli.usage import UsageError
@@ -102,16 +103,13 @@ def compare(program: CompiledProgram, values: Sequence[Any], expected: Sequence[
     return same
 
 
-def check_outputs(options: Options) -> None:
+def check_outputs(options: Options, values: Sequence[Any]) -> None:
     """What the run is to leave can be written: OSError or UsageError before it begins."""
     if options.plot is not None:
         check_picture(options.plot)
-    for path in (options.out, options.plot):
-        if path is not None:
-            existed = path.exists()
-            path.open("ab").close()
-            if not existed:
-                path.unlink()
+        check_output(options.plot)
+    if options.out is not None:
+        check_output(options.out, sum(value.nbytes for value in values if np.ndim(value)))
 
 
 def run(options: Options, log: Log) -> int:
@@ -122,7 +120,7 @@ def run(options: Options, log: Log) -> int:
             "--check compares with the CPU executor; run with --executor gpu, planes or simt"
         )
     values = gathered(program, options)
-    check_outputs(options)
+    check_outputs(options, values)
     copies = [np.copy(value) if np.ndim(value) else value for value in values]
     result = execute(program, values, options.steps)
     report(program, result)

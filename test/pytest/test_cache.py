@@ -1,9 +1,10 @@
-"""The disk cache: entries appear whole or not at all, damaged ones are rebuilt, and keys tell apart."""
+"""What the disk cache keeps of programs: not compiled again, rebuilt where it is wrong, and keys tell apart."""
 
 from __future__ import annotations
 
 import json
-import threading
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ import timetile
 from support.catalogue import entry
 from support.programs import program_text
 from timetile.passes.temporal_fusion import TemporalFusionPass
-from timetile.runtime.cache import MANIFEST, Cache, default_directory, key_of, sources_key
-from timetile.runtime.kernels import Kernel, Options, ProgramKernels, raise_program
+from timetile.runtime.cache.folder import default_directory
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernel import Kernel
+from timetile.runtime.kernels import Options, ProgramKernels, raise_program
 from timetile.runtime.loading import load
 
 TEXT = program_text(entry("heat-1d").make((37,)))
-FILES = {"kernel.ptx": b"ld.global", "kernel.cubin": bytes(range(256))}
-KEY = key_of("a", "kernel")
 
 
 @pytest.fixture
@@ -30,111 +32,6 @@ def kernels(cache: Cache, text: str = TEXT, options: Options | None = None) -> P
     """The kernels of a program, as a process that has just started sees them."""
     options = options or Options(depth=2)
     return ProgramKernels(raise_program(load(text), options), options, cache)
-
-
-# Entries.
-
-
-def test_what_was_written_is_read(cache: Cache):
-    assert cache.read(KEY) is None
-    cache.write(KEY, FILES)
-    assert cache.read(KEY) == FILES
-    assert cache.keys() == [KEY]
-    assert cache.damaged() == []
-
-
-def test_a_second_write_replaces_the_first(cache: Cache):
-    cache.write(KEY, FILES)
-    cache.write(KEY, {"kernel.ptx": b"other"})
-    assert cache.read(KEY) == {"kernel.ptx": b"other"}
-
-
-def test_clear_removes_everything(cache: Cache):
-    cache.write(KEY, FILES)
-    cache.write(key_of("another"), FILES)
-    assert cache.clear() == 2
-    assert cache.keys() == [] and cache.read(KEY) is None
-    assert cache.clear() == 0
-
-
-def test_a_writer_that_dies_leaves_no_entry(cache: Cache, monkeypatch: pytest.MonkeyPatch):
-    def die(self: Path, target: Path) -> Path:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", die)
-        with pytest.raises(KeyboardInterrupt):
-            cache.write(KEY, FILES)
-    assert cache.read(KEY) is None
-    assert cache.keys() == []
-    cache.write(KEY, FILES)
-    assert cache.read(KEY) == FILES
-
-
-def test_readers_never_see_half_an_entry(cache: Cache):
-    """Writers replace one entry over and over; a reader finds one of the versions, whole, or nothing."""
-    versions = [{"a": bytes([n]) * 2000, "b": bytes([n]) * 3000} for n in range(4)]
-    cache.write(KEY, versions[0])
-
-    def write(files: dict[str, bytes]) -> None:
-        for _ in range(50):
-            cache.write(KEY, files)
-
-    writers = [threading.Thread(target=write, args=(files,)) for files in versions]
-    for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
-        found = cache.read(KEY)
-        assert found is None or found in versions
-    assert cache.read(KEY) in versions
-    assert cache.keys() == [KEY]
-
-
-def flip(folder: Path) -> None:
-    data = bytearray((folder / "kernel.cubin").read_bytes())
-    data[len(data) // 2] ^= 1
-    (folder / "kernel.cubin").write_bytes(data)
-
-
-def shorten(folder: Path) -> None:
-    data = (folder / "kernel.ptx").read_bytes()
-    (folder / "kernel.ptx").write_bytes(data[:-1])
-
-
-def remove(folder: Path) -> None:
-    (folder / "kernel.ptx").unlink()
-
-
-def cut_manifest(folder: Path) -> None:
-    text = (folder / MANIFEST).read_text()
-    (folder / MANIFEST).write_text(text[: len(text) // 2])
-
-
-def empty_manifest(folder: Path) -> None:
-    (folder / MANIFEST).write_text("{}")
-
-
-def other_manifest(folder: Path) -> None:
-    (folder / MANIFEST).write_text(json.dumps(["kernel.ptx"]))
-
-
-def no_manifest(folder: Path) -> None:
-    (folder / MANIFEST).unlink()
-
-
-DAMAGES = [flip, shorten, remove, cut_manifest, empty_manifest, other_manifest, no_manifest]
-
-
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda f: f.__name__)
-def test_a_damaged_entry_is_rebuilt(damage: object, cache: Cache):
-    assert callable(damage)
-    made = kernels(cache).kernel("run_d2")
-    (key,) = [path.parent.name for path in cache.directory.glob("??/*/kernel.cubin")]
-    damage(cache.entry(key))
-    assert cache.read(key) is None
-    assert cache.damaged() == [key]
-    assert kernels(cache).kernel("run_d2") == made
-    assert cache.damaged() == []
 
 
 # Programs.
@@ -161,43 +58,116 @@ def test_nothing_is_cached_where_that_was_asked_for(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "part", ["launch facts", "run_d2"], ids=["what plans need to know", "a kernel"]
+)
+@pytest.mark.parametrize(
+    "facts",
+    [b"", b"{}", b"[]", b"null", b"[[[1, 2, 3]]]", b'{"name": 1}', b"[" * 100_000, b"\xff"],
+    ids=["empty", "no-fields", "no-rows", "null", "numbers", "wrong", "nested", "binary"],
+)
+def test_an_entry_that_is_whole_and_wrong_is_rebuilt(part: str, facts: bytes, cache: Cache):
+    first = kernels(cache)
+    made, known = first.kernel("run_d2"), first.facts
+    key = key_of(first.key, part)
+    for parts in ({"facts.json": facts, "kernel.ptx": b"ret;"}, {"other": facts}):
+        cache.write(key, parts)
+        assert kernels(cache).kernel("run_d2") == made
+        assert kernels(cache).facts == known
+        assert cache.read(key) != parts
+
+
+def test_an_entry_of_another_kernel_is_rebuilt(cache: Cache):
+    first = kernels(cache)
+    made = first.kernel("run_d2")
+    other = cache.read(key_of(first.key, first.kernel("run_step").name))
+    assert other is not None
+    cache.write(key_of(first.key, "run_d2"), other)
+    assert kernels(cache).kernel("run_d2") == made
+
+
+def test_a_kernels_numbers_are_numbers(cache: Cache):
+    first = kernels(cache)
+    made, key = first.kernel("run_d2"), key_of(first.key, "run_d2")
+    parts = cache.read(key)
+    assert parts is not None
+    facts = json.loads(parts["facts.json"])
+    wrong: list[dict[str, object]] = [
+        facts | {"grid": "7"}, facts | {"block": True}, facts | {"surprise": 1}, {**facts, "grid": None},
+    ]  # fmt: skip
+    for each in wrong:
+        cache.write(key, {**parts, "facts.json": json.dumps(each).encode()})
+        assert kernels(cache).kernel("run_d2") == made
+
+
 def test_the_environment_says_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """In a folder of its own below the one that is named."""
     monkeypatch.setenv("TIMETILE_CACHE_DIR", str(tmp_path / "elsewhere"))
-    assert default_directory() == tmp_path / "elsewhere"
+    assert default_directory().parent == tmp_path / "elsewhere"
     compiled = timetile.compile(TEXT, executor="simt", depth=2)
     compiled.kernels.kernel("run_d2")
     assert len(Cache.default().keys()) >= 1
-    assert Cache.default().directory == tmp_path / "elsewhere"
+    assert Cache.default().directory == default_directory()
     monkeypatch.delenv("TIMETILE_CACHE_DIR")
-    assert default_directory().name == "timetile"
+    assert default_directory().parent.name == "timetile"
 
 
-def test_another_state_of_the_sources_has_another_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """A file of the compiler that changes, and one that is new, also behind a link."""
-    package = tmp_path / "package"
-    package.mkdir()
-    (tmp_path / "passes").mkdir()
-    (package / "passes").symlink_to(tmp_path / "passes")
-    (package / "__init__.py").write_text("")
-    monkeypatch.setattr(timetile, "__file__", str(package / "__init__.py"))
+def test_a_user_without_a_home_has_a_cache(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("TIMETILE_CACHE_DIR", raising=False)
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"~/.cache/{name}")
+    assert default_directory().is_absolute()
 
-    def key() -> str:
+
+def package(folder: Path) -> Path:
+    """A small package, one of its folders behind a link."""
+    (folder / "package").mkdir(parents=True)
+    (folder / "passes").mkdir()
+    (folder / "package" / "passes").symlink_to(folder / "passes")
+    (folder / "package" / "__init__.py").write_text("")
+    (folder / "passes" / "cost.py").write_text("weight = 1.4")
+    return folder / "package"
+
+
+@pytest.fixture
+def key_of_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], str]]:
+    """The key of a package's sources."""
+
+    def key(folder: Path) -> str:
+        monkeypatch.setattr(timetile, "__file__", str(folder / "__init__.py"))
         sources_key.cache_clear()
         return sources_key()
 
-    try:
-        keys = [key()]
-        (tmp_path / "passes" / "cost.py").write_text("weight = 1.4")
-        keys.append(key())
-        (tmp_path / "passes" / "cost.py").write_text("weight = 1.15")
-        keys.append(key())
-        (tmp_path / "passes" / "notes.txt").write_text("not compiled")
-        assert key() == keys[-1]
-        assert len(set(keys)) == len(keys)
-    finally:
-        sources_key.cache_clear()
+    yield key
+    sources_key.cache_clear()
+
+
+def test_another_state_of_the_sources_has_another_key(
+    tmp_path: Path, key_of_package: Callable[[Path], str]
+):
+    """A file of the compiler that changes, with its size and time as before, one that is new, and one by another name."""
+    here = package(tmp_path)
+    cost = tmp_path / "passes" / "cost.py"
+    keys = [key_of_package(here)]
+    times = cost.stat().st_atime_ns, cost.stat().st_mtime_ns
+    cost.write_text("weight = 1.5")
+    os.utime(cost, ns=times)
+    keys.append(key_of_package(here))
+    (tmp_path / "passes" / "more.py").write_text("")
+    keys.append(key_of_package(here))
+    cost.rename(tmp_path / "passes" / "price.py")
+    keys.append(key_of_package(here))
+    assert len(set(keys)) == len(keys)
+    (tmp_path / "passes" / "notes.txt").write_text("not compiled")
+    assert key_of_package(here) == keys[-1]
+
+
+def test_the_same_sources_elsewhere_and_later_have_the_same_key(
+    tmp_path: Path, key_of_package: Callable[[Path], str]
+):
+    """Machines that share a cache share its entries."""
+    here, there = package(tmp_path / "a"), package(tmp_path / "b")
+    os.utime(tmp_path / "b" / "passes" / "cost.py", (1, 1))
+    assert key_of_package(here) == key_of_package(there)
 
 
 def test_keys_differ_by_everything_that_a_kernel_depends_on(
@@ -216,7 +186,12 @@ def test_keys_differ_by_everything_that_a_kernel_depends_on(
                 Options(depth=2, arch="sm_80"),
                 Options(depth=2, fp_contract="off"),
                 Options(depth=2, fp_contract="on"),
+                Options(depth=2, fp_division="fast"),
                 Options(depth=2, function="run"),
+                Options(depth=2, bound_waits=True),
+                Options(depth=2, multiprocessors=8),
+                Options(depth=2, arch="sm_80", passes=(TemporalFusionPass((2,)),)),
+                Options(depth=2, bound_waits=True, passes=(TemporalFusionPass((2,)),)),
                 Options(depth=2, passes=(TemporalFusionPass((2,)),)),
                 Options(depth=2, passes=(TemporalFusionPass((3,)),)),
             )

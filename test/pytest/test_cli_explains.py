@@ -15,7 +15,7 @@ from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
 from timetile.passes.arch import ARCHS
 from timetile.runtime.assembler import assembler_version
-from timetile.runtime.cache import Cache
+from timetile.runtime.cache.store import SAID, Cache
 from timetile.runtime.cli import compiled, doctor, main
 from timetile.runtime.explain.figures import launch_counts, loop_flops, occupancy, reach, redundancy
 from timetile.runtime.gpu import Unavailable, gpu_is_available
@@ -181,7 +181,7 @@ def test_more_overlap_is_more_redundancy():
 )  # fmt: skip
 def test_occupancy(registers: int, shared: int, blocks: int, limit: str):
     kernel = Kernel(
-        "k", "", None, grid=1, block=128, cluster=1, apart=1, message_words=0, bound_waits=False,
+        "k", "", None, "sm_90", grid=1, block=128, cluster=1, apart=1, message_words=0, bound_waits=False,
         shared_bytes=shared, registers=registers, spill_bytes=0,
     )  # fmt: skip
     found = occupancy(kernel, ARCHS["sm_90"])
@@ -205,20 +205,65 @@ def test_cache_is_shown_verified_rebuilt_and_cleared(
         assert run(line) == code
         return capsys.readouterr().out
 
-    assert said("cache path") == f"{own_cache}\n"
-    assert said("cache verify") == f"0 entries in {own_cache}, 0 damaged\n"
+    folder = Cache.default().directory
+    assert folder.parent == own_cache
+    assert said("cache path") == f"{folder}\n"
+    assert said("cache verify") == f"0 entries in {folder}, 0 damaged\n"
     explained = said(f"explain {heat} --depth 2")
     keys = Cache.default().keys()
-    assert said("cache verify") == f"{len(keys)} entries in {own_cache}, 0 damaged\n"
-    for path in own_cache.glob("??/*/kernel.ptx"):
+    assert said("cache verify") == f"{len(keys)} entries in {folder}, 0 damaged\n"
+    for path in sorted(folder.glob("*.entry"))[:2]:
         path.write_text("damaged")
     damaged = said("cache verify", 1)
     assert damaged.count("damaged: ") == 2
-    assert f"{len(keys)} entries in {own_cache}, 2 damaged\n" in damaged
+    assert f"{len(keys)} entries in {folder}, 2 damaged\n" in damaged
     assert said(f"explain {heat} --depth 2") == explained
-    assert said("cache verify") == f"{len(keys)} entries in {own_cache}, 0 damaged\n"
-    assert said("cache clear") == f"removed {len(keys)} entries from {own_cache}\n"
+    assert said("cache verify") == f"{len(keys)} entries in {folder}, 0 damaged\n"
+    assert said("cache clear") == f"removed {len(keys)} entries from {folder}\n"
     assert Cache.default().keys() == []
+
+
+def test_a_folder_that_is_no_cache_is_left_alone(
+    own_cache: Path, capsys: pytest.CaptureFixture[str]
+):
+    folder = Cache.default().directory
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("keep")
+    for action in ("clear", "verify"):
+        assert run(f"cache {action}") == 2
+        assert capsys.readouterr().err == (
+            f"timetile: {folder} is no cache of timetile's and is left alone; set TIMETILE_CACHE_DIR to another folder\n"
+        )
+    assert (folder / "notes.txt").read_text() == "keep"
+    assert run("doctor") == 0
+    assert f"{folder} is no cache of timetile, as it holds 'notes.txt'" in capsys.readouterr().out
+
+
+def test_without_a_cache_nothing_is_read_or_kept(
+    heat: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+):
+    for line in ("explain", "compile", "run --executor simt --random 1 --steps 3"):
+        command, *others = line.split(maxsplit=1)
+        assert run(f"{command} {heat} --depth 2 --no-cache {' '.join(others)} --set k=0.1") in (
+            0,
+            2,
+        )
+    assert not own_cache.exists()
+
+
+@pytest.mark.parametrize("place", ["/dev/null/x", "/proc/nothing/here"])
+def test_every_command_works_without_a_folder_for_the_cache(
+    place: str, heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("TIMETILE_CACHE_DIR", place)
+    for line in (f"compile {heat} --depth 2", f"explain {heat} --depth 2"):
+        SAID.clear()
+        assert run(line) == 0
+        shown = capsys.readouterr()
+        assert (shown.out + shown.err).count("cannot be used (") == 1
+    assert run("doctor") == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("cache")]
+    assert line.startswith(f"cache        none   {place}/")
 
 
 def test_doctor_names_everything(own_cache: Path, capsys: pytest.CaptureFixture[str]):
@@ -227,7 +272,8 @@ def test_doctor_names_everything(own_cache: Path, capsys: pytest.CaptureFixture[
     found = {line[:12].strip(): line[13:] for line in lines}
     assert found["timetile"] == f"found  {timetile.__version__}"
     assert found["numpy"] == f"found  {np.__version__}"
-    assert found["cache"] == f"found  {own_cache}, 0 entries"
+    folder = Cache.default().directory
+    assert found["cache"] == f"found  {folder}, 0 entries, 0.0 of 1024 MiB"
     assert found["driver"].startswith("found" if gpu_is_available() else "none")
     assert found["assembler"].startswith("none" if assembler_version() is None else "found")
 

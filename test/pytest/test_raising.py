@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.ir import Operation
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.cell_values import CELL_TYPES
-from timetile.passes.diagnostics import CompileError
+from timetile.passes.diagnostics import CompileError, where
 from timetile.runtime import raising
 from timetile.runtime.arithmetic import DTYPES
-from timetile.runtime.cache import Cache
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import Options
 
 HEAT = (Path(__file__).parents[2] / "examples" / "heat2d.mlir").read_text()
@@ -23,7 +24,7 @@ def never(*_: object) -> None:
 
 
 def test_a_text_is_raised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    cache = Cache(tmp_path)
+    cache = Cache(tmp_path / "cache")
     first = raising.raised(HEAT, Options(), cache)
     monkeypatch.setattr(raising, "load_text", never)
     again = raising.raised(HEAT, Options(), cache)
@@ -39,16 +40,78 @@ def test_a_text_is_raised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_damaged_entry_is_raised_again(tmp_path: Path):
-    cache = Cache(tmp_path)
+    cache = Cache(tmp_path / "cache")
     first = raising.raised(HEAT, Options(), cache)
     (entry,) = cache.keys()
-    (cache.entry(entry) / "temporal.mlir").write_text("builtin.module {}")
+    cache.entry(entry).write_text("builtin.module {}")
     assert str(raising.raised(HEAT, Options(), cache)) == str(first)
     assert cache.damaged() == []
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        (b"builtin.module {}", b"[]"),
+        (b"builtin.module {", b"[null]"),
+        (b"builtin.module {}", b"[[1]]"),
+        (b"builtin.module {}", b"[7]"),
+        (b'"nobody.knows"() : () -> ()', b"[null, null]"),
+        (b"\xff", b"[null]"),
+        (b"builtin.module {}", b"[" * 100_000),
+        (b"(" * 100_000, b"[]"),
+    ],
+)
+def test_an_entry_that_is_whole_and_wrong_is_raised_again(
+    text: bytes, places: bytes, tmp_path: Path
+):
+    cache = Cache(tmp_path / "cache")
+    first = raising.raised(HEAT, Options(), cache)
+    (entry,) = cache.keys()
+    for parts in ({"temporal.mlir": text, "places.json": places}, {"temporal.mlir": text}):
+        cache.write(entry, parts)
+        assert str(raising.raised(HEAT, Options(), cache)) == str(first)
+
+
+def test_a_file_is_known_by_its_text_and_named_as_it_is_now(tmp_path: Path):
+    """Machines and folders share what was raised, and what is said of a program names the file that was given."""
+    cache = Cache(tmp_path / "cache")
+    for name in ("first.mlir", "second.mlir"):
+        path = tmp_path / name
+        path.write_text(HEAT)
+        module = raising.raised(path, Options(), cache)
+        (loop,) = [op for op in module.walk() if isinstance(op, LoopOp)]
+        assert where(loop) == f"temporal.loop in @heat2d ({path}:{line_of_loop()})"
+        assert len(cache.keys()) == 1
+    again = raising.raised(HEAT, Options(), cache)
+    assert {file_of(op) for op in again.walk()} <= {"<program>", None}
+    assert len(cache.keys()) == 1
+
+
+def test_places_that_the_text_itself_names_are_kept(tmp_path: Path):
+    cache = Cache(tmp_path / "cache")
+    text = "\n".join(
+        line + ' loc("frontend.py":7:3)' if "stencil.store" in line else line
+        for line in HEAT.splitlines()
+    )
+    first, again = (raising.raised(text, Options(), cache) for _ in range(2))
+    places = [[op.location for op in module.walk()] for module in (first, again)]
+    assert places[0] == places[1]
+    assert len(cache.keys()) == 1
+
+
+def line_of_loop() -> int:
+    """The line of the time loop in the program's text."""
+    lines = HEAT.splitlines()
+    return next(k for k, line in enumerate(lines, 1) if "scf.for" in line)
+
+
+def file_of(op: Operation) -> str | None:
+    """The file that an operation is said to stand in."""
+    return op.location.filename.data if isinstance(op.location, FileLineColLoc) else None
+
+
 def test_what_is_refused_or_left_with_a_remark_is_not_remembered(tmp_path: Path):
-    cache = Cache(tmp_path)
+    cache = Cache(tmp_path / "cache")
     with pytest.raises(CompileError):
         raising.raised("func.func @nothing() { func.return }", Options(), cache)
     assert cache.keys() == []

@@ -1,0 +1,37 @@
+"""Keys of the disk cache: digests of everything that an entry depends on, and of no path and no time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from functools import cache
+from pathlib import Path
+
+import timetile
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def key_of(*parts: object) -> str:
+    """The key of an entry: a digest of the parts as text."""
+    return digest(json.dumps([str(part) for part in parts]).encode())
+
+
+@cache
+def sources_key() -> str:
+    """
+    The key of the compiler's own files, by their names below the package and what they hold: equal wherever the same
+    sources are installed, and another for another state of one version.
+    """
+    package = Path(timetile.__file__).parent
+    files: list[object] = []
+    for folder, _, names in sorted(os.walk(package, followlinks=True)):
+        for name in sorted(names):
+            if name.endswith(".py"):
+                path = Path(folder) / name
+                files += [path.relative_to(package).as_posix(), digest(path.read_bytes())]
+    return key_of(*files)
