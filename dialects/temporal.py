@@ -105,7 +105,8 @@ class LoopOp(IRDLOperation):
 
     `depths` lists the temporal depths for which kernels are made, `schedule` is what
     `choose-schedule` decided for them, `kernels` names them: the last one advances a single step and
-    stores all that the step writes, the others store only what later steps read.
+    stores all that the step writes, the others store only what later steps read. A step that runs in
+    parts has a kernel for each of them, in the order of their launches, and no others.
 
     Example:
     ```

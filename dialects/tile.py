@@ -53,6 +53,7 @@ from timetile.dialects.syntax import (
     decode_integers,
     encode_integers,
     parse_bounds,
+    parse_integers,
     parse_optional_value,
     parse_value,
     parse_values,
@@ -298,15 +299,19 @@ class LoadEffects(MemoryEffect):
 class LoadOp(IRDLOperation):
     """
     The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from
-    `halo`. It is fetched `ahead` steps early.
+    `halo`. It is fetched `ahead` steps early. With `at`, each cell of the plane is the field's cell so
+    far away (cells along every axis): readers tap it at their own cell, and read it from memory then.
 
-    Example: `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
+    Examples:
+    - `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
+    - `%u = tile.load %src at [0, -8] home #tile.memory : !tile.queue<f64, lag 0>`
     """
 
     name = "tile.load"
 
     data = opt_operand_def(FieldType)
     halo = opt_operand_def(FieldType)
+    at = opt_prop_def(INTEGERS)
     ahead = opt_prop_def(IntAttr)
     home = opt_prop_def(RegistersAttr | SharedAttr | MemoryAttr)
     result = result_def(QueueType)
@@ -314,10 +319,30 @@ class LoadOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(HasParent(KernelOp), LoadEffects())
 
-    def __init__(self, data: SSAValue | None, halo: SSAValue | None, lag: int):
+    def __init__(
+        self,
+        data: SSAValue | None,
+        halo: SSAValue | None,
+        lag: int,
+        at: Sequence[int] | None = None,
+    ):
         field = data if data is not None else halo
         assert field is not None
-        super().__init__(operands=[data, halo], result_types=[QueueType(element_type(field), lag)])
+        super().__init__(
+            operands=[data, halo],
+            properties={"at": None if at is None else encode_integers(at)},
+            result_types=[QueueType(element_type(field), lag)],
+        )
+
+    @property
+    def offset(self) -> tuple[int, ...] | None:
+        """How far away the field's cells lie, per axis; None for a load of the plane itself."""
+        return None if self.at is None else decode_integers(self.at)
+
+    @property
+    def keeps_no_plane(self) -> bool:
+        """Readers read their cells from memory: halos, and cells so far away."""
+        return self.data is None or self.at is not None
 
     @property
     def lag(self) -> int:
@@ -341,6 +366,25 @@ class LoadOp(IRDLOperation):
             raise VerifyException(
                 f"a plane is fetched 0 or more steps early, got {self.planes_ahead}"
             )
+        if self.offset is not None:
+            self.verify_offset(self.offset)
+
+    def verify_offset(self, offset: tuple[int, ...]) -> None:
+        """Cells so far away are data, lie in memory, and are read by whoever is at the own cell."""
+        kernel = self.parent_op()
+        if isinstance(kernel, KernelOp) and len(offset) != kernel.rank:
+            raise VerifyException(f"at has {len(offset)} axes and the domain {kernel.rank}")
+        if self.data is None or self.halo is not None or self.planes_ahead:
+            raise VerifyException("a load with at has a data field, no halo, and none ahead")
+        if not isinstance(self.home, MemoryAttr | None):
+            raise VerifyException(f"a load with at lives in memory, got {self.home}")
+        for use in self.result.uses:
+            if not isinstance(use.operation, ApplyOp):
+                raise VerifyException(
+                    f"a load with at is read by tile.apply, got {use.operation.name}"
+                )
+        if any(any(tap.offset) for _, tap in taps_of(self.result)):
+            raise VerifyException("a load with at is tapped at the own cell")
 
     def print(self, printer: Printer) -> None:
         if self.data is not None:
@@ -349,6 +393,8 @@ class LoadOp(IRDLOperation):
         if self.halo is not None:
             printer.print_string(" halo ")
             printer.print_operand(self.halo)
+        if self.offset is not None:
+            printer.print_string(f" at {list(self.offset)}")
         if self.ahead is not None:
             printer.print_string(f" ahead {self.ahead.data}")
         print_home(printer, self.home)
@@ -360,13 +406,18 @@ class LoadOp(IRDLOperation):
     def parse(cls, parser: Parser) -> LoadOp:
         data = parse_optional_value(parser)
         halo = parse_value(parser) if parser.parse_optional_keyword("halo") else None
+        at = parse_integers(parser) if parser.parse_optional_keyword("at") else None
         ahead = IntAttr(parser.parse_integer()) if parser.parse_optional_keyword("ahead") else None
         home = parse_home(parser)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         parser.parse_punctuation(":")
         return cls.build(
             operands=[data, halo],
-            properties={"ahead": ahead, "home": home},
+            properties={
+                "at": None if at is None else encode_integers(at),
+                "ahead": ahead,
+                "home": home,
+            },
             attributes=attributes.data if attributes else {},
             result_types=[parser.parse_type()],
         )

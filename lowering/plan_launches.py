@@ -37,6 +37,8 @@ from timetile.dialects.tile_attributes import RoleAttr
 from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.analysis.launch_planning import Launch, Plan, plan
 from timetile.passes.analysis.liveness import rotation_of
+from timetile.passes.analysis.plans_in_place import plan_in_place
+from timetile.passes.analysis.rotation import Rotation
 from timetile.passes.diagnostics import check_options, refuse, remark
 
 
@@ -73,18 +75,34 @@ def kernel_facts(module: ModuleOp) -> dict[str, KernelFacts]:
     return facts
 
 
+def parts_of_step(kernels: Sequence[KernelFacts]) -> tuple[KernelFacts, ...]:
+    """The kernels that together advance a single step and store all that it writes, in the order of their launches."""
+    return tuple(kernel for kernel in kernels if kernel.steps == 1)
+
+
+def plan_kernels(rotation: Rotation, kernels: Sequence[KernelFacts], steps: int) -> Plan:
+    """
+    The plan of a loop with these kernels. Those that take no halos apart read them around their sources: they run on
+    the program's own buffers, as all kernels of a step in parts do.
+    """
+    parts = parts_of_step(kernels)
+    if not any(role.role[0] == "halo" for kernel in parts for role in kernel.roles):
+        return plan_in_place(rotation, steps)
+    return plan(rotation, tuple(k.steps for k in kernels if k.steps > 1), steps)
+
+
 class LoopPlanner:
-    """Replaces one time loop by launches of its kernels, the final one last."""
+    """Replaces one time loop by launches of its kernels, those of a single step last."""
 
     def __init__(self, loop: LoopOp, kernels: Sequence[KernelFacts]):
         self.loop = loop
         self.rotation = rotation_of(loop)
-        self.final = kernels[-1]
-        self.fused = {kernel.steps: kernel for kernel in kernels[:-1]}
+        self.kernels, self.parts = kernels, parts_of_step(kernels)
+        self.fused = {kernel.steps: kernel for kernel in kernels if kernel.steps > 1}
 
     def replace(self, steps: int) -> None:
         """Put the launches of `steps` steps in the loop's place."""
-        found = plan(self.rotation, tuple(self.fused), steps)
+        found = plan_kernels(self.rotation, self.kernels, steps)
         buffers = list(self.loop.buffers)
         ops: list[Operation] = []
         for like in found.scratch_like:
@@ -101,21 +119,28 @@ class LoopPlanner:
     def launches(self, found: Plan, buffers: list[SSAValue]) -> list[Operation]:
         """The launches, the repeated ones as a loop."""
         end = found.first + found.length
-        before = [self.launch(launch, buffers) for launch in found.launches[: found.first]]
-        after = [self.launch(launch, buffers) for launch in found.launches[end:]]
+        before = self.launched(found.launches[: found.first], buffers)
+        after = self.launched(found.launches[end:], buffers)
         if not found.length:
             return [*before, *after]
         body = Block(arg_types=[IndexType()])
-        body.add_ops(self.launch(launch, buffers) for launch in found.launches[found.first : end])
+        body.add_ops(self.launched(found.launches[found.first : end], buffers))
         body.add_op(scf.YieldOp())
         low, high, step = (
             arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, found.repeats, 1)
         )
         return [*before, low, high, step, scf.ForOp(low, high, step, [], body), *after]
 
-    def launch(self, launch: Launch, buffers: list[SSAValue]) -> LaunchOp:
+    def launched(self, launches: Sequence[Launch], buffers: list[SSAValue]) -> list[Operation]:
+        """Some of a plan's launches as operations: one for each part of a single step."""
+        return [
+            self.launch(kernel, launch, buffers)
+            for launch in launches
+            for kernel in (self.parts if launch.final else (self.fused[launch.steps],))
+        ]
+
+    def launch(self, kernel: KernelFacts, launch: Launch, buffers: list[SSAValue]) -> LaunchOp:
         """One launch with its operands by role."""
-        kernel = self.final if launch.final else self.fused[launch.steps]
         operands: list[SSAValue] = []
         for role in kernel.roles:
             kind, index = role.role

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile_attributes import LayoutAttr
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.liveness import rotation_of, written_bounds
 from timetile.passes.analysis.plane_geometry import ceil_div
 from timetile.passes.analysis.residency import SCHEDULERS
 from timetile.passes.arch import Arch
@@ -18,13 +20,11 @@ from timetile.passes.contract_cells import cell_functions
 from timetile.passes.cost.kernel import KernelCost
 from timetile.passes.cost.step import CONSTANTS_AT_HAND
 from timetile.passes.cost.terms import Cost
-from timetile.passes.device_tiling import (
-    KernelBuilder,
-    add_exchanges,
-    default_stream,
-)
+from timetile.passes.device_tiling import KernelBuilder, default_stream
+from timetile.passes.exchanges import add_exchanges, publish
+from timetile.passes.kernel_forms import KernelForm
 from timetile.passes.peel_boundaries import has_copies, weighs_spills
-from timetile.passes.register_streaming import delay_exchanges, publish
+from timetile.passes.register_streaming import delay_exchanges
 from timetile.passes.schedule import Guards, Schedule
 from timetile.passes.schedule_space import (
     DEEPEST,
@@ -32,12 +32,12 @@ from timetile.passes.schedule_space import (
     DEEPEST_LINE,
     STAYING_INSTRUCTIONS,
     depths,
-    lean_schedules,
     reach,
     schedules,
     shuffles_several_planes,
 )
 from timetile.passes.split_sums import split_kernel
+from timetile.passes.temporal_fusion import complete_depths
 
 LEAST_AHEAD = 2
 """Planes that kernels of several steps fetch ahead in three dimensions (measured: j3d7pt FP64 617 with one, 697)."""
@@ -120,35 +120,52 @@ class Trials:
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
         self.several_planes = shuffles_several_planes(loop)
-        self.costs: dict[tuple[int, str, bool, int, int], KernelCost | None] = {}
+        self.costs: dict[KernelForm, KernelCost | None] = {}
 
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
         """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
-        split = schedule.sync != "barrier" and not schedule.stays
-        key = (depth, schedule.form, split, len(schedule.cells), schedule.every)
-        if key not in self.costs:
-            self.costs[key] = self.build(depth, schedule, split=split)
-        return self.costs[key]
+        form = KernelForm.of(schedule, depth, self.far)
+        if form not in self.costs:
+            self.costs[form] = self.build(form, schedule.layout())
+        return self.costs[form]
 
-    def build(self, depth: int, schedule: Schedule, *, split: bool) -> KernelCost | None:
-        stream = None if schedule.stays else default_stream(self.rank)
-        builder = KernelBuilder(self.loop, depth, store_all=depth == 1)
-        builder.single_steps = depth == 1
+    def build(self, form: KernelForm, layout: LayoutAttr) -> KernelCost | None:
+        """A kernel of a form; `layout` is any that has it."""
+        stream = None if form.stays else default_stream(self.rank)
+        builder = KernelBuilder(self.loop, form.depth, store_all=form.depth == 1)
+        builder.single_steps = form.depth == 1
         kernel = builder.build("trial", stream)
         if not kernel.stages:
             return None
         # A module of its own: splitting sums adds cell functions.
         scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
-        if schedule.form != "none" and not split_kernel(kernel, scratch, schedule.form):
+        if form.sums != "none" and not split_kernel(kernel, scratch, form.sums):
             return None
-        kernel.layout = schedule.layout()
+        kernel.layout = layout
         add_exchanges(kernel)
         assign_lags(kernel)
-        publish(kernel, None, schedule.ahead)
-        delay_exchanges(kernel, max(schedule.delay, schedule.every), always=split)
-        model = KernelCost(kernel, scratch, self.arch, split=split)
-        model.every = schedule.every
+        publish(kernel, None, int(form.copies))
+        delay_exchanges(kernel, max(form.delay, form.every), always=form.split)
+        model = KernelCost(kernel, scratch, self.arch, split=form.split)
+        model.every = form.every
         return model
+
+    def ranked(self, depth: int | None, considered: Iterable[Schedule]) -> list[Candidate]:
+        """
+        The candidates that fit, at one depth or at every depth, the best by the model first; of equals the one
+        that needs fewer registers.
+        """
+        deepest = DEEPEST_LINE if self.rank == 1 else DEEPEST
+        if self.rank == 3 and self.several_planes:
+            deepest = DEEPEST_BOX
+        found: list[Candidate] = []
+        for schedule in considered:
+            for tried in depths(schedule, deepest, depth):
+                candidate = self.attempt(schedule, tried)
+                if candidate is None:
+                    break
+                found.append(candidate)
+        return sorted(found, key=lambda candidate: (-candidate.worth, candidate.cost.registers))
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | None:
         """The candidate at a depth, fetching as early as fits; None where it does not fit at all."""
@@ -287,6 +304,32 @@ class Trials:
             blocks = min(blocks, schedule.blocks[0])
         return blocks if 1 < blocks <= most else None
 
+    def lowers(self, candidate: Candidate) -> bool:
+        """
+        A kernel of a single step, and those of the depths below that complete a plan, fit the tile and the shared
+        memory with the candidate's schedule, too.
+        """
+        home_cycles = rotation_of(self.loop).home_cycles
+        return all(
+            self.holds(candidate.schedule, depth)
+            for depth in complete_depths((candidate.depth,), home_cycles)
+        )
+
+    def holds(self, schedule: Schedule, depth: int) -> bool:
+        """A kernel of a depth leaves cells of the schedule's tile, and what it shares fits."""
+        whole = replace(schedule, form="none")
+        model = self.cost_of(depth, schedule) or self.cost_of(depth, whole)
+        if model is None:
+            # No later step reads what it computes.
+            return depth > 1
+        model.kernel.layout = schedule.layout()
+        model.kernel.occupancy = IntAttr(schedule.occupancy)
+        try:
+            geometry = Geometry(model.kernel, model.needs)
+        except ValueError:
+            return False
+        return self.fits_shared(model, geometry, schedule, schedule.ahead)
+
     def free_registers(self, schedule: Schedule, spare: int) -> int:
         """Registers of a thread for what a kernel keeps, with some to spare."""
         arch = self.arch
@@ -329,31 +372,9 @@ class Trials:
         return model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared)
 
 
-def candidates(
-    loop: LoopOp,
-    module: ModuleOp,
-    arch: Arch,
-    depth: int | None,
-    *,
-    may_spill: bool = False,
-    lean: bool = False,
-) -> list[Candidate]:
-    """
-    All candidates that fit, at one depth or at every depth, the best by the model first; of equals the one
-    that needs fewer registers. `lean`: of the schedules for many fields.
-    """
-    trials = Trials(loop, module, arch, may_spill=may_spill)
-    deepest = DEEPEST_LINE if trials.rank == 1 else DEEPEST
-    if trials.rank == 3 and trials.several_planes:
-        deepest = DEEPEST_BOX
-    found: list[Candidate] = []
-    for schedule in lean_schedules(loop) if lean else schedules(loop, arch):
-        for tried in depths(schedule, deepest, depth):
-            candidate = trials.attempt(schedule, tried)
-            if candidate is None:
-                break
-            found.append(candidate)
-    return sorted(found, key=lambda candidate: (-candidate.worth, candidate.cost.registers))
+def candidates(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> list[Candidate]:
+    """All candidates that fit, at one depth or at every depth, the best by the model first."""
+    return Trials(loop, module, arch).ranked(depth, schedules(loop, arch))
 
 
 def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:

@@ -4,11 +4,13 @@ After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule {tile = "warp", cells
 
 The candidates are few (`schedule_space.py`): tiles held by a warp for one and two axes, by a block for small plates and
 for three, by a cluster or the device, several widths, every depth whose planes fit the registers. `candidates.py` asks the cost model (`cost`) of
-each, and the fastest wins. The choice is a pure function of the IR, the options and the target.
+each, and the fastest wins whose kernels fit at all depths that complete a plan. Where none does, every tap is read from
+memory, with a remark. The choice is a pure function of the IR, the options and the target.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -17,24 +19,64 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.arch import Arch, arch_named
-from timetile.passes.candidates import Candidate, candidates
-from timetile.passes.diagnostics import check_options, refuse
-from timetile.passes.schedule_space import schedules
-from timetile.passes.temporal_fusion import write_depths
+from timetile.passes.candidates import Candidate, Trials
+from timetile.passes.diagnostics import check_options, remark
+from timetile.passes.schedule import Schedule
+from timetile.passes.schedule_space import lean_schedules, schedules
+from timetile.passes.step_parts import memory_schedule
+from timetile.passes.temporal_fusion import complete_depths, write_depths
+
+SPILLED_REGISTERS = 400
+"""
+Registers that a kernel may ask for where it must spill, of the 255 that a thread has: beyond, every plane is written to
+memory and read back, and kernels that read their taps from there do less.
+"""
 
 
-def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
+def fitting(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
     """
     The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
     or not the depth that is asked for, they are spilled, and where the fields of one step do not fit the shared memory,
     blocks are lean. Tiles that stay, which have nothing but registers, are no choice then.
     """
-    found = candidates(loop, module, arch, depth)
+    found = first_that_lowers(Trials(loop, module, arch), depth, schedules(loop, arch))
     for lean in (False, True):
-        if not found:
-            spilled = candidates(loop, module, arch, depth or 1, may_spill=True, lean=lean)
-            found = [candidate for candidate in spilled if not candidate.schedule.stays]
-    return found[0] if found else None
+        if found is not None:
+            break
+        considered = lean_schedules(loop) if lean else schedules(loop, arch)
+        spilled = (schedule for schedule in considered if not schedule.stays)
+        trials = Trials(loop, module, arch, may_spill=True)
+        found = first_that_lowers(trials, depth or 1, spilled)
+        if found is not None and depth is None and found.cost.registers > SPILLED_REGISTERS:
+            return None
+    return found
+
+
+def first_that_lowers(
+    trials: Trials, depth: int | None, considered: Iterable[Schedule]
+) -> Candidate | None:
+    """The best candidate whose single steps fit its tile, too."""
+    return next(filter(trials.lowers, trials.ranked(depth, considered)), None)
+
+
+def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> tuple[Schedule, int]:
+    """
+    The schedule of a loop, and its depth: the one that is given, or the deepest of those below that a plan would take
+    which fits, or one step read from memory, which always does.
+    """
+    tried = (None,) if depth is None else complete_depths((depth,))
+    for given in tried:
+        found = fitting(loop, module, arch, given)
+        if found is not None:
+            return found.schedule, found.depth
+    schedule = memory_schedule(loop)
+    parts = "" if not schedule.cuts else f", and a step runs as {len(schedule.cuts) + 1} kernels"
+    remark(
+        loop,
+        "no tile holds a step, as its taps reach too far or its fields are too many: every tap is read from "
+        f"memory, one step a launch{parts}",
+    )
+    return schedule, 1
 
 
 @dataclass(frozen=True)
@@ -54,19 +96,13 @@ class ChooseSchedulePass(ModulePass):
             if not loop.updates or loop.schedule is not None:
                 continue
             given = max(loop.depth_list) if loop.depths is not None else self.depth
-            chosen = choose(loop, op, arch, given)
-            if chosen is None and given is not None:
-                # What was asked for does not fit the model's limits: the first layout may still do.
-                loop.schedule = next(schedules(loop, arch)).to_attribute()
-            elif chosen is None:
-                refuse(
+            schedule, depth = choose(loop, op, arch, given)
+            loop.schedule = schedule.to_attribute()
+            if given is not None and depth < given:
+                remark(
                     loop,
-                    "no schedule of one step fits a multiprocessor, as its taps reach too far or its fields are too many; give "
-                    "device-tiling a layout with fewer cells",
+                    f"no tile holds {given} steps at once, as their overlap, planes or fields are too many: it takes "
+                    f"{depth}",
                 )
-            else:
-                given = chosen.depth
-                loop.schedule = chosen.schedule.to_attribute()
-            if loop.depths is None:
-                assert given is not None
-                write_depths(loop, [given])
+            if loop.depths is None or depth < max(loop.depth_list):
+                write_depths(loop, [depth])

@@ -26,13 +26,16 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
    ends with what the unfused program leaves in it.
 4. Where a tap crosses warps it reads an exchange of the whole plane, published in the same step.
 
+With `reads=memory` there are kernels of single steps alone, which keep nothing and read every tap from memory: no reach
+is too far for them, and a step that looks at what it has written runs in parts (`passes/step_parts.py`), cut
+where `cuts` says, or into as few as may be.
+
 Options override the loop's schedule. A depth whose overlap leaves no cell of the tile is left out,
 with a remark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -44,17 +47,18 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.syntax import element_type
-from timetile.dialects.taps import Tap
+from timetile.dialects.syntax import element_type, encode_integers
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
+from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp, taps_of
 from timetile.dialects.tile_attributes import QueueType, RoleAttr, TileLevel
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import rotation_of, written_bounds
 from timetile.passes.analysis.rewriting import replace_apply
 from timetile.passes.diagnostics import check_options, refuse, remark
+from timetile.passes.exchanges import add_exchanges, publish
 from timetile.passes.schedule import Schedule
+from timetile.passes.step_parts import memory_schedule, part_kernels
 
 
 @dataclass
@@ -211,57 +215,6 @@ def feeds_else(queue: SSAValue) -> bool:
     )
 
 
-def add_exchanges(kernel: KernelOp) -> None:
-    """Let taps that cross warps read an exchange of the whole plane."""
-    assert kernel.layout is not None
-    crossing = [
-        (axis, k)
-        for k, (axis, layout) in enumerate(zip(kernel.plane_axes, kernel.layout.axis_layouts))
-        if layout.tile_warps > 1
-    ]
-    if not crossing:
-        return
-    position = 0
-    while position < len(stages := kernel.stages):
-        stage = stages[position]
-        for queue in () if isinstance(stage, ExchangeOp) else stage.results:
-            width = crossing_width(queue, crossing, len(kernel.plane_axes))
-            if not any(width):
-                continue
-            exchange = ExchangeOp(queue, width)
-            kernel.body.block.insert_op_after(exchange, stage)
-            for reader in dict.fromkeys(use.operation for use in queue.uses):
-                if isinstance(reader, ApplyOp):
-                    redirect(reader, queue, exchange.result, [axis for axis, _ in crossing])
-        position += 1
-
-
-def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) -> list[int]:
-    """How far the queue's readers look along the (axis, in-plane position) pairs that cross warps."""
-    width = [0] * axes
-    for _, tap in taps_of(queue):
-        for axis, k in crossing:
-            width[k] = max(width[k], abs(tap.offset[axis]))
-    return width
-
-
-def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequence[int]) -> None:
-    """Let the taps of `queue` that leave the thread's row along the axes read `exchange`."""
-    queues = list(dict.fromkeys((*reader.queues, exchange)))
-    taps: list[Tap] = []
-    for tap in reader.tap_list:
-        read = reader.queues[tap.operand]
-        if read is queue and any(tap.offset[axis] for axis in axes):
-            read = exchange
-        taps.append(Tap(queues.index(read), tap.offset))
-    used = [k for k in range(len(queues)) if any(tap.operand == k for tap in taps)]
-    replace_apply(
-        reader,
-        queues=[queues[k] for k in used],
-        taps=[Tap(used.index(tap.operand), tap.offset) for tap in taps],
-    )
-
-
 def default_stream(rank: int) -> int | None:
     """Tiles of two and more axes are streamed along the slowest."""
     return None if rank == 1 else 0
@@ -279,24 +232,37 @@ class DeviceTilingPass(ModulePass):
     warps: tuple[int, ...] | None = None
     blocks: tuple[int, ...] | None = None
     pack: int | None = None
+    occupancy: int | None = None
     stream_axis: int | Literal["none"] | None = None
+    reads: Literal["tile", "memory"] | None = None
+    cuts: tuple[int, ...] | None = None
 
     def schedule(self, loop: LoopOp) -> Schedule:
         """The loop's schedule, with the options of this pass in place of its entries."""
+        given = Schedule.from_attribute(loop.schedule)
+        if self.reads == "memory" and given.reads is None:
+            given = memory_schedule(loop)
+        elif self.reads == "tile":
+            given = replace(given, reads=None, cuts=())
         own = {
             name: value
-            for name in ("tile", "cells", "lanes", "warps", "blocks", "pack")
+            for name in ("tile", "cells", "lanes", "warps", "blocks", "pack", "occupancy", "cuts")
             if (value := getattr(self, name)) is not None
         }
-        return replace(Schedule.from_attribute(loop.schedule), **own)
+        return replace(given, **own)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_options(self, cells=1, lanes=1, warps=1, blocks=1, pack=1, stream_axis=0)
+        check_options(self, cells=1, lanes=1, warps=1, blocks=1, pack=1, occupancy=1, stream_axis=0)
         for function in [f for f in op.ops if isinstance(f, FuncOp)]:
             loops = [inner for inner in function.walk() if isinstance(inner, LoopOp)]
             for number, loop in enumerate(loops):
                 prefix = function.sym_name.data + (f"_{number}" if len(loops) > 1 else "")
-                self.make_kernels(loop, prefix, op, function)
+                if not loop.updates:
+                    continue
+                kernels = self.make_kernels(loop, prefix)
+                for kernel in kernels:
+                    op.body.block.insert_op_before(kernel, function)
+                loop.kernels = ArrayAttr(SymbolRefAttr(k.sym_name.data) for k in kernels)
 
     def stream(self, rank: int, schedule: Schedule) -> int | None:
         """The axis along which tiles are streamed; None where they stay in place for all steps."""
@@ -306,16 +272,49 @@ class DeviceTilingPass(ModulePass):
             return None
         return default_stream(rank)
 
-    def make_kernels(self, loop: LoopOp, prefix: str, module: ModuleOp, function: FuncOp) -> None:
-        """The kernels of one loop, before the function that holds it."""
-        if not loop.updates:
-            return
+    def make_kernels(self, loop: LoopOp, prefix: str) -> list[KernelOp]:
+        """The kernels of one loop, the final ones last."""
         if loop.kernel_names:
             refuse(
                 loop,
                 "it has kernels already; start from the program as it was before device-tiling",
             )
         schedule = self.schedule(loop)
+        stream = self.checked_stream(loop, schedule)
+        if schedule.reads == "memory":
+            return self.memory_kernels(loop, schedule, stream, prefix)
+        if schedule.cuts:
+            refuse(
+                loop,
+                f"cuts={list(schedule.cuts)} was asked for, and only kernels that read memory run a step "
+                "in parts; use reads=memory",
+            )
+        kernels: list[KernelOp] = []
+        wanted = [d for d in loop.depth_list if d > 1]
+        for depth in (*wanted, 1):
+            name = f"{prefix}_d{depth}" if depth > 1 else f"{prefix}_step"
+            kernel = KernelBuilder(loop, depth, store_all=depth == 1).build(name, stream)
+            if not kernel.stages:
+                remark(loop, f"depth {depth} is left out: no later step reads what it computes")
+                continue
+            kernel.layout = schedule.layout()
+            kernel.occupancy = IntAttr(schedule.occupancy)
+            add_exchanges(kernel)
+            assign_lags(kernel)
+            if not self.leaves_cells(kernel, schedule, chosen=loop.schedule is not None):
+                if depth == 1:
+                    refuse(
+                        loop,
+                        "its taps reach further than the tile is wide; give device-tiling more cells, or "
+                        "reads=memory, which takes any reach",
+                    )
+                remark(loop, f"depth {depth} is left out: its overlap leaves no cell of the tile")
+                continue
+            kernels.append(kernel)
+        return kernels
+
+    def checked_stream(self, loop: LoopOp, schedule: Schedule) -> int | None:
+        """The axis along which a loop's tiles are streamed; refused where a layout does not fit the axes."""
         rank = len(written_bounds(loop).lb)
         stream = self.stream(rank, schedule)
         if stream is not None and stream >= rank:
@@ -329,35 +328,44 @@ class DeviceTilingPass(ModulePass):
                     "and warps for each",
                 )
         try:
-            layout = schedule.layout()
+            schedule.layout()
         except VerifyException as error:
             refuse(loop, f"{error}; give device-tiling another layout")
-        names: list[SymbolRefAttr] = []
-        wanted = [d for d in loop.depth_list if d > 1]
-        for depth in (*wanted, 1):
-            name = f"{prefix}_d{depth}" if depth > 1 else f"{prefix}_step"
-            kernel = KernelBuilder(loop, depth, store_all=depth == 1).build(name, stream)
-            if not kernel.stages:
-                remark(loop, f"depth {depth} is left out: no later step reads what it computes")
-                continue
-            kernel.layout = layout
-            kernel.occupancy = IntAttr(schedule.occupancy)
-            if not self.leaves_cells(kernel):
-                if depth == 1:
-                    refuse(loop, "its taps reach further than the tile is wide; give it more cells")
-                remark(loop, f"depth {depth} is left out: its overlap leaves no cell of the tile")
-                continue
-            add_exchanges(kernel)
-            assign_lags(kernel)
-            module.body.block.insert_op_before(kernel, function)
-            names.append(SymbolRefAttr(name))
-        loop.kernels = ArrayAttr(names)
+        return stream
 
     @staticmethod
-    def leaves_cells(kernel: KernelOp) -> bool:
-        """The overlap, rounded to whole vectors, is smaller than the tile along every in-plane axis."""
+    def leaves_cells(kernel: KernelOp, schedule: Schedule, *, chosen: bool) -> bool:
+        """
+        The overlap, rounded to whole vectors, is smaller than the tile along every in-plane axis. Asynchronous
+        copies bring what lies around a tile: count on them for a schedule that was `chosen` with them, and where
+        the kernel cannot be left out.
+        """
+        counts_on_copies = chosen or kernel.steps.data == 1
+        trial = kernel.clone()
+        if counts_on_copies and schedule.storage == "registers":
+            publish(trial, None, schedule.ahead)
         try:
-            Geometry(kernel)
+            Geometry(trial)
         except ValueError:
             return False
         return True
+
+    @staticmethod
+    def memory_kernels(
+        loop: LoopOp, schedule: Schedule, stream: int | None, prefix: str
+    ) -> list[KernelOp]:
+        """The kernels of a step whose taps are read from memory, which several steps never share."""
+        if stream is not None or schedule.tile != "warp":
+            refuse(
+                loop,
+                "kernels that read memory keep nothing to stream or to exchange; leave out tile and "
+                "stream-axis, or reads=memory",
+            )
+        deeper = [depth for depth in loop.depth_list if depth > 1]
+        if deeper:
+            remark(
+                loop,
+                f"depths {deeper} are left out: kernels that read memory advance a single step",
+            )
+            loop.depths = encode_integers((1,))
+        return part_kernels(loop, schedule, f"{prefix}_step")

@@ -56,10 +56,10 @@ def is_tapped(queue: SSAValue) -> bool:
 
 
 def kept_queues(kernel: KernelOp) -> list[SSAValue]:
-    """The queues that need storage: all but halos, exchanges and what is only stored."""
+    """The queues that need storage: all but what is read from memory, exchanges and what is only stored."""
     queues: list[SSAValue] = []
     for stage in kernel.stages:
-        if isinstance(stage, LoadOp) and stage.data is None:
+        if isinstance(stage, LoadOp) and stage.keeps_no_plane:
             continue
         if isinstance(stage, LoadOp | ApplyOp):
             queues += [result for result in stage.results if is_tapped(result)]
@@ -184,7 +184,7 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
     period = 1 if stream is None else schedule.period or chosen_period(kernel)
     for stage in kernel.stages:
         match stage:
-            case LoadOp(data=None):
+            case LoadOp() if stage.keeps_no_plane:
                 stage.home = MemoryAttr()
             case LoadOp():
                 stage.home = RegistersAttr(oldest_age(stage.result, stream), period)
@@ -270,7 +270,7 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
     ring = power_of_two(ring_slots(kernel, kept))
     head = ring
     for stage in kernel.stages:
-        if isinstance(stage, LoadOp) and stage.data is None:
+        if isinstance(stage, LoadOp) and stage.keeps_no_plane:
             stage.home = MemoryAttr()
         elif isinstance(stage, LoadOp | ApplyOp):
             if not any(result in kept for result in stage.results):

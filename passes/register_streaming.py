@@ -27,26 +27,22 @@ After:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
-from timetile.dialects.simt import CELL_BYTES
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag, queue_type
-from timetile.dialects.tile_attributes import QueueType, RegistersAttr, SharedAttr
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag
+from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
 from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.analysis.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.synchronisation import (
     collect_orders,
     split_keeps,
     steps_between_barriers,
 )
-from timetile.passes.device_tiling import add_exchanges, crossing_width, redirect
 from timetile.passes.diagnostics import check_options, refuse
+from timetile.passes.exchanges import Published, add_exchanges, publish
 from timetile.passes.multi_queue_buffering import (
     barrier_steps,
     check_every,
@@ -54,8 +50,6 @@ from timetile.passes.multi_queue_buffering import (
     schedule_of,
 )
 from timetile.passes.schedule import Schedule, Sync
-
-Published = Literal["edges", "plane", "copies"]
 
 
 def streams_through_registers(kernel: KernelOp) -> bool:
@@ -72,76 +66,6 @@ def planes_ahead(kernel: KernelOp, default: int) -> int:
         if isinstance(stage, LoadOp) and isinstance(stage.home, RegistersAttr):
             return stage.planes_ahead
     return default
-
-
-def crosses_one_axis(kernel: KernelOp) -> bool:
-    """Warps lie along one in-plane axis, so that edges are whole rows or single cells."""
-    assert kernel.layout is not None
-    return sum(axis.tile_warps > 1 for axis in kernel.layout.axis_layouts) == 1
-
-
-def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
-    """Neighbours look no further than the next warp's own cells, so edges serve them."""
-    assert kernel.layout is not None
-    *rows, last = kernel.layout.axis_layouts
-    if len(rows) > 1:
-        # Edges are rows: those of planes of three axes would be planes themselves.
-        return False
-    for axis, edge in zip(kernel.layout.axis_layouts, exchange.edges):
-        if edge > axis.cells * axis.lanes:
-            return False
-    if last.tile_warps > 1 and any(axis.cells > 1 for axis in rows):
-        # Edges that cross rows are those of a single row.
-        return False
-    return crosses_one_axis(kernel)
-
-
-def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
-    """
-    Let every exchange publish the least that serves its readers, or what was asked for where it does:
-    the copies of a load that is fetched ahead, edges, the whole plane.
-    """
-    for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
-        if what in (None, "copies") and copies_suffice(kernel, stage, ahead):
-            publish_copies(kernel, stage)
-        else:
-            edges = what != "plane" and edges_suffice(kernel, stage)
-            stage.what = StringAttr("edges" if edges else "plane")
-
-
-def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
-    """The exchange is of a field that is fetched ahead by asynchronous copies."""
-    load = exchange.queue.owner
-    is_loaded = isinstance(load, LoadOp) and load.data is not None
-    return is_loaded and ahead > 0 and kernel.stream_axis is not None
-
-
-def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
-    """
-    Let the copies of a load serve the taps that cross warps, and those along the lanes where that is
-    better than shuffles: where whole vectors are read, or where no other queue asks for an overlap.
-    """
-    load = exchange.queue.owner
-    assert isinstance(load, LoadOp)
-    queue, element = load.result, queue_type(load.result).element
-    axes = [(axis, k) for k, axis in enumerate(kernel.plane_axes)]
-    reach = crossing_width(queue, axes, len(axes))
-    assert kernel.layout is not None
-    layouts = kernel.layout.axis_layouts
-    beside = [
-        axis
-        for axis, k in axes
-        if layouts[k].tile_warps > 1
-        or kernel.steps.data == 1
-        or reach[k] * CELL_BYTES[element] >= VECTOR_BYTES
-    ]
-    exchange.what = StringAttr("copies")
-    for reader in dict.fromkeys(use.operation for use in queue.uses):
-        if isinstance(reader, ApplyOp):
-            redirect(reader, queue, exchange.result, beside)
-    edges = crossing_width(exchange.result, axes, len(axes))
-    wider = QueueType(element, exchange.lag, edges)
-    Rewriter.replace_value_with_new_type(exchange.result, wider)
 
 
 def set_delay(exchange: ExchangeOp, delay: int) -> None:

@@ -31,6 +31,9 @@ Form = Literal["none", "rows", "halves", "lanes"]
 Guards = Literal["rim", "all"]
 """Which tiles run the copy with guards for cells outside the bounds: those that touch them, or all."""
 
+Reads = Literal["memory"]
+"""Where taps are read if not in what a tile holds: in the fields themselves, whatever their reach."""
+
 ColumnsAlone = Literal["alone"]
 """No planes of a column are joined with those of others (`peel-boundaries`)."""
 
@@ -48,7 +51,9 @@ class Schedule:
     halves, at an `mbarrier`; where the device holds a tile, how its blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `guards`: which tiles
     run the copy with guards; where no cell is replaced, all do. `stream`: none
     where a tile stays in its threads' registers for all steps instead of being streamed. `columns`: alone where no chunk goes
-    on in the next column, which takes registers. `occupancy`: blocks per multiprocessor.
+    on in the next column, which takes registers. `occupancy`: blocks per multiprocessor. `reads`: `memory` where
+    kernels of single steps read every tap from the fields and keep nothing, so that no reach is too far; `cuts`: the
+    numbers of the updates before which such a step is cut into kernels of its own.
     """
 
     tile: TileLevel = "warp"
@@ -69,6 +74,8 @@ class Schedule:
     guards: Guards = "rim"
     stream: Literal["none"] | None = None
     columns: ColumnsAlone | None = None
+    reads: Reads | None = None
+    cuts: tuple[int, ...] = ()
 
     @property
     def stays(self) -> bool:

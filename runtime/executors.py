@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
+from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.cpu import Progress, run_loop
@@ -81,7 +82,7 @@ class PlannedRunner:
         """The run has launches of several steps, and buffers that take turns have the same halo."""
         if self.kernels.options.halos != "compared" or loop.common_halos is not None:
             return False
-        fused = (fact.steps for fact in self.kernels.facts_of(loop)[:-1])
+        fused = (fact.steps for fact in self.kernels.facts_of(loop) if fact.steps > 1)
         if all(depth > steps for depth in fused):
             return False
         if loop not in self.compared:
@@ -97,6 +98,8 @@ class PlannedRunner:
         """Run a time loop of the kernels' program as launches."""
         facts = self.kernels.facts_of(loop)
         self.depths |= {fact.name: fact.steps for fact in facts}
+        # A step in parts is done with the last of them.
+        self.depths |= dict.fromkeys((fact.name for fact in parts_of_step(facts)[:-1]), 0)
         self.done, self.total = 0, steps
         if (loop, steps) not in self.plans:
             self.plans[loop, steps] = planned_function(loop, facts, steps)

@@ -64,7 +64,20 @@ def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> Stenc
         frame |= box
         for tap in stage.tap_list:
             frame |= box + IndexAttr.from_indices(*tap.offset)
+    for stage in kernel.stages:
+        if isinstance(stage, LoadOp) and stage.data is not None and stage.offset is not None:
+            frame |= seen_from(field_bounds(stage.data), stage.offset)
     return frame
+
+
+def seen_from(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
+    """The cells at an offset of which a box lies."""
+    return box + IndexAttr.from_indices(*(-distance for distance in offset))
+
+
+def reads_own_cells(load: LoadOp) -> bool:
+    """The load has each cell of a field at its own place, read from memory when it is used."""
+    return load.offset is not None and not any(load.offset)
 
 
 def published_age(stage: ExchangeOp) -> int:
@@ -98,8 +111,11 @@ class PlanesLaunch:
                     self.run_stage(stage, step)
 
     def check_fields(self) -> None:
-        """No buffer is stored that is loaded as data, and none twice, by whatever name."""
-        loads = [stage for stage in self.stages if isinstance(stage, LoadOp)]
+        """
+        No buffer is stored that is loaded as data, and none twice, by whatever name. (A cell that is read from memory
+        at its own place is read by the thread that stores it, before.)
+        """
+        loads = [s for s in self.stages if isinstance(s, LoadOp) and not reads_own_cells(s)]
         taken = {id(self.values[load.data]) for load in loads if load.data is not None}
         for stage in self.stages:
             if isinstance(stage, StoreOp):
@@ -196,6 +212,8 @@ class PlanesLaunch:
 
     def load(self, stage: LoadOp, plane: int) -> Cells:
         """A plane of a load's fields: inside the bounds the data, outside the halo where it has one."""
+        if stage.data is not None and stage.offset is not None:
+            return self.load_at(stage, stage.data, stage.offset, plane)
         cells = self.unset(stage.result)
         inside = np.full(cells.data.shape, stage.halo is None)
         if self.holds(self.bounds, plane):
@@ -206,6 +224,16 @@ class PlanesLaunch:
                 at, to = self.in_field(field, box, plane), self.places(box)
                 np.copyto(cells.data[to], source.data[at], where=where[to])
                 np.copyto(cells.known[to], source.known[at], where=where[to])
+        return cells
+
+    def load_at(self, stage: LoadOp, field: SSAValue, offset: tuple[int, ...], plane: int) -> Cells:
+        """A plane whose cells are those of a field so far away."""
+        cells, source = self.unset(stage.result), self.values[field]
+        far = plane if self.stream is None else plane + offset[self.stream]
+        box = field_bounds(field)
+        if self.holds(box, far):
+            at, to = self.in_field(field, box, far), self.places(seen_from(box, offset))
+            cells.data[to], cells.known[to] = source.data[at], source.known[at]
         return cells
 
     def apply(self, stage: ApplyOp, plane: int, step: int) -> list[Cells]:

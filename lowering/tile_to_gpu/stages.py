@@ -36,7 +36,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     chunk_steps,
     whole_turns,
 )
-from timetile.lowering.tile_to_gpu.variant import Variant, queue_field
+from timetile.lowering.tile_to_gpu.variant import FAR_CELLS, Variant, queue_field
 from timetile.passes.analysis.filling import filling_loops, first_step, may_fill
 from timetile.passes.analysis.plane_geometry import FieldShape, moved_by
 from timetile.passes.multi_queue_buffering import taps_of_step
@@ -406,6 +406,10 @@ class VariantEmitter(Variant):
         arguments: list[SSAValue] = []
         for tap in stage.tap_list:
             queue = self.queues[stage.queues[tap.operand]]
+            load = queue.value.owner
+            if isinstance(load, LoadOp) and load.offset is not None:
+                arguments.append(self.cell_in_memory(load, load.offset, at))
+                continue
             moved = self.kernel.in_plane(tap.offset)
             position = moved_by(at, moved)
             reach = self.reaches.of_tap(stage, moved)
@@ -428,6 +432,22 @@ class VariantEmitter(Variant):
             old = self.reader.read(source, age, at, self.reaches.own_cell)
             chosen.append(self.body.select(inside, result, old))
         return chosen
+
+    def cell_in_memory(self, load: LoadOp, offset: tuple[int, ...], at: Position) -> SSAValue:
+        """The cell of a field so far from one of the thread's own, read once."""
+        assert load.data is not None
+        key = (load.result, 0, at)
+        if key not in self.reader.fetched:
+            shape, field = FieldShape.of(load.data), self.arguments[load.data]
+            place = moved_by(at, self.kernel.in_plane(offset))
+            index, distance = self.plane_at(shape, load.lag)
+            distance += self.in_plane(shape, place)
+            if abs(distance) >= FAR_CELLS:
+                index, distance = self.body.add_int(index, distance), 0
+            mask = self.in_field(shape, place, self.thread)
+            op = simt.LoadOp(field, index, distance, [element_type(load.data)], mask)
+            (self.reader.fetched[key],) = self.body.add(op).cells
+        return self.reader.fetched[key]
 
     def inside_box(self, stage: ApplyOp, at: Position) -> SSAValue:
         """The cell lies in the stage's own box."""

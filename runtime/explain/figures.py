@@ -17,9 +17,8 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.lowering.plan_launches import KernelFacts
+from timetile.lowering.plan_launches import KernelFacts, parts_of_step, plan_kernels
 from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.launch_planning import Launch, plan
 from timetile.passes.analysis.liveness import rotation_of
 from timetile.passes.analysis.utilisation import alu_utilisation
 from timetile.passes.arch import Arch
@@ -178,15 +177,13 @@ class LaunchCounts:
 
 
 def launch_counts(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -> LaunchCounts:
-    """The plan of a loop for a number of steps, counted; `kernels` are its own, the final one last."""
-    fused = {kernel.steps: kernel.name for kernel in kernels[:-1]}
-
-    def name(launch: Launch) -> str:
-        return kernels[-1].name if launch.final else fused[launch.steps]
-
-    found = plan(rotation_of(loop), tuple(fused), steps)
+    """The plan of a loop for a number of steps, counted; `kernels` are its own, those of a single step last."""
+    parts = parts_of_step(kernels)
+    found = plan_kernels(rotation_of(loop), kernels, steps)
     counts: Counter[str] = Counter()
     for position, launch in enumerate(found.launches):
         repeated = found.first <= position < found.first + found.length
-        counts[name(launch)] += found.repeats if repeated else 1
+        for kernel in kernels:
+            if kernel in parts if launch.final else kernel.steps == launch.steps:
+                counts[kernel.name] += found.repeats if repeated else 1
     return LaunchCounts(counts, len(found.scratch_like), len(found.copies))

@@ -3,6 +3,8 @@
 // RUN: xdsl-opt %s -p choose-schedule --split-input-file --verify-diagnostics > %t.again
 // RUN: diff %t.once %t.again
 // RUN: xdsl-opt %s -p 'choose-schedule{depth=3}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=DEPTH
+// RUN: xdsl-opt %s -p choose-schedule --split-input-file --verify-diagnostics 2>&1 >/dev/null | filecheck %s --check-prefix=NOTE
+// RUN: xdsl-opt %s -p 'choose-schedule{depth=3}' --split-input-file --verify-diagnostics 2>&1 >/dev/null | filecheck %s --check-prefix=ASKED
 // RUN: xdsl-opt %s -p 'choose-schedule{arch=sm_80}' --split-input-file --verify-diagnostics | filecheck %s
 // RUN: xdsl-opt %s -p 'choose-schedule{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
 
@@ -211,19 +213,45 @@ func.func @far(%n: index, %A: !stencil.field<[-11,19]x[-11,19]x[-11,19]xf64>, %B
 
 // -----
 
-// Copies that reach so far do not fit the shared memory. Who asks for a depth gets the first layout: the
-// model's limits are estimates.
+// Copies that reach so far do not fit the shared memory, and no tile is so wide: all is read from memory, one
+// step a launch, whatever depth was asked for.
 
 func.func private @same(%u: f64) -> f64 {
   func.return %u : f64
 }
 
-// CHECK: temporal.loop in @farther: no schedule of one step fits a multiprocessor, as its taps reach too far or its fields are too many; give device-tiling a layout with fewer cells
+// CHECK-LABEL: func.func @farther(
+// CHECK:         depths [1] schedule {tile = "warp", cells = array<i64: 1, 1, 1>, lanes = array<i64: 1, 1, 32>, warps = array<i64: 1, 1, 1>
+// CHECK-SAME:    stream = "none", reads = "memory"}
 // DEPTH-LABEL: func.func @farther(
-// DEPTH:         depths [3, 1] schedule {tile = "block", cells = array<i64: 2, 1>, lanes = array<i64: 1, 32>, warps = array<i64: 8, 1>
+// DEPTH:         depths [1] schedule {tile = "warp", {{.*}}, reads = "memory"}
+// NOTE:        temporal.loop in @farther: no tile holds a step, as its taps reach too far or its fields are too many: every tap is read from memory, one step a launch
+// ASKED:       temporal.loop in @farther: no tile holds 3 steps at once, as their overlap, planes or fields are too many: it takes 1
 func.func @farther(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @same(%a[0, 200, 0]) in <[0, 0, 0], [8, 8, 8]>
   } : !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>
+  func.return
+}
+
+// -----
+
+// Updates that look at what others wrote are cut into kernels of their own: three, as the second and the third
+// have nothing to do with each other.
+
+func.func private @same(%u: f64) -> f64 {
+  func.return %u : f64
+}
+
+// CHECK-LABEL: func.func @chained(
+// CHECK:         reads = "memory", cuts = array<i64: 1, 3>}
+// NOTE:        temporal.loop in @chained: no tile holds a step, as its taps reach too far or its fields are too many: every tap is read from memory, one step a launch, and a step runs as 3 kernels
+func.func @chained(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %C: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B, %c = %C) rotate [0, 1, 2] {
+    temporal.update %a = @same(%c[0, 200, 0]) in <[0, 0, 0], [8, 8, 8]>
+    temporal.update %b = @same(%a[0, 200, 0]) in <[0, 0, 0], [8, 8, 8]>
+    temporal.update %c = @same(%c[0, 0, 0]) in <[0, 0, 0], [8, 8, 8]>
+    temporal.update %c = @same(%b[0, -200, 0]) in <[0, 0, 0], [8, 8, 8]>
+  } : !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>
   func.return
 }

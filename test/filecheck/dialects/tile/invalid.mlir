@@ -281,3 +281,52 @@ tile.kernel @undefined() roles [] steps 1 stream 0 bounds <[0], [8]> {
   // CHECK: %u is not defined above
   %v = tile.apply @cell(%u[0]) : !tile.queue<f64, lag 0>
 }
+
+// -----
+
+tile.kernel @axes_of_at(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [8]> {
+  // CHECK: at has 2 axes and the domain 1
+  %u = tile.load %src at [0, 1] : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+tile.kernel @at_of_a_halo(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [8]> {
+  // CHECK: a load with at has a data field, no halo, and none ahead
+  %u = tile.load halo %src at [1] : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+tile.kernel @at_in_registers(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [8]> {
+  // CHECK: a load with at lives in memory, got #tile.registers<depth 0, period 1>
+  %u = tile.load %src at [1] home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+tile.kernel @at_stored(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [8]> {
+  // CHECK: a load with at is read by tile.apply, got tile.store
+  %u = tile.load %src at [1] : !tile.queue<f64, lag 0>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+tile.kernel @at_tapped_beside(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [8]> {
+  // CHECK: a load with at is tapped at the own cell
+  %u = tile.load %src at [1] : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[1]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}

@@ -1,0 +1,156 @@
+"""Exchanges: where a tap crosses warps it reads one, and each publishes the least that serves its readers.
+
+Before: `%v = tile.apply @cell(%u[0, -1, 0], %u[0, 0, 0])`, with warps along the second axis
+After:
+```
+%e = tile.exchange %u what plane delay 0
+%v = tile.apply @cell(%e[0, -1, 0], %u[0, 0, 0])
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.taps import Tap
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    queue_type,
+    taps_of,
+)
+from timetile.dialects.tile_attributes import QueueType
+from timetile.passes.analysis.plane_geometry import VECTOR_BYTES
+from timetile.passes.analysis.rewriting import replace_apply
+
+Published = Literal["edges", "plane", "copies"]
+"""What an exchange publishes: the edges that neighbours read, a whole plane, or what a load's copies bring."""
+
+
+def add_exchanges(kernel: KernelOp) -> None:
+    """Let taps that cross warps read an exchange of the whole plane."""
+    assert kernel.layout is not None
+    crossing = [
+        (axis, k)
+        for k, (axis, layout) in enumerate(zip(kernel.plane_axes, kernel.layout.axis_layouts))
+        if layout.tile_warps > 1
+    ]
+    if not crossing:
+        return
+    position = 0
+    while position < len(stages := kernel.stages):
+        stage = stages[position]
+        for queue in () if isinstance(stage, ExchangeOp) else stage.results:
+            width = crossing_width(queue, crossing, len(kernel.plane_axes))
+            if not any(width):
+                continue
+            exchange = ExchangeOp(queue, width)
+            kernel.body.block.insert_op_after(exchange, stage)
+            for reader in dict.fromkeys(use.operation for use in queue.uses):
+                if isinstance(reader, ApplyOp):
+                    redirect(reader, queue, exchange.result, [axis for axis, _ in crossing])
+        position += 1
+
+
+def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) -> list[int]:
+    """How far the queue's readers look along the (axis, in-plane position) pairs that cross warps."""
+    width = [0] * axes
+    for _, tap in taps_of(queue):
+        for axis, k in crossing:
+            width[k] = max(width[k], abs(tap.offset[axis]))
+    return width
+
+
+def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequence[int]) -> None:
+    """Let the taps of `queue` that leave the thread's row along the axes read `exchange`."""
+    queues = list(dict.fromkeys((*reader.queues, exchange)))
+    taps: list[Tap] = []
+    for tap in reader.tap_list:
+        read = reader.queues[tap.operand]
+        if read is queue and any(tap.offset[axis] for axis in axes):
+            read = exchange
+        taps.append(Tap(queues.index(read), tap.offset))
+    used = [k for k in range(len(queues)) if any(tap.operand == k for tap in taps)]
+    replace_apply(
+        reader,
+        queues=[queues[k] for k in used],
+        taps=[Tap(used.index(tap.operand), tap.offset) for tap in taps],
+    )
+
+
+def crosses_one_axis(kernel: KernelOp) -> bool:
+    """Warps lie along one in-plane axis, so that edges are whole rows or single cells."""
+    assert kernel.layout is not None
+    return sum(axis.tile_warps > 1 for axis in kernel.layout.axis_layouts) == 1
+
+
+def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
+    """Neighbours look no further than the next warp's own cells, so edges serve them."""
+    assert kernel.layout is not None
+    *rows, last = kernel.layout.axis_layouts
+    if len(rows) > 1:
+        # Edges are rows: those of planes of three axes would be planes themselves.
+        return False
+    for axis, edge in zip(kernel.layout.axis_layouts, exchange.edges):
+        if edge > axis.cells * axis.lanes:
+            return False
+    if last.tile_warps > 1 and any(axis.cells > 1 for axis in rows):
+        # Edges that cross rows are those of a single row.
+        return False
+    return crosses_one_axis(kernel)
+
+
+def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
+    """
+    Let every exchange publish the least that serves its readers, or what was asked for where it does:
+    the copies of a load that is fetched ahead, edges, the whole plane.
+    """
+    for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
+        if what in (None, "copies") and copies_suffice(kernel, stage, ahead):
+            publish_copies(kernel, stage)
+        else:
+            edges = what != "plane" and edges_suffice(kernel, stage)
+            stage.what = StringAttr("edges" if edges else "plane")
+
+
+def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
+    """The exchange is of a field that is fetched ahead by asynchronous copies."""
+    load = exchange.queue.owner
+    is_loaded = isinstance(load, LoadOp) and load.data is not None
+    return is_loaded and ahead > 0 and kernel.stream_axis is not None
+
+
+def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
+    """
+    Let the copies of a load serve the taps that cross warps, and those along the lanes where that is
+    better than shuffles: where whole vectors are read, or where no other queue asks for an overlap.
+    """
+    load = exchange.queue.owner
+    assert isinstance(load, LoadOp)
+    queue, element = load.result, queue_type(load.result).element
+    axes = [(axis, k) for k, axis in enumerate(kernel.plane_axes)]
+    reach = crossing_width(queue, axes, len(axes))
+    assert kernel.layout is not None
+    layouts = kernel.layout.axis_layouts
+    beside = [
+        axis
+        for axis, k in axes
+        if layouts[k].tile_warps > 1
+        or kernel.steps.data == 1
+        or reach[k] * CELL_BYTES[element] >= VECTOR_BYTES
+    ]
+    exchange.what = StringAttr("copies")
+    for reader in dict.fromkeys(use.operation for use in queue.uses):
+        if isinstance(reader, ApplyOp):
+            redirect(reader, queue, exchange.result, beside)
+    edges = crossing_width(exchange.result, axes, len(axes))
+    wider = QueueType(element, exchange.lag, edges)
+    Rewriter.replace_value_with_new_type(exchange.result, wider)

@@ -1,0 +1,205 @@
+"""Steps in parts: kernels of some of a step's updates that read every tap from memory.
+
+A step that no tile holds, as it looks too far or has too many fields and updates, runs in parts: each
+is a kernel of a few updates that follow each other, launched in the program's order. It advances no
+step by itself, so that it reads and writes the buffers that the unfused program does.
+
+`temporal.update %b = @cell(%a[0, -8], %a[0, 0]) in <[0, 0], [64, 64]>` becomes
+```
+tile.kernel @far_step(%src, %dst) roles [...] steps 1 bounds <[0, 0], [64, 64]> {
+  %a0 = tile.load %src at [0, -8] : !tile.queue<f64, lag 0>
+  %a1 = tile.load %src at [0, 0] : !tile.queue<f64, lag 0>
+  %b0 = tile.apply @cell(%a0[0, 0], %a1[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %b0 to %dst
+}
+```
+Nothing is streamed, nothing overlaps, and nothing is kept: no reach is too far. Each thread makes the cells
+that it stores and no others, so that an update may also read its own cell of the buffer that it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntAttr
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Block, SSAValue
+
+from timetile.dialects.syntax import element_type
+from timetile.dialects.taps import Tap
+from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp
+from timetile.dialects.tile_attributes import LANES, QueueType, RoleAttr, RoleKind
+from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.diagnostics import refuse
+from timetile.passes.schedule import Schedule
+
+PART_TAPS = 64
+"""Taps of a part of several updates: each has its own address, or at least an offset, and a load in flight."""
+
+
+class Part:
+    """Updates of a step that follow each other, and may run in one kernel."""
+
+    def __init__(self, first: UpdateOp):
+        self.updates = [first]
+
+    @property
+    def box(self) -> StencilBoundsAttr:
+        """The cells that every update of the part writes."""
+        return self.updates[0].box
+
+    @property
+    def written(self) -> set[SSAValue]:
+        """The loop's arguments that the part writes."""
+        return {target for update in self.updates for target in update.targets}
+
+    def takes(self, update: UpdateOp) -> bool:
+        """
+        The next update may join: it writes the same box, looks at no other cell of what the part writes,
+        and writes nothing of which the part reads another cell.
+        """
+        taps = sum(len(each.tap_list) for each in (*self.updates, update))
+        if update.box != self.box or taps > PART_TAPS:
+            return False
+        if read_beside(update) & self.written:
+            return False
+        read = set[SSAValue]().union(*map(read_beside, self.updates))
+        return not read & set(update.targets)
+
+
+def read_beside(update: UpdateOp) -> set[SSAValue]:
+    """The fields that an update taps at another cell than its own."""
+    return {update.sources[tap.operand] for tap in update.tap_list if any(tap.offset)}
+
+
+def largest_parts(loop: LoopOp) -> tuple[int, ...]:
+    """Where to cut a step into as few parts as may be: the numbers of the updates that begin one, but the first."""
+    cuts: list[int] = []
+    part: Part | None = None
+    for number, update in enumerate(loop.updates):
+        if part is not None and part.takes(update):
+            part.updates.append(update)
+            continue
+        if part is not None:
+            cuts.append(number)
+        part = Part(update)
+    return tuple(cuts)
+
+
+def memory_schedule(loop: LoopOp) -> Schedule:
+    """The schedule of a step in the fewest parts: a cell a thread, in rows of a warp."""
+    rank = len(written_bounds(loop).lb)
+    ones = (1,) * rank
+    return Schedule(
+        cells=ones, lanes=(*ones[1:], LANES), warps=ones, pack=8, ahead=0, stream="none",
+        reads="memory", cuts=largest_parts(loop),
+    )  # fmt: skip
+
+
+def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:
+    """The parts of a step that is cut before the updates of these numbers; refused where one cannot be a kernel."""
+    count = len(loop.updates)
+    if any(not 0 < cut < count for cut in cuts):
+        refuse(
+            loop,
+            f"a step of {count} updates is cut before updates 1 to {count - 1}, got {list(cuts)}; give "
+            "device-tiling cuts of those",
+        )
+    parts: list[Part] = []
+    for number, update in enumerate(loop.updates):
+        if number == 0 or number in cuts:
+            parts.append(Part(update))
+        elif parts[-1].takes(update):
+            parts[-1].updates.append(update)
+        else:
+            refuse(
+                loop,
+                f"update {number} cannot share a kernel with the one before it: it looks at other cells of what "
+                f"that writes, or writes another box; give device-tiling cuts with {number}",
+            )
+    return parts
+
+
+def part_kernels(loop: LoopOp, schedule: Schedule, name: str) -> list[KernelOp]:
+    """The kernels of a step in the parts that its schedule says, with a layout, in the order of their launches."""
+    parts = parts_of(loop, schedule.cuts)
+    names = [name] if len(parts) == 1 else [f"{name}_{k}" for k in range(len(parts))]
+    kernels = [PartBuilder(loop, part).build(own) for own, part in zip(names, parts)]
+    for kernel in kernels:
+        kernel.layout, kernel.occupancy = schedule.layout(), IntAttr(schedule.occupancy)
+    return kernels
+
+
+class PartBuilder:
+    """Builds the kernel of one part of a loop's step."""
+
+    def __init__(self, loop: LoopOp, part: Part):
+        self.loop, self.part = loop, part
+        self.rank = len(part.box.lb)
+        self.block = Block()
+        self.roles: list[RoleAttr] = []
+        self.arguments: dict[RoleAttr, SSAValue] = {}
+        self.versions: dict[SSAValue, SSAValue] = {}
+        """The queues of what the part has made, by the loop's argument."""
+        self.loads: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = {}
+
+    def argument(self, kind: RoleKind, index: int, like: SSAValue) -> SSAValue:
+        """The kernel's argument of a role, added when first asked for."""
+        role = RoleAttr(kind, index)
+        if role not in self.arguments:
+            argument = self.block.insert_arg(like.type, len(self.block.args))
+            argument.name_hint = {"source": "src", "target": "dst"}.get(kind, like.name_hint)
+            self.roles.append(role)
+            self.arguments[role] = argument
+        return self.arguments[role]
+
+    def field(self, source: SSAValue) -> SSAValue:
+        """The kernel's argument for a field that an update reads."""
+        own = self.loop.body.block.args
+        if source in own:
+            return self.argument("source", own.index(source), source)
+        return self.argument("capture", self.loop.captures.index(source), source)
+
+    def tapped(self, source: SSAValue, offset: tuple[int, ...]) -> SSAValue:
+        """The queue that has a field's cells so far away at the own cell."""
+        if source in self.versions:
+            return self.versions[source]
+        if (source, offset) not in self.loads:
+            self.block.add_op(load := LoadOp(self.field(source), None, 0, offset))
+            self.loads[source, offset] = load.result
+        return self.loads[source, offset]
+
+    def apply(self, update: UpdateOp) -> None:
+        """The stage of an update; its results are what later ones read of its targets."""
+        tapped = [
+            self.tapped(update.sources[tap.operand], tuple(tap.offset)) for tap in update.tap_list
+        ]
+        queues = list(dict.fromkeys(tapped))
+        here = (0,) * self.rank
+        scalars = [
+            self.argument("scalar", self.loop.scalars.index(scalar), scalar)
+            for scalar in update.scalars
+        ]
+        apply = ApplyOp(
+            update.cell,
+            queues,
+            [Tap(queues.index(queue), here) for queue in tapped],
+            self.rank,
+            [QueueType(element_type(target), 0) for target in update.targets],
+            scalars=scalars,
+            indices=update.index_axes,
+        )
+        self.block.add_op(apply)
+        self.versions |= dict(zip(update.targets, apply.res, strict=True))
+
+    def build(self, name: str) -> KernelOp:
+        """The whole kernel, without a layout."""
+        for update in self.part.updates:
+            self.apply(update)
+        own = self.loop.body.block.args
+        for role, before in enumerate(self.loop.rotation):
+            queue = self.versions.get(own[before])
+            if queue is not None:
+                self.block.add_op(StoreOp(queue, self.argument("target", role, own[before])))
+        return KernelOp(name, self.roles, 1, None, self.part.box, self.block)
