@@ -1,39 +1,54 @@
 """Which launches run a time loop, and which buffers each reads and writes.
 
-A launch never writes what it reads, so a live version moves from buffer to buffer. Kernels that read data
-with the halo around it (`Rotation.has_home`) find it in the program's own buffer, or in a scratch buffer
-that began as a copy of that one: launches write no halo. (Where buffers that take turns have their halos in common, any
-of them does.) In the end every buffer holds what the unfused
-program leaves in it: the versions that only the last steps write are written by launches of a single step,
-straight into the program's buffers; the launches before may put other live data anywhere. The plan is a path
-through the states "which buffer holds which live version"; it soon repeats itself, and long runs are a loop
-over one period.
+A launch never writes what it reads, so a live version moves from buffer to buffer (`placements.py`
+says by which rules). Kernels that read data with the halo around it (`Rotation.has_home`) find it
+in the program's own buffer, or in a scratch buffer that began as a copy of that one: launches write
+no halo. (Where buffers that take turns have their halos in common, any of them does.) In the end
+every buffer holds what the unfused program leaves in it: the versions that only the last steps
+write are written by launches of a single step, straight into the program's buffers; the launches
+before may put other live data anywhere.
+
+Every number of steps has a plan, as launches of single steps always do. The time to find one grows
+with the buffers, the longest cycle of the rotation and the number of depths, but not with the
+number of steps: placements soon repeat, and long runs are a loop over one period.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from math import gcd, lcm
 
 from timetile.passes.analysis.placements import (
     Course,
-    CycleSearch,
-    Placement,
+    Placed,
+    Placer,
     Segment,
-    start_cycle,
+    least_scratch,
+    placements,
 )
 from timetile.passes.analysis.rotation import Rotation
-from timetile.passes.diagnostics import CompileError
+
+MOST_SEQUENCES = 128
+"""
+Sequences of launches that are compared where none takes as few buffers as the kernels could do
+with.
+"""
+
+MOST_ROUNDS = 8
+"""
+Rounds of a cycle's rotation in which placements are to repeat; else its buffers are used in pairs.
+"""
 
 
 @dataclass(frozen=True)
 class Launch:
     """
     One launch: a kernel that advances `steps` steps from `time` on (`final`: the kernel that stores
-    all that its single step writes), with the buffers by role. Numbers from the count of roles on are
-    scratch buffers.
+    all that its single step writes), with the buffers by role. Numbers from the count of roles on
+    are scratch buffers.
     """
 
     steps: int
@@ -45,7 +60,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Plan:
-    """Copies `(from, to)`, launches, the repeated ones `[first, first + length)` run `repeats` times."""
+    """
+    Copies `(from, to)`, launches, the repeated ones `[first, first + length)` run `repeats` times.
+    """
 
     copies: tuple[tuple[int, int], ...]
     launches: tuple[Launch, ...]
@@ -73,129 +90,201 @@ def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Seg
         rest %= depth
     if rest:
         return
-    final: list[Segment] = [(1, True)] * tail
-    yield [(d, False) for d in fused] + final
+    final = [Segment(1, True)] * tail
+    yield [Segment(d, False) for d in fused] + final
     for k in range(len(fused) - 1, -1, -1):
         if k + 1 < len(fused) and fused[k] == fused[k + 1]:
             continue
         for pair in splits(fused[k], depths):
             changed = [*fused[:k], *fused[k + 1 :], *pair]
-            yield [(d, False) for d in sorted(changed, reverse=True)] + final
+            yield [Segment(d, False) for d in sorted(changed, reverse=True)] + final
+
+
+def courses(total: int, longest: int, depths: Sequence[int]) -> Iterator[list[Segment]]:
+    """
+    Launches that advance `total` steps, the last ones a step at a time: some of them of several
+    steps.
+    """
+    for tail in range(min(total, longest + 4)):
+        yield from sequences(total, tail, depths)
+
+
+@dataclass(frozen=True)
+class Steady:
+    """
+    How placements repeat where every launch advances `depth` steps: from launch `first` on, those
+    before a launch are those before the one `period` launches later. Cycles that repeat so only
+    where they are are `paired`.
+    """
+
+    depth: int
+    first: int
+    period: int
+    paired: frozenset[Rotation]
+
+    @property
+    def end(self) -> int:
+        """The launch after the first period."""
+        return self.first + self.period
+
+    def repeats_in(self, segments: Sequence[Segment], placed: Placed) -> bool:
+        """The first period of a course may be repeated."""
+        period = segments[: self.end]
+        if len(period) < self.end or any(segment.steps != self.depth for segment in period):
+            return False
+        return placed.states[self.first] == placed.states[self.end]
+
+
+def steady(parts: Sequence[Rotation], order: int, depth: int, *, fused: bool) -> Steady:
+    """
+    How placements repeat where all launches advance `depth` steps, far from the end: after whole
+    rounds of `order` steps.
+    """
+    first, period = 1, lcm(2, order // gcd(order, depth))
+    paired: set[Rotation] = set()
+    for part in dict.fromkeys(parts):
+        segments = (Segment(depth, depth == 1),) * (MOST_ROUNDS * len(part.rotate))
+        found = repetition(Course(part, segments, fused, endless=True))
+        if found is None:
+            paired.add(part)
+            found = repetition(Course(part, segments, fused, endless=True, paired=True))
+            assert found is not None, "buffers in pairs change places every round of the rotation"
+        first, period = max(first, found[0]), lcm(period, found[1])
+    return Steady(depth, first, period, frozenset(paired))
+
+
+@lru_cache(maxsize=256)
+def repetition(course: Course) -> tuple[int, int] | None:
+    """
+    The launch from which on placements repeat, whether the first versions are copied or not, and
+    after how many launches; None where they do not along the course.
+    """
+    first, period = 0, 1
+    for copied in dict.fromkeys((frozenset[int](), frozenset(course.live))):
+        placer = Placer(course, copied)
+        known: dict[tuple[object, ...], int] = {}
+        for launch in range(len(course.segments)):
+            state = tuple(sorted(placer.placed.states[-1].items()))
+            time = course.times[launch] % len(course.cycle.rotate)
+            key = (state, len(placer.placed.scratch), time)
+            if key in known:
+                first, period = max(first, known[key]), lcm(period, launch - known[key])
+                break
+            known[key] = launch
+            placer.advance(launch)
+        else:
+            return None
+    return first, period
+
+
+class Search:
+    """
+    The search for the launches that run some steps, with placements for each cycle in which a step
+    writes.
+    """
+
+    def __init__(self, rotation: Rotation, depths: Sequence[int], steps: int):
+        self.rotation, self.steps = rotation, steps
+        self.fused = sorted({depth for depth in depths if depth > 1}, reverse=True)
+        self.cycles = [c for c in rotation.cycles if any(rotation.written[k] for k in c)]
+        self.parts = [rotation.part(cycle) for cycle in self.cycles]
+        self.longest = max((len(cycle) for cycle in self.cycles), default=1)
+
+    def plan(self) -> Plan:
+        """The plan, with launches of several steps where there is one."""
+        if self.fused and (found := self.plan_with(self.fused)) is not None:
+            return found
+        found = self.plan_with(())
+        assert found is not None, "launches of single steps have placements"
+        return found
+
+    def plan_with(self, fused: Sequence[int]) -> Plan | None:
+        """
+        The plan that costs least with launches of these depths and, in the end, of single steps.
+        """
+        deepest = max(fused, default=1)
+        known = steady(self.parts, self.rotation.order, deepest, fused=bool(self.fused))
+        # Whole periods of the deepest launches are left out, and put back as a loop.
+        keep = 2 * self.longest + 4 + deepest * (known.end + 2)
+        repeats = max(0, (self.steps - keep) // (deepest * known.period))
+        short = self.steps - repeats * deepest * known.period
+        if not fused:
+            found: Iterator[list[Segment]] = iter([[Segment(1, True)] * short])
+        else:
+            found = islice(courses(short, self.longest, fused), MOST_SEQUENCES)
+        chosen: tuple[list[Segment], list[Placed]] | None = None
+        least: tuple[int, int] | None = None
+        for segments in found:
+            along = [
+                Course(part, tuple(segments), bool(self.fused), paired=part in known.paired)
+                for part in self.parts
+            ]
+            placed = [self.best(course, known if repeats else None) for course in along]
+            complete = [each for each in placed if each is not None]
+            if len(complete) < len(placed):
+                continue
+            cost = sum(len(each.scratch) for each in complete), sum(p.copied for p in complete)
+            if least is None or cost < least:
+                least, chosen = cost, (segments, complete)
+            if cost == (sum(map(least_scratch, along)), 0):
+                break
+        if chosen is None:
+            return None
+        return self.assembled(*chosen, known, repeats)
+
+    @staticmethod
+    def best(course: Course, known: Steady | None) -> Placed | None:
+        """
+        The placements of one cycle that cost least, among those that repeat where they have to.
+        """
+        for placed in placements(course):
+            if known is None or known.repeats_in(course.segments, placed):
+                return placed
+        return None
+
+    def assembled(
+        self, segments: Sequence[Segment], placed: Sequence[Placed], known: Steady, repeats: int
+    ) -> Plan:
+        """The placements of all cycles as one plan, by the numbers of the program's buffers."""
+        scratch_like: list[int] = []
+        copies: list[tuple[int, int]] = []
+        sources: list[dict[int, int]] = [{} for _ in segments]
+        targets: list[dict[int, int]] = [{} for _ in segments]
+        for cycle, own in zip(self.cycles, placed):
+            first = len(self.rotation.rotate) + len(scratch_like)
+            numbers = [*cycle, *range(first, first + len(own.scratch))]
+            scratch_like += [cycle[like] for like in own.scratch]
+            copies += [(numbers[a], numbers[b]) for a, b in own.copies]
+            for launch in range(len(segments)):
+                read, stored = own.states[launch], own.targets[launch]
+                sources[launch] |= {cycle[role]: numbers[b] for role, b in read.items()}
+                targets[launch] |= {cycle[role]: numbers[b] for role, b in stored.items()}
+        launches: list[Launch] = []
+        time = 0
+        for (steps, final), read, stored in zip(segments, sources, targets):
+            for role, live in enumerate(self.rotation.live):
+                if live and role not in read:
+                    read[role] = self.rotation.own(role, time)
+            launches.append(Launch(steps, final, time, read, stored))
+            time += steps
+        if not repeats:
+            return Plan(tuple(copies), tuple(launches), tuple(scratch_like))
+        return Plan(
+            tuple(copies),
+            tuple(launches),
+            tuple(scratch_like),
+            known.first,
+            known.period,
+            repeats + 1,
+        )
 
 
 def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
     """
-    The launches that run `steps` steps with kernels of these depths (and the final one): without copies of
-    live data where that can be, then with launches of several steps, then with the fewest scratch buffers, then
-    with the fewest launches.
+    The launches that run `steps` steps with kernels of these depths (and the final one): with
+    launches of several steps where that can be, then with the fewest scratch buffers, then with the
+    fewest copies of live data, then with the fewest launches of a single step.
     """
     if steps == 0:
         return Plan((), (), ())
-    fused = sorted({d for d in depths if d > 1}, reverse=True)
-    deepest = fused[0] if fused else 1
-    period = lcm(2, rotation.order // gcd(rotation.order, deepest))
-    # Leave out whole periods of the deepest launches: they are put back as a loop.
-    keep = (rotation.order + 2) + deepest * (period + 3)
-    repeats = max(0, (steps - keep) // (deepest * period)) if fused else 0
-    if not fused:
-        period = lcm(2, rotation.order)
-        repeats = max(0, (steps - rotation.order - 3 * period) // period)
-    short = steps - repeats * period * deepest
-    moved = [k for k in range(len(rotation.rotate)) if rotation.is_moved(k)]
-    repeated: list[Segment] = [(deepest, deepest == 1)] * period
-    tails = range(short + 1 if not fused else min(short, rotation.order + 3) + 1)
-    # First with launches of several steps, then with single ones only.
-    for copied, singles in product((False, True), (tails[:short], tails[short:])):
-        for scratch in range(len(moved) + 1):
-            for tail in singles:
-                for segments in sequences(short, tail, fused):
-                    course = Course(rotation, segments, short, bool(fused), copied)
-                    found = try_plan(course, scratch, repeated, repeats)
-                    if found is not None:
-                        return found
-    raise CompileError(
-        f"no order of launches runs {steps} steps over buffers that rotate as {list(rotation.rotate)}; "
-        "give temporal-fusion depths=1"
-    )
-
-
-def try_plan(
-    course: Course, scratch: int, repeated: Sequence[Segment], repeats: int
-) -> Plan | None:
-    """
-    A plan along these launches with `scratch` buffers a cycle, if there is one. After the first launch the
-    `repeated` ones run so many times.
-    """
-    rotation, segments = course.rotation, course.segments
-    paths: list[tuple[CycleSearch, Placement, list[Placement]]] = []
-    loops: list[list[Placement]] = []
-    scratch_like: list[int] = []
-    copies: list[tuple[int, int]] = []
-    count = len(rotation.rotate)
-    if repeats and (not segments or segments[0] != repeated[0]):
-        return None
-    # The loop comes after the first launch, far from the end: no write there is the last.
-    end = course.total + 2 * sum(steps for steps, _ in repeated) + rotation.order
-    far = replace(course, total=end)
-    for cycle in rotation.cycles:
-        if not any(rotation.written[k] for k in cycle):
-            continue
-        live = sum(rotation.is_moved(k) for k in cycle)
-        number = count + len(scratch_like)
-        # A cycle takes no more than it needs.
-        for few in range(min(scratch, live) + 1):
-            found = start_cycle(course, cycle, number, few)
-            if found is None:
-                continue
-            search, start, path = found
-            inside = far.search(cycle, search.scratch)
-            loop = inside.path(repeated, path[0], segments[0][0], path[0]) if repeats else []
-            if loop is not None:
-                break
-        else:
-            return None
-        loops.append(loop)
-        paths.append((search, start, path))
-        scratch_like += search.scratch.values()
-        pairs = list(zip(search.initial(), start))
-        if search.has_home:
-            # A scratch buffer that begins with live data has the halo of that.
-            blank = (entry for entry in search.scratch.items() if entry[0] not in start)
-            pairs += [(like, buffer) for buffer, like in blank]
-        copies += [(a, b) for a, b in dict.fromkeys(pairs) if a != b]
-    launches = build_launches(rotation, segments, paths, 0)
-    if not repeats:
-        return Plan(tuple(copies), launches, tuple(scratch_like))
-    time = segments[0][0]
-    inner = build_launches(
-        rotation,
-        repeated,
-        [(search, path[0], loop) for (search, _, path), loop in zip(paths, loops)],
-        time,
-    )
-    together = (launches[0], *inner, *launches[1:])
-    return Plan(tuple(copies), together, tuple(scratch_like), 1, len(repeated), repeats)
-
-
-def build_launches(
-    rotation: Rotation,
-    segments: Sequence[Segment],
-    paths: Sequence[tuple[CycleSearch, Placement, list[Placement]]],
-    time: int,
-) -> tuple[Launch, ...]:
-    """The launches along the paths of all cycles."""
-    launches: list[Launch] = []
-    states = [start for _, start, _ in paths]
-    for k, segment in enumerate(segments):
-        sources: dict[int, int] = {}
-        targets: dict[int, int] = {}
-        for number, (search, _, path) in enumerate(paths):
-            sources |= dict(zip(search.roles, states[number]))
-            targets |= search.targets(path[k], segment, time)
-            states[number] = path[k]
-        for role, live in enumerate(rotation.live):
-            if live and role not in sources:
-                sources[role] = rotation.own(role, time)
-        launches.append(Launch(segment[0], segment[1], time, sources, targets))
-        time += segment[0]
-    return tuple(launches)
+    return Search(rotation, depths, steps).plan()

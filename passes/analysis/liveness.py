@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.rotation import Rotation
@@ -19,34 +22,53 @@ def written_bounds(loop: LoopOp) -> StencilBoundsAttr:
     return bounds
 
 
-def live_arguments(loop: LoopOp) -> tuple[bool, ...]:
+@dataclass(frozen=True)
+class Access:
     """
-    For each argument of the loop: what it holds before a step is read, by this step or by a later
-    one, before it is overwritten. An update whose box is smaller than the written bounds leaves part
-    of its target, and so reads it.
+    The roles that an update reads and writes. A `whole` one writes every cell that a step writes of
+    any buffer.
     """
-    bounds = written_bounds(loop)
-    args = loop.body.block.args
-    read, overwritten = [False] * len(args), [False] * len(args)
-    for update in loop.updates:
-        for source in update.sources:
-            if source in args and not overwritten[args.index(source)]:
-                read[args.index(source)] = True
-        for target in update.targets:
-            position = args.index(target)
-            if overwritten[position]:
-                continue
-            if update.box == bounds:
-                overwritten[position] = True
-            else:
-                read[position] = True
-    successor = {source: k for k, source in enumerate(loop.rotation)}
-    live = [False] * len(args)
+
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+    whole: bool
+
+
+def live_roles(rotate: Sequence[int], updates: Sequence[Access]) -> tuple[bool, ...]:
+    """
+    For each role: what its buffer holds before a step is read, by this step or by a later one,
+    before it is overwritten. An update that is not `whole` leaves part of its target, and so reads
+    it.
+    """
+    count = len(rotate)
+    read, overwritten = [False] * count, [False] * count
+    for update in updates:
+        for role in (*update.sources, *(() if update.whole else update.targets)):
+            read[role] |= not overwritten[role]
+        for role in update.targets:
+            overwritten[role] |= update.whole
+    successor = {source: k for k, source in enumerate(rotate)}
+    live = [False] * count
     while True:
-        new = [read[k] or (not overwritten[k] and live[successor[k]]) for k in range(len(args))]
+        new = [read[k] or (not overwritten[k] and live[successor[k]]) for k in range(count)]
         if new == live:
             return tuple(live)
         live = new
+
+
+def live_arguments(loop: LoopOp) -> tuple[bool, ...]:
+    """For each argument of the loop: it holds data that this step or a later one reads."""
+    bounds = written_bounds(loop)
+    positions: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args)}
+    updates = [
+        Access(
+            tuple(positions[source] for source in update.sources if source in positions),
+            tuple(positions[target] for target in update.targets),
+            update.box == bounds,
+        )
+        for update in loop.updates
+    ]
+    return live_roles(loop.rotation, updates)
 
 
 def written_arguments(loop: LoopOp) -> tuple[bool, ...]:

@@ -1,4 +1,6 @@
-"""How the buffers of a time loop rotate, and whose data launches find in the buffers of the program."""
+"""
+How the buffers of a time loop rotate, and whose data launches find in the buffers of the program.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from math import lcm
 @dataclass(frozen=True)
 class Rotation:
     """
-    The time loop's buffers: how roles rotate, which hold live data, which a step writes, and whether those of a cycle
-    have the same cells outside the bounds.
+    The time loop's buffers: how roles rotate, which hold live data, which a step writes, and
+    whether those of a cycle have the same cells outside the bounds.
     """
 
     rotate: tuple[int, ...]
@@ -40,9 +42,23 @@ class Rotation:
         """Steps after which every role names its first buffer again."""
         return lcm(*(len(cycle) for cycle in self.cycles)) if self.cycles else 1
 
+    @cached_property
+    def cycles_by_role(self) -> dict[int, tuple[int, ...]]:
+        """The cycle of each role."""
+        return {role: cycle for cycle in self.cycles for role in cycle}
+
     def cycle_of(self, role: int) -> tuple[int, ...]:
         """The cycle of a role."""
-        return next(cycle for cycle in self.cycles if role in cycle)
+        return self.cycles_by_role[role]
+
+    def part(self, cycle: tuple[int, ...]) -> Rotation:
+        """One cycle as a rotation by itself, its roles numbered from 0 on in ascending order."""
+        return Rotation(
+            tuple(cycle.index(self.rotate[role]) for role in cycle),
+            tuple(self.live[role] for role in cycle),
+            tuple(self.written[role] for role in cycle),
+            self.common_halos,
+        )
 
     def is_moved(self, role: int) -> bool:
         """The role's live data moves between buffers: a step writes some buffer of its cycle."""
@@ -50,16 +66,16 @@ class Rotation:
 
     def stays_home(self, role: int) -> bool:
         """
-        A launch of a single step can read and write the buffers of the role's cycle that the unfused program
-        does: no step writes one that is read.
+        A launch of a single step can read and write the buffers of the role's cycle that the
+        unfused program does: no step writes one that is read.
         """
         return not any(self.written[k] and self.live[k] for k in self.cycle_of(role))
 
     def has_home(self, role: int, *, single_steps: bool) -> bool:
         """
-        The role's data can be kept in buffers that have the right halo around it: the program's own, and
-        scratch buffers with a copy of their halo. With several live versions in a cycle that would take a
-        buffer more for each, where a launch advances several steps.
+        The role's data can be kept in buffers that have the right halo around it: the program's
+        own, and scratch buffers with a copy of their halo. With several live versions in a cycle
+        that would take a buffer more for each, where a launch advances several steps.
         """
         versions = sum(self.live[k] for k in self.cycle_of(role))
         alone = single_steps or not self.is_moved(role) or versions == 1
@@ -68,9 +84,10 @@ class Rotation:
     @property
     def home_cycles(self) -> tuple[int, ...]:
         """
-        The lengths of the cycles in which data moves, where kernels of several steps find all of it with its halo
-        around it; none where they do not. A launch that advances no multiple of them leaves all data in the
-        program's own buffers. None either where all have the halo in common, and any number does.
+        The lengths of the cycles in which data moves, where kernels of several steps find all of it
+        with its halo around it; none where they do not. A launch that advances no multiple of them
+        leaves all data in the program's own buffers. None either where all have the halo in common,
+        and any number does.
         """
         moved = [role for role in range(len(self.rotate)) if self.is_moved(role)]
         if self.common_halos or not all(self.has_home(role, single_steps=False) for role in moved):
@@ -80,8 +97,8 @@ class Rotation:
     @property
     def turns(self) -> tuple[tuple[int, ...], ...]:
         """
-        The cycles of which kernels of several steps gain by halos in common: buffers take turns to hold one live
-        version, which is read with its halo around it.
+        The cycles of which kernels of several steps gain by halos in common: buffers take turns to
+        hold one live version, which is read with its halo around it.
         """
         return tuple(
             cycle
@@ -90,8 +107,22 @@ class Rotation:
             and any(self.is_moved(k) and self.has_home(k, single_steps=False) for k in cycle)
         )
 
+    @cached_property
+    def orbits(self) -> tuple[tuple[int, ...], ...]:
+        """
+        For each role, the buffers of the program that it names before steps 0, 1, ... until they
+        repeat.
+        """
+        orbits: list[tuple[int, ...]] = []
+        for start in range(len(self.rotate)):
+            orbit, role = [start], self.rotate[start]
+            while role != start:
+                orbit.append(role)
+                role = self.rotate[role]
+            orbits.append(tuple(orbit))
+        return tuple(orbits)
+
     def own(self, role: int, step: int) -> int:
         """The program's buffer that a role names before a step of the unfused program."""
-        for _ in range(step % self.order):
-            role = self.rotate[role]
-        return role
+        orbit = self.orbits[role]
+        return orbit[step % len(orbit)]

@@ -23,12 +23,6 @@ UNREACHABLE = {
     # The definitions of the operations refuse it first.
     re.escape("expected a field, got ") + ".+",
     re.escape("expected an integer, got ") + ".+",
-    # Enough scratch buffers always find an order.
-    re.escape("no order of launches runs ")
-    + ".+"
-    + re.escape(" steps over buffers that rotate as ")
-    + ".+"
-    + re.escape("; give temporal-fusion depths=1"),
 }
 """Sentences that no IR makes the compiler say."""
 

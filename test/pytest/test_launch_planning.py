@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, filterfalse, permutations
+from itertools import chain, combinations, permutations
 
 import pytest
 from hypothesis import given
@@ -84,6 +84,15 @@ def unfused(step: Step, steps: int, versions: Versions) -> list[Version]:
     return buffers
 
 
+def written_buffers(step: Step, steps: int) -> set[int]:
+    """The buffers of the program that the unfused program writes."""
+    names, buffers = dict(enumerate(step.roles)), set[int]()
+    for _ in range(steps):
+        buffers |= {names[role] for role in step.written}
+        names = step.rotated(names)
+    return buffers
+
+
 def launches_of(found: Plan) -> Iterator[Launch]:
     """The launches in the order in which they run."""
     end = found.first + found.length
@@ -144,6 +153,8 @@ def check(step: Step, deepest: tuple[int, ...], steps: int, *, common: bool = Fa
     versions = Versions()
     left = run_plan(step, found, depths, steps, versions, common=common)
     assert left == unfused(step, steps, versions)
+    stored = {buffer for launch in found.launches for buffer in launch.targets.values()}
+    assert {b for b in stored if b in step.roles} <= written_buffers(step, steps)
     return found
 
 
@@ -163,15 +174,10 @@ def all_steps(count: int) -> list[Step]:
     ]
 
 
-def rotates_what_it_updates(step: Step) -> bool:
-    """Some role is both read and written by a step, and its buffer is another one's afterwards."""
-    return any(step.rotate[role] != role for role in step.read & step.written)
-
-
 @pytest.mark.parametrize("depths", [(1,), (2,), (3,), (4,)], ids=str)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_every_step_of_up_to_three_buffers(count: int, depths: tuple[int, ...]):
-    for step in filterfalse(rotates_what_it_updates, all_steps(count)):
+    for step in all_steps(count):
         for steps in range(12):
             check(step, depths, steps)
 
@@ -179,20 +185,19 @@ def test_every_step_of_up_to_three_buffers(count: int, depths: tuple[int, ...]):
 @pytest.mark.parametrize("depths", [(2,), (3,)], ids=str)
 @pytest.mark.parametrize("count", [2, 3])
 def test_every_step_where_halos_are_common(count: int, depths: tuple[int, ...]):
-    for step in filterfalse(rotates_what_it_updates, all_steps(count)):
+    for step in all_steps(count):
         for steps in (3, 4, 8, 11):
             check(step, depths, steps, common=True)
 
 
 @st.composite
 def any_step(draw: st.DrawFn) -> Step:
-    """A step of up to five buffers; what it updates in place does not rotate."""
-    count = draw(st.integers(1, 5))
+    """A step of up to nine buffers."""
+    count = draw(st.integers(1, 9))
     rotate = tuple(draw(st.permutations(range(count))))
     written = frozenset(draw(st.sets(st.integers(0, count - 1), min_size=1)))
-    readable = [k for k, source in enumerate(rotate) if k not in written or k == source]
-    read = draw(st.sets(st.sampled_from(readable), min_size=1)) if readable else set[int]()
-    return Step(rotate, frozenset(read), written)
+    read = frozenset(draw(st.sets(st.integers(0, count - 1))))
+    return Step(rotate, read, written)
 
 
 @given(
@@ -280,7 +285,8 @@ def test_a_cycle_takes_no_scratch_that_another_needs():
     versions = Versions()
     left = run_plan(step, found, depths, 1000, versions)
     assert left == unfused(step, 1000, versions)
-    assert found.scratch_like == (2,) and not found.copies
+    (like,) = found.scratch_like
+    assert like in (2, 3, 4) and not found.copies
 
 
 COEFFICIENTS = Step((1, 2, 0), frozenset({0}), frozenset())

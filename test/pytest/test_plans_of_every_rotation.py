@@ -1,0 +1,312 @@
+"""
+The first law, of launch plans alone: for every rotation of up to five buffers, every choice of what
+up to three updates read and write, and boxes of the updates that are equal, nested, overlapping or
+disjoint, all buffers end as the unfused program leaves them, cell by cell, and a buffer that the
+program leaves alone is never written. No kernel is compiled: a cell holds a number that stands for
+how its value was computed, and a launch does with these numbers what `passes/device_tiling.py` says
+of kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, permutations, product
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from numpy.typing import NDArray
+
+from timetile.passes.analysis.launch_planning import Launch, Plan, plan
+from timetile.passes.analysis.liveness import Access, live_roles
+from timetile.passes.analysis.rotation import Rotation
+
+Cells = NDArray[np.uint64]
+
+CELLS = 5
+BOXES = ((1, 4), (1, 3), (2, 4), (1, 2), (3, 4))
+"""The first cell and the one after the last: the first and the last of all cells are in none."""
+
+CAPTURED = -1
+"""In place of a role: a field that no step writes."""
+
+UNSET = np.uint64(0)
+"""What a cell is that nothing has set, and what is computed from one."""
+
+DEPTHS = ((1,), (2, 1), (4, 2, 1), (3, 1))
+MOST_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update writes, what it reads at a cell and its two neighbours, and where."""
+
+    target: int
+    source: int
+    box: tuple[int, int]
+
+
+Step = tuple[Update, ...]
+
+
+def updates_of(count: int) -> list[Update]:
+    """Every update over so many buffers."""
+    return [Update(*each) for each in product(range(count), range(CAPTURED, count), BOXES)]
+
+
+def rotations_of(count: int) -> list[tuple[int, ...]]:
+    """A rotation of so many buffers for each way to part them into cycles."""
+
+    def parts(rest: int, most: int) -> Iterator[tuple[int, ...]]:
+        if rest == 0:
+            yield ()
+        for length in range(min(rest, most), 0, -1):
+            yield from ((length, *others) for others in parts(rest - length, length))
+
+    rotations: list[tuple[int, ...]] = []
+    for lengths in parts(count, count):
+        rotation: list[int] = []
+        for length in lengths:
+            first = len(rotation)
+            rotation += [first + (k + 1) % length for k in range(length)]
+        rotations.append(tuple(rotation))
+    return rotations
+
+
+def rotation_of(rotate: tuple[int, ...], step: Step, *, common: bool = False) -> Rotation:
+    """What the planner is told of a step."""
+    hull = (min(u.box[0] for u in step), max(u.box[1] for u in step))
+    accesses = [
+        Access(() if u.source == CAPTURED else (u.source,), (u.target,), u.box == hull)
+        for u in step
+    ]
+    written = tuple(any(u.target == role for u in step) for role in range(len(rotate)))
+    return Rotation(rotate, live_roles(rotate, accesses), written, common)
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Steps of which the planner is told the same."""
+
+    rotation: Rotation
+    steps: tuple[Step, ...]
+
+    @cached_property
+    def hull(self) -> NDArray[np.bool_]:
+        """For each step, the cells in the box around all that it writes."""
+        low = np.array([[min(u.box[0] for u in step)] for step in self.steps])
+        high = np.array([[max(u.box[1] for u in step)] for step in self.steps])
+        at = np.arange(CELLS)
+        return (at >= low) & (at < high)
+
+    @cached_property
+    def updates(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+        """The targets, sources and boxes of the updates with one number, by step."""
+        found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]] = []
+        at = np.arange(CELLS)
+        for number in range(max(len(step) for step in self.steps)):
+            # Shorter steps do the last update over no cells.
+            chosen = [step[min(number, len(step) - 1)] for step in self.steps]
+            boxes = [(u.box if number < len(s) else (0, 0)) for u, s in zip(chosen, self.steps)]
+            low, high = (np.array([[box[k]] for box in boxes]) for k in (0, 1))
+            targets = np.array([u.target for u in chosen])
+            found.append((targets, np.array([u.source for u in chosen]), (at >= low) & (at < high)))
+        return found
+
+    @cached_property
+    def first(self) -> Cells:
+        """
+        What the buffers hold before the first step: another number in every cell, but for halos in
+        common, which the buffers of a cycle share.
+        """
+        count = len(self.rotation.rotate)
+        cells = odd_numbers(count * CELLS).reshape(1, count, CELLS)
+        cells = np.repeat(cells, len(self.steps), axis=0)
+        if self.rotation.common_halos:
+            for one, *others in self.rotation.cycles:
+                for other in others:
+                    cells[:, other] = np.where(self.hull, cells[:, other], cells[:, one])
+        return cells
+
+    def update(self, held: Cells, names: NDArray[np.int64]) -> None:
+        """Do one step: `held[:, names[role]]` are the cells of a role."""
+        each = np.arange(len(self.steps))
+        for number, (targets, sources, box) in enumerate(self.updates):
+            read = held[each, names[sources]]
+            read[sources == CAPTURED] = odd_numbers(1)
+            computed = combined(number, read)
+            where = names[targets]
+            held[each, where] = np.where(box, computed, held[each, where])
+
+
+def odd_numbers(count: int) -> Cells:
+    """Different numbers, none of them UNSET."""
+    return np.random.default_rng(7).integers(1, 1 << 63, count, dtype=np.uint64) | np.uint64(1)
+
+
+KINDS = odd_numbers(3 * CELLS + 1)[1:].reshape(3, CELLS)
+
+
+def combined(number: int, read: Cells) -> Cells:
+    """
+    What an update computes in every cell from the cell and its neighbours: UNSET where one of them
+    is.
+    """
+    result = np.zeros_like(read)
+    low, own, high = read[:, :-2], read[:, 1:-1], read[:, 2:]
+    made = low * (own * own * own) * (high * high) * high * (high * high) * KINDS[number, 1:-1]
+    result[:, 1:-1] = made ^ ((made >> np.uint64(31)) << np.uint64(1))
+    return result
+
+
+def unfused(alike: Alike) -> list[Cells]:
+    """What the unfused program leaves after 0, 1, ... steps."""
+    memory, names = alike.first.copy(), np.arange(len(alike.rotation.rotate))
+    left = [memory.copy()]
+    for _ in range(MOST_STEPS):
+        alike.update(memory, names)
+        names = names[list(alike.rotation.rotate)]
+        left.append(memory.copy())
+    return left
+
+
+def launches_of(found: Plan) -> Iterator[Launch]:
+    """The launches in the order in which they run."""
+    end = found.first + found.length
+    repeated = found.launches[found.first : end] * found.repeats
+    return chain(found.launches[: found.first], repeated, found.launches[end:])
+
+
+def halo_of(rotation: Rotation, role: int, launch: Launch, *, single_steps: bool) -> int:
+    """The buffer from which a kernel takes the cells around a role's data."""
+    alike = rotation.cycle_of(role) if rotation.common_halos else ()
+    for other in (role, *alike):
+        if rotation.has_home(other, single_steps=single_steps) and other in launch.sources:
+            return launch.sources[other]
+    return rotation.own(role, launch.time)
+
+
+def run_plan(alike: Alike, found: Plan, *, single_steps: bool) -> Cells:
+    """
+    What the plan leaves in the buffers of the program; AssertionError where a launch is wrong.
+    """
+    rotation, hull = alike.rotation, alike.hull
+    count = len(rotation.rotate)
+    unset = np.full((len(alike.steps), len(found.scratch_like), CELLS), UNSET)
+    memory = np.concatenate([alike.first, unset], axis=1)
+    for source, target in found.copies:
+        memory[:, target] = memory[:, source]
+    for launch in launches_of(found):
+        read, stored = set(launch.sources.values()), list(launch.targets.values())
+        assert len(stored) == len(set(stored)), "a launch writes a buffer twice"
+        assert not read & set(stored), "a launch writes what it reads"
+        held = np.empty_like(alike.first)
+        for role, live in enumerate(rotation.live):
+            data = memory[:, launch.sources[role]] if live else UNSET
+            halo = halo_of(rotation, role, launch, single_steps=single_steps)
+            held[:, role] = np.where(hull, data, memory[:, halo])
+        names = np.arange(count)
+        for _ in range(launch.steps):
+            alike.update(held, names)
+            names = names[list(rotation.rotate)]
+        for role, buffer in launch.targets.items():
+            cells = held[:, names[role]]
+            assert (cells[hull] != UNSET).all(), "a launch stores what was never set"
+            memory[:, buffer] = np.where(hull, cells, memory[:, buffer])
+    return memory[:, :count]
+
+
+def written_buffers(rotation: Rotation, steps: int) -> set[int]:
+    """The buffers that the unfused program writes."""
+    written = [role for role, is_written in enumerate(rotation.written) if is_written]
+    return {rotation.own(role, time) for role in written for time in range(steps)}
+
+
+def check(alike: Alike, depths: tuple[int, ...], steps: int, expected: Cells) -> None:
+    """The plan for some steps is right for all of these programs."""
+    found = plan(alike.rotation, depths, steps)
+    stored = {buffer for launch in found.launches for buffer in launch.targets.values()}
+    own = {buffer for buffer in stored if buffer < len(alike.rotation.rotate)}
+    assert own <= written_buffers(alike.rotation, steps), "a buffer that the program leaves alone"
+    assert sum(launch.steps for launch in launches_of(found)) == steps
+    left = run_plan(alike, found, single_steps=max(depths) == 1)
+    wrong = np.argwhere((left != expected).any(axis=(1, 2)))
+    assert not wrong.size, f"{alike.rotation}, {alike.steps[wrong[0, 0]]}: {found}"
+
+
+def is_first_of_its_kind(rotation: Rotation) -> bool:
+    """
+    Of the rotations that differ in the numbers of their roles only, the one whose marks come first.
+    """
+    rotate = rotation.rotate
+    roles = range(len(rotate))
+    for moved in permutations(roles):
+        if any(rotate[moved[k]] != moved[rotate[k]] for k in roles):
+            continue
+        live = tuple(rotation.live[moved[k]] for k in roles)
+        written = tuple(rotation.written[moved[k]] for k in roles)
+        if (live, written) < (rotation.live, rotation.written):
+            return False
+    return True
+
+
+def steps_over(count: int, most: int) -> Iterator[Step]:
+    """
+    Every step of one and two updates, and of three: all where there are at most `most`, as many of
+    them, drawn at random, where there are more.
+    """
+    updates = updates_of(count)
+    yield from product(updates, repeat=1)
+    yield from product(updates, repeat=2)
+    if len(updates) ** 3 <= most:
+        yield from product(updates, repeat=3)
+        return
+    random = Random(count)
+    for _ in range(most):
+        yield tuple(random.choice(updates) for _ in range(3))
+
+
+def kinds_of_steps(count: int, most: int, *, common: bool) -> list[Alike]:
+    """The steps over so many buffers, by what the planner is told of them."""
+    kinds: list[Alike] = []
+    for rotate in rotations_of(count):
+        groups: dict[Rotation, list[Step]] = {}
+        for step in steps_over(count, most):
+            groups.setdefault(rotation_of(rotate, step, common=common), []).append(step)
+        for rotation, steps in groups.items():
+            # Halos in common matter where buffers take turns.
+            matters = bool(rotation.turns) or not common
+            if matters and is_first_of_its_kind(rotation):
+                kinds.append(Alike(rotation, tuple(steps)))
+    return kinds
+
+
+def is_nightly() -> bool:
+    """The tests run with the profile that draws many examples."""
+    return settings.default is not None and settings.default.max_examples > 100
+
+
+CASES = [
+    # Of programs with up to two buffers all numbers of steps, of others some of each remainder.
+    (1, 4000, range(MOST_STEPS + 1)),
+    (2, 4000, range(MOST_STEPS + 1)),
+    (3, 2000, (0, 1, 2, 3, 4, 6, 9, 12)),
+    (4, 1000, (1, 2, 3, 5, 8)),
+    (5, 1000, (1, 2, 6, 9)),
+]
+NIGHTLY = [(count, 300_000, range(MOST_STEPS + 1)) for count in range(1, 6)]
+
+
+@pytest.mark.parametrize("common", [False, True], ids=["apart", "common"])
+@pytest.mark.parametrize(("count", "most", "steps"), NIGHTLY if is_nightly() else CASES)
+def test_every_buffer_ends_as_the_unfused_program_leaves_it(
+    count: int, most: int, steps: range | tuple[int, ...], common: bool
+):
+    for alike in kinds_of_steps(count, most, common=common):
+        expected = unfused(alike)
+        for depths in DEPTHS:
+            for number in steps:
+                check(alike, depths, number, expected[number])
