@@ -42,6 +42,9 @@ PASSES = {
     "carry-cells": lazy("lowering.carry_cells", "CarryCellsPass"),
     "expand-division": lazy("lowering.expand_division", "ExpandDivisionPass"),
     "convert-gpu-to-nvvm": lazy("lowering.convert_gpu_to_nvvm", "ConvertGpuToNvvmPass"),
+    "convert-temporal-to-llvm": lazy(
+        "lowering.cpu.convert_temporal_to_llvm", "ConvertTemporalToLlvmPass"
+    ),
     "plan-launches": lazy("lowering.plan_launches", "PlanLaunchesPass"),
     "timetile": lazy("lowering.pipelines", "TimetilePass"),
 }

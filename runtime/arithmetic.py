@@ -14,8 +14,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
+from timetile.passes.analysis.library import LIBRARY
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.fma import fma, fma_up
+from timetile.runtime.library_calls import call_library
 
 Array = NDArray[Any]
 
@@ -64,6 +66,12 @@ def truncated_divide(a: Array, b: Array) -> Array:
 def truncated_remainder(a: Array, b: Array) -> Array:
     """What truncated_divide leaves; it has the sign of `a`."""
     return a - truncated_divide(a, b) * b
+
+
+def round_away(a: Array) -> Array:
+    """The nearest whole number; of two that are as near, the one farther from 0."""
+    below = np.nextafter(a.dtype.type(0.5), a.dtype.type(0))
+    return np.trunc(a + np.copysign(below, a))
 
 
 def reciprocal_root(a: Array) -> Array:
@@ -153,6 +161,11 @@ OPERATIONS: dict[type[Operation], Callable[..., Array]] = {
     xmath.SqrtOp: no_signals(np.sqrt),
     xmath.RsqrtOp: no_signals(reciprocal_root),
     xmath.CopySignOp: np.copysign,
+    xmath.FloorOp: np.floor,
+    xmath.CeilOp: np.ceil,
+    xmath.TruncOp: np.trunc,
+    xmath.RoundOp: round_away,
+    xmath.RoundEvenOp: np.rint,
     arith.AddiOp: no_signals(np.add),
     arith.SubiOp: no_signals(np.subtract),
     arith.MuliOp: no_signals(np.multiply),
@@ -230,6 +243,8 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
     operation = OPERATIONS.get(type(op))
     if operation is not None:
         return operation(*operands)
+    if type(op) in LIBRARY:
+        return call_library(op, operands)
     match op:
         case arith.ConstantOp():
             return constant(op)

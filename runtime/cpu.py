@@ -1,8 +1,9 @@
-"""The CPU executor: time loops step by step, each update vectorised over its box with NumPy."""
+"""The NumPy executor: time loops step by step, each update vectorised over its box. It is the judge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array, call
+
+CELLS_AT_ONCE = 1 << 15
+"""Cells of which temporaries are made together."""
 
 Progress = Callable[[int, int], None]
 """Called with the steps that are done and all steps."""
@@ -48,11 +52,33 @@ def coordinates(box: StencilBoundsAttr, axis: int) -> Array:
     return np.broadcast_to(line, [high - low for low, high in zip(lower, upper)])
 
 
+def slabs(box: StencilBoundsAttr) -> Iterator[StencilBoundsAttr]:
+    """The box, cut along its outermost axis into parts whose temporaries stay in a cache."""
+    (low, high), *others = zip(box.lb, box.ub)
+    planes = max(1, CELLS_AT_ONCE // max(1, prod(upper - lower for lower, upper in others)))
+    for start in range(low, high, planes):
+        yield StencilBoundsAttr.from_bounds([(start, min(start + planes, high)), *others])
+
+
 def run_update(
     update: UpdateOp, function: FuncOp, buffers: dict[SSAValue, Array], scalars: dict[SSAValue, Any]
 ) -> None:
-    """Apply one update to NumPy arrays, in place."""
-    box = update.box
+    """
+    Apply one update to NumPy arrays, in place, some planes at a time: an update reads its targets at the
+    cell itself only.
+    """
+    for box in slabs(update.box):
+        run_slab(update, function, box, buffers, scalars)
+
+
+def run_slab(
+    update: UpdateOp,
+    function: FuncOp,
+    box: StencilBoundsAttr,
+    buffers: dict[SSAValue, Array],
+    scalars: dict[SSAValue, Any],
+) -> None:
+    """Apply one update to the cells of a box, which is a part of its own."""
     arguments: list[Array] = []
     for tap in update.tap_list:
         source = update.sources[tap.operand]

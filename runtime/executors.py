@@ -1,4 +1,4 @@
-"""What runs a program: on NumPy arrays here; on the GPU in `gpu.py`."""
+"""What runs a program on NumPy arrays, beside the native code of `native.py`; the GPU is in `gpu.py`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LoopRunner(Protocol):
     ) -> Sequence[Any]: ...
 
 
-class CpuRunner:
+class NumpyRunner:
     """Runs time loops with NumPy, step by step."""
 
     def __init__(self, progress: Progress | None = None):

@@ -2,13 +2,12 @@
 
 The error-free form of Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved
 algorithms using rounding to odd" (IEEE Trans. Computers, 2008): an exact product, two exact sums, and
-one sum rounded to odd, so that the last rounding is the only one that counts.
+one sum rounded to odd, so that the last rounding is the only one that counts. Operands of extreme
+exponents are scaled first, and their sum is rounded where the result's last bit will be.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +22,15 @@ SPLITTER = 134217729.0
 SAFE_HIGH = 2.0**480
 SAFE_LOW = 2.0**-450
 """Between these no intermediate of the exact product overflows or loses bits."""
+
+FAR = 200
+"""Powers of 2 between two terms of which the smaller one only breaks ties: more than three times 53."""
+
+LEAST_UNIT = -1074
+"""Of a subnormal number the last bit."""
+
+LEAST_EXPONENT = LEAST_UNIT + 52
+"""Numbers below 2 to this power are subnormal."""
 
 
 def two_sum(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
@@ -53,40 +61,66 @@ def add_round_to_odd(a: Doubles, b: Doubles) -> Doubles:
     return np.where(total == 0, total, moved)
 
 
-def exact_fma(a: float, b: float, c: float) -> float:
-    """One fused multiply-add through rational arithmetic, for the rare extreme operands."""
-    # Python's floats, unlike NumPy's, pass overflow and invalid operations silently.
-    if not (isfinite(a) and isfinite(b)):
-        return a * b + c
-    if not isfinite(c):
-        # A product may overflow where it is rounded, and here it is not.
-        return c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        return a * b + c if c == 0 else 0.0
-    try:
-        return float(exact)
-    except OverflowError:
-        return float("inf") if exact > 0 else float("-inf")
+def rounded_sum(a: Doubles, b: Doubles, c: Doubles) -> tuple[Doubles, Doubles]:
+    """The rounded sum of three numbers, and what it lacks, rounded to odd (Boldo and Melquiond)."""
+    carry_high, carry_low = two_sum(c, b)
+    sum_high, sum_low = two_sum(a, carry_high)
+    rest = add_round_to_odd(carry_low, sum_low)
+    return two_sum(sum_high, rest)
+
+
+def scaled_fma(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
+    """Fused multiply-add of finite doubles of any exponents; neither `a` nor `b` is 0."""
+    (size_a, log_a), (size_b, log_b), (size_c, log_c) = (np.frexp(x) for x in (a, b, c))
+    high, low = two_product(size_a, size_b)
+    log_product = log_a + log_b
+    # Beside a term that is far larger, all that counts of the other one is its sign.
+    top = np.where((high == 0) | ((size_c != 0) & (log_c > log_product)), log_c, log_product)
+    near = np.maximum(log_product - top, -FAR)
+    far = near == -FAR
+    high = np.ldexp(high, near)
+    low = np.where(far, 0.0, np.ldexp(low, near))
+    third = np.ldexp(size_c, np.maximum(log_c - top, -FAR))
+    total, rest = rounded_sum(high, low, third)
+    result = np.ldexp(total, top)
+    # A subnormal number has fewer bits: the sum is rounded anew, beside a number whose last bit is the unit.
+    small = np.nonzero(np.frexp(total)[1] + top <= LEAST_EXPONENT)[0]
+    if small.size:
+        unit = np.minimum(LEAST_UNIT - top[small], FAR)
+        anchor = np.copysign(np.ldexp(1.0, unit + 52), total[small])
+        anchored, _ = rounded_sum(anchor, total[small], rest[small])
+        units = np.ldexp(anchored - anchor, top[small])
+        result[small] = np.copysign(units, total[small])
+    return result
 
 
 def fma64(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
     """Fused multiply-add of doubles."""
     with np.errstate(all="ignore"):
         product_high, product_low = two_product(a, b)
-        carry_high, carry_low = two_sum(c, product_low)
-        sum_high, sum_low = two_sum(product_high, carry_high)
-        result = sum_high + add_round_to_odd(carry_low, sum_low)
+        result, _ = rounded_sum(product_high, product_low, c)
         size_a, size_b, size_c = np.abs(a), np.abs(b), np.abs(c)
         product = size_a * size_b
-        ordinary = (product == 0) & (size_a < SAFE_HIGH) & (size_b < SAFE_HIGH)
-        ordinary &= (size_a == 0) | (size_b == 0)
-        ordinary |= (product > SAFE_LOW) & (product < SAFE_HIGH)
-        ordinary &= (size_a < SAFE_HIGH) & (size_b < SAFE_HIGH) & (size_c < SAFE_HIGH)
-        result = np.where((result == 0) | (a == 0) | (b == 0), a * b + c, result)
-    extreme = np.nonzero(~ordinary)[0]
-    for k in extreme:
-        result[k] = exact_fma(float(a[k]), float(b[k]), float(c[k]))
+        # Where a product or a sum is 0, what NumPy computes is exact, and has the right sign.
+        plain = (size_a == 0) | (size_b == 0) | (result == 0)
+        result = np.where(plain, a * b + c, result)
+        ordinary = (product > SAFE_LOW) & (product < SAFE_HIGH) & (size_a < SAFE_HIGH)
+        ordinary &= (size_b < SAFE_HIGH) & (size_c < SAFE_HIGH)
+        extreme = np.nonzero(~ordinary & (size_a != 0) & (size_b != 0))[0]
+        if extreme.size:
+            result[extreme] = extreme_fma(a[extreme], b[extreme], c[extreme])
+    return result
+
+
+def extreme_fma(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
+    """Fused multiply-add of doubles that may be infinite, NaN, or of any exponents; `a` and `b` are not 0."""
+    result = a * b + c
+    # A finite product may overflow where it is rounded, beside an infinite addend it does not.
+    product_is_finite = np.isfinite(a) & np.isfinite(b)
+    result = np.where(product_is_finite & ~np.isfinite(c), c, result)
+    finite = np.nonzero(product_is_finite & np.isfinite(c))[0]
+    if finite.size:
+        result[finite] = scaled_fma(a[finite], b[finite], c[finite])
     return result
 
 

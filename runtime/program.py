@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import index
 from typing import Any, Literal
 
@@ -31,8 +32,8 @@ from timetile.runtime.arrays import (
 )
 from timetile.runtime.cpu import Progress
 from timetile.runtime.executors import (
-    CpuRunner,
     LoopRunner,
+    NumpyRunner,
     PlanesRunner,
     SimtRunner,
     loop_handler,
@@ -43,10 +44,12 @@ from timetile.runtime.homes import Cells
 from timetile.runtime.host import Host
 from timetile.runtime.kernels import ProgramKernels
 from timetile.runtime.loop_facts import KnownLoops
+from timetile.runtime.native import NativeProgram, NativeRunner
 from timetile.runtime.selection import host_function
 from timetile.runtime.simt.memory import Buffer
+from timetile.runtime.teams import thread_count
 
-Executor = Literal["gpu", "cpu", "planes", "simt"]
+Executor = Literal["gpu", "cpu", "numpy", "planes", "simt"]
 
 
 @dataclass(frozen=True)
@@ -117,8 +120,16 @@ class CompiledProgram:
     kept as CUDA graphs.
     """
 
-    def __init__(self, module: ModuleOp, kernels: ProgramKernels, executor: Executor, gpu: int = 0):
+    def __init__(
+        self,
+        module: ModuleOp,
+        kernels: ProgramKernels,
+        executor: Executor,
+        gpu: int = 0,
+        threads: int | None = None,
+    ):
         self.module, self.kernels, self.gpu = module, kernels, gpu
+        self.threads = thread_count(threads)
         self.executor: Executor = executor
         self.function = host_function(module, kernels.options.function)
         self.parameters = parameters_of(self.function)
@@ -146,7 +157,10 @@ class CompiledProgram:
             return self.run_on_device_arrays(values, steps, stream)
         match self.executor:
             case "cpu":
-                return self.run_host(CpuRunner(progress), values, steps)
+                runner = NativeRunner(self.native, self.threads, progress)
+                return self.run_host(runner, values, steps)
+            case "numpy":
+                return self.run_host(NumpyRunner(progress), values, steps)
             case "planes":
                 # Finds lags and homes that are wrong.
                 runner = PlanesRunner(self.kernels, progress)
@@ -200,6 +214,11 @@ class CompiledProgram:
         check_aliasing(spans)
 
     # Running.
+
+    @cached_property
+    def native(self) -> NativeProgram:
+        """The program's machine code for this processor."""
+        return NativeProgram(self.module, self.kernels.cache)
 
     def run_host(self, runner: LoopRunner, values: Sequence[Any], steps: int | None) -> RunResult:
         """Run the host function with a runner of time loops."""

@@ -117,9 +117,19 @@ def make_parser() -> argparse.ArgumentParser:
         "--random", type=natural, metavar="SEED", help="fill the fields without values"
     )
     sub.add_argument(
-        "--executor", choices=("gpu", "cpu", "planes", "simt"), help="gpu where there is one"
+        "--executor",
+        choices=("gpu", "cpu", "numpy", "planes", "simt"),
+        help="gpu where there is one, else cpu",
     )
-    sub.add_argument("--check", action="store_true", help="compare with the CPU, bit for bit")
+    sub.add_argument(
+        "--threads",
+        type=positive,
+        metavar="N",
+        help="of the cpu executor: as TIMETILE_NUM_THREADS says, or all cores",
+    )
+    sub.add_argument(
+        "--check", action="store_true", help="compare with another executor, bit for bit"
+    )
     sub.add_argument(
         "--plot", type=Path, metavar="OUT.png", help="a picture of the last time level"
     )

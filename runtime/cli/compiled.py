@@ -17,6 +17,7 @@ from timetile.runtime.compile import compile as compile_program
 from timetile.runtime.gpu import device, gpu_is_available
 from timetile.runtime.kernels import Kernel, loops_of
 from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.teams import thread_count
 
 
 def parse_passes(spec: str) -> tuple[ModulePass, ...]:
@@ -29,13 +30,19 @@ def parse_passes(spec: str) -> tuple[ModulePass, ...]:
         raise UsageError(f"--pipeline {spec!r} cannot be used: {reason}") from error
 
 
-def compiled(options: Options, executor: Executor | None) -> CompiledProgram:
+def compiled(
+    options: Options, executor: Executor | None, threads: int | None = None
+) -> CompiledProgram:
     """The program that the options name, compiled as they say."""
     if options.pipeline is not None and options.depth is not None:
         raise UsageError(
             "--depth has no effect with --pipeline; write temporal-fusion{depths=N} in the pipeline"
         )
     check_device(options.device, executor)
+    try:
+        threads = thread_count(threads)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     try:
         program = compile_program(
             options.program,
@@ -49,11 +56,12 @@ def compiled(options: Options, executor: Executor | None) -> CompiledProgram:
             bound_waits=options.bound_waits,
             halos=options.halos,
             gpu=options.device,
+            threads=threads,
             cache=not options.no_cache,
         )
     except UnicodeDecodeError as error:
         raise UsageError(f"{options.program} is not a text file; give a program in MLIR") from error
-    if options.pipeline is not None and executor != "cpu":
+    if options.pipeline is not None and executor not in ("cpu", "numpy"):
         check_kernels(program)
     return program
 

@@ -35,6 +35,7 @@ class Options(argparse.Namespace):
     set: list[str]
     random: int | None
     executor: Executor | None
+    threads: int | None
     out: Path | None
     check: bool
     plot: Path | None

@@ -23,7 +23,7 @@ from timetile.runtime.executors import loop_handler
 from timetile.runtime.gpu import device
 from timetile.runtime.host import Host
 from timetile.runtime.planning import planned_function
-from timetile.runtime.program import CompiledProgram, RunResult
+from timetile.runtime.program import CompiledProgram, Executor, RunResult
 
 
 def kernels_of_run(
@@ -87,7 +87,9 @@ def report(program: CompiledProgram, result: RunResult) -> None:
         say(f"the last time level{loop} is in {holders or 'no argument'}")
 
 
-def compare(program: CompiledProgram, values: Sequence[Any], expected: Sequence[Any]) -> bool:
+def compare(
+    program: CompiledProgram, values: Sequence[Any], expected: Sequence[Any], judge: Executor
+) -> bool:
     """Whether two runs left the same bits in every field, said to the user."""
     same = True
     fields = [p for p in program.parameters if p.bounds is not None]
@@ -95,12 +97,23 @@ def compare(program: CompiledProgram, values: Sequence[Any], expected: Sequence[
         found = difference(values[parameter.position], expected[parameter.position])
         if found is not None:
             same = False
-            say(f"check: {label(parameter)}, {program.executor} and cpu: {found}")
+            say(f"check: {label(parameter)}, {program.executor} and {judge}: {found}")
     if same:
-        say(f"check: all {len(fields)} fields equal those of the CPU executor, bit for bit")
+        name = "NumPy" if judge == "numpy" else "CPU"
+        say(f"check: all {len(fields)} fields equal those of the {name} executor, bit for bit")
     elif any(isinstance(op, RsqrtOp) for op in program.module.walk()):
         say("check: the program uses math.rsqrt, which a GPU does not round correctly")
     return same
+
+
+def check(
+    program: CompiledProgram, values: Sequence[Any], copies: Sequence[Any], steps: int | None
+) -> bool:
+    """Whether another executor leaves the same: the CPU's, or the NumPy executor for the CPU's own runs."""
+    judge: Executor = "numpy" if program.executor == "cpu" else "cpu"
+    other = CompiledProgram(program.module, program.kernels, judge)
+    execute(other, copies, steps)
+    return compare(program, values, copies, judge)
 
 
 def check_outputs(options: Options, values: Sequence[Any]) -> None:
@@ -114,21 +127,24 @@ def check_outputs(options: Options, values: Sequence[Any]) -> None:
 
 def run(options: Options, log: Log) -> int:
     """`timetile run`."""
-    program = compiled(options, options.executor)
-    if options.check and program.executor == "cpu":
+    program = compiled(options, options.executor, options.threads)
+    if options.threads is not None and program.executor != "cpu":
         raise UsageError(
-            "--check compares with the CPU executor; run with --executor gpu, planes or simt"
+            f"--threads has no effect on the {program.executor} executor; run with --executor cpu"
+        )
+    if options.check and program.executor == "numpy":
+        raise UsageError(
+            "--check compares with another executor, and numpy is the last; run with --executor gpu, cpu, "
+            "planes or simt"
         )
     values = gathered(program, options)
     check_outputs(options, values)
-    copies = [np.copy(value) if np.ndim(value) else value for value in values]
+    copies: list[Any] = []
+    if options.check:
+        copies = [np.copy(value) if np.ndim(value) else value for value in values]
     result = execute(program, values, options.steps)
     report(program, result)
-    same = True
-    if options.check:
-        on_cpu = CompiledProgram(program.module, program.kernels, "cpu")
-        execute(on_cpu, copies, options.steps)
-        same = compare(program, values, copies)
+    same = not options.check or check(program, values, copies, options.steps)
     if options.out is not None:
         write_arrays(options.out, program, values)
         say(f"wrote {options.out}")

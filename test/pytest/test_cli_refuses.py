@@ -142,8 +142,13 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
             "{folder}/x.none is of no kind of picture that is known; give it a name that ends in .png",
         ),
         (
-            "run {heat} --steps 1 --executor cpu --check",
-            "--check compares with the CPU executor; run with --executor gpu, planes or simt",
+            "run {heat} --steps 1 --executor numpy --check",
+            "--check compares with another executor, and numpy is the last; run with --executor gpu, cpu, "
+            "planes or simt",
+        ),
+        (
+            "run {heat} --steps 1 --executor simt --threads 2",
+            "--threads has no effect on the simt executor; run with --executor cpu",
         ),
         ("compile {heat} -o {folder}/none/x.ptx", "cannot open {folder}/none/x.ptx: No such file or directory"),
         (

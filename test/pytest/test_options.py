@@ -16,7 +16,7 @@ from timetile.passes.diagnostics import CompileError
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"executor": "foo"}, "executor is gpu or cpu or planes or simt, got 'foo'"),
+        ({"executor": "foo"}, "executor is gpu or cpu or numpy or planes or simt, got 'foo'"),
         ({"fp_contract": "Fast"}, "fp_contract is fast or on or off, got 'Fast'"),
         ({"fp_division": "Fast"}, "fp_division is exact or fast, got 'Fast'"),
         ({"halos": "x"}, "halos is compared or common or apart, got 'x'"),

@@ -7,11 +7,11 @@ from timetile.runtime.program import Executor
 
 
 def executors() -> tuple[Executor, ...]:
-    """The CPU executor, the two that interpret kernels, and the GPU where a driver answers."""
-    interpreters: tuple[Executor, ...] = ("cpu", "planes", "simt")
-    return (*interpreters, "gpu") if gpu_is_available() else interpreters
+    """Those that run time loops on a CPU, and those that run kernels."""
+    return ("cpu", "numpy", *kernel_executors())
 
 
 def kernel_executors() -> tuple[Executor, ...]:
-    """The executors that run kernels rather than the time loop itself."""
-    return executors()[1:]
+    """The executors that run kernels: the two that interpret them, and the GPU where a driver answers."""
+    interpreters: tuple[Executor, ...] = ("planes", "simt")
+    return (*interpreters, "gpu") if gpu_is_available() else interpreters

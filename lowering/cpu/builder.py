@@ -1,0 +1,137 @@
+"""A small builder of llvm operations: appends to a block, and makes each constant of a function once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+OpT = TypeVar("OpT", bound=Operation)
+
+PREDICATES = {name.value: number for number, name in enumerate(llvm.ICmpPredicateFlag)}
+
+
+def llvm_type(kind: Attribute) -> Attribute:
+    """The type of a scalar in the llvm dialect: an index has 64 bits."""
+    return i64 if isinstance(kind, IndexType) else kind
+
+
+WIDTHS: dict[Attribute, int] = {i1: 1, i32: 32, i64: 64}
+"""The bits of the integers that cells compute with."""
+
+
+def width(value: SSAValue) -> int:
+    """The bits of an integer value."""
+    return WIDTHS[value.type]
+
+
+class Builder:
+    """Appends operations to `block`; constants go to the head of `entry`, the function's first block."""
+
+    def __init__(self, entry: Block):
+        self.entry = self.block = entry
+        self.constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self.callees: dict[str, llvm.LLVMFunctionType] = {}
+        """The library functions that are called, by name, and their types."""
+
+    def add(self, op: OpT) -> OpT:
+        """Append an operation."""
+        self.block.add_op(op)
+        return op
+
+    def constant(self, value: IntegerAttr | FloatAttr, kind: Attribute) -> SSAValue:
+        """A constant, made once in the function."""
+        if (value, kind) not in self.constants:
+            op = llvm.ConstantOp(value, kind)
+            first = self.entry.first_op
+            if first is None:
+                self.entry.add_op(op)
+            else:
+                self.entry.insert_op_before(op, first)
+            self.constants[value, kind] = op.result
+        return self.constants[value, kind]
+
+    def int(self, value: int, bits: int = 64) -> SSAValue:
+        """An integer constant; a boolean is 0 or 1."""
+        kind = IntegerType(bits)
+        return self.constant(IntegerAttr(value, kind), kind)
+
+    def like(self, value: int, other: SSAValue) -> SSAValue:
+        """An integer constant of another value's type."""
+        return self.int(value, width(other))
+
+    def binary(
+        self, kind: type[llvm.ArithmeticBinOperation | llvm.ArithmeticBinOpOverflow
+                         | llvm.ArithmeticBinOpExact | llvm.ArithmeticBinOpDisjoint
+                         | llvm.AbstractFloatArithOp],
+        a: SSAValue, b: SSAValue,
+    ) -> SSAValue:  # fmt: skip
+        """An operation of two operands of one type."""
+        return self.add(kind(a, b)).res
+
+    def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A comparison of integers, by name: `slt`, `ult`, `eq`."""
+        return self.add(llvm.ICmpOp(a, b, IntegerAttr(PREDICATES[predicate], i64))).res
+
+    def compare_floats(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A comparison of floats, by name: `olt`, `uno`."""
+        return self.add(llvm.FCmpOp(a, b, predicate)).res
+
+    def select(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """One value where the condition holds, the other elsewhere."""
+        return self.add(llvm.SelectOp(condition, yes, no)).res
+
+    def either(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The disjunction of two conditions."""
+        return self.binary(llvm.OrOp, a, b)
+
+    def bits(self, value: SSAValue, kind: Attribute) -> SSAValue:
+        """The bits of a value as one of another type of the same width."""
+        return self.add(llvm.BitcastOp(value, kind)).result
+
+    def intrinsic(self, name: str, arguments: Sequence[SSAValue], kind: Attribute) -> SSAValue:
+        """What an intrinsic of LLVM computes of some values."""
+        result = self.add(llvm.CallIntrinsicOp(name, arguments, [kind])).ress
+        assert result is not None
+        return result
+
+    def library(self, name: str, arguments: Sequence[SSAValue], kind: Attribute) -> SSAValue:
+        """What a function computes that is declared here and found when the code is loaded."""
+        self.callees[name] = llvm.LLVMFunctionType([a.type for a in arguments], kind)
+        result = self.add(llvm.CallOp(name, *arguments, return_type=kind)).returned
+        assert result is not None
+        return result
+
+    def moved(self, pointer: SSAValue, elements: SSAValue, kind: Attribute) -> SSAValue:
+        """A pointer moved by some elements of a type."""
+        return self.add(llvm.GEPOp.from_mixed_indices(pointer, [elements], kind)).result
+
+    def loaded(self, pointer: SSAValue, kind: Attribute) -> SSAValue:
+        """What a pointer points to, wherever a NumPy array may lie: at any address."""
+        return self.add(llvm.LoadOp(pointer, kind, 1)).dereferenced_value
+
+    def store(self, value: SSAValue, pointer: SSAValue) -> None:
+        """Store a value, wherever a NumPy array may lie: at any address."""
+        self.add(llvm.StoreOp(value, pointer, 1))
+
+    def jump(self, target: Block, *arguments: SSAValue) -> None:
+        """End the block: go on in another."""
+        self.add(llvm.BrOp(target, *arguments))
+
+    def branch(self, condition: SSAValue, yes: Block, no: Block) -> None:
+        """End the block: go on in one of two others."""
+        self.add(llvm.CondBrOp(condition, yes, [], no, []))
+
+
+def is_true(value: IntegerAttr) -> bool:
+    """A constant of type i1 holds: it is written 1 or -1."""
+    return value.type == i1 and bool(value.value.data)
+
+
+def symbol_of(function: FuncOp | llvm.FuncOp) -> str:
+    """The name of a function."""
+    return function.sym_name.data

@@ -1,0 +1,373 @@
+"""What each operation of a cell is in the llvm dialect: one table, for every executor's bits.
+
+No operation carries fast-math flags: LLVM neither contracts nor reorders. Where LLVM leaves a result
+open (a shift by the width, a quotient by 0, a float without an integer) the lowering selects it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, llvm, math
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from timetile.lowering.cpu.builder import WIDTHS, Builder, is_true, llvm_type, width
+from timetile.passes.analysis.library import LIBRARY, PREFIX, library_name
+from timetile.passes.diagnostics import refuse
+
+Operands = Sequence[SSAValue]
+Lowering = Callable[[Builder, Operation, Operands], SSAValue]
+"""Appends what an operation is on these operands, and returns its result."""
+
+BITS: dict[Attribute, IntegerType] = {f32: i32, f64: i64}
+"""The integers that hold a float's bits."""
+
+SUFFIX: dict[Attribute, str] = {f32: "f32", f64: "f64", i1: "i1", i32: "i32", i64: "i64"}
+"""How an intrinsic's name spells a type."""
+
+
+def result_type(op: Operation) -> Attribute:
+    """The type of an operation's result in the llvm dialect."""
+    return llvm_type(op.results[0].type)
+
+
+def plain(kind: type[llvm.ArithmeticBinOperation | llvm.ArithmeticBinOpOverflow
+                     | llvm.ArithmeticBinOpDisjoint | llvm.AbstractFloatArithOp]) -> Lowering:  # fmt: skip
+    """The llvm operation of the same meaning."""
+
+    def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+        return build.binary(kind, operands[0], operands[1])
+
+    return lower
+
+
+def intrinsic(name: str, *flags: int) -> Lowering:
+    """An intrinsic of the operands' type; `flags` are further arguments of type i1."""
+
+    def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+        kind = result_type(op)
+        arguments = [*operands, *(build.int(flag, 1) for flag in flags)]
+        return build.intrinsic(f"{name}.{SUFFIX[kind]}", arguments, kind)
+
+    return lower
+
+
+def chosen(predicate: str) -> Lowering:
+    """The first integer where the comparison holds, else the second: extrema."""
+
+    def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+        a, b = operands
+        return build.select(build.compare(predicate, a, b), a, b)
+
+    return lower
+
+
+# Extrema of floats.
+
+
+def ordered_extremum(build: Builder, a: SSAValue, b: SSAValue, *, largest: bool) -> SSAValue:
+    """The extremum of two numbers; of zeros +0 is the larger one."""
+    kind = BITS[a.type]
+    # Equal numbers have equal bits, unless they are zeros: then the sign is all that differs.
+    join = llvm.AndOp if largest else llvm.OrOp
+    joined = build.binary(join, build.bits(a, kind), build.bits(b, kind))
+    better = build.select(build.compare_floats("ogt" if largest else "olt", a, b), a, b)
+    return build.select(build.compare_floats("oeq", a, b), build.bits(joined, a.type), better)
+
+
+def propagating(*, largest: bool) -> Lowering:
+    """An extremum that is NaN where an operand is."""
+
+    def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+        a, b = operands
+        found = ordered_extremum(build, a, b, largest=largest)
+        unordered = build.compare_floats("uno", a, b)
+        return build.select(unordered, build.binary(llvm.FAddOp, a, b), found)
+
+    return lower
+
+
+def ignoring(*, largest: bool) -> Lowering:
+    """An extremum that is the other operand where one is NaN."""
+
+    def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+        a, b = operands
+        # Where `a` is NaN no comparison holds, and `b` is selected.
+        found = ordered_extremum(build, a, b, largest=largest)
+        return build.select(build.compare_floats("uno", b, b), a, found)
+
+    return lower
+
+
+def reciprocal_root(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """1 / sqrt(a), both rounded."""
+    kind = result_type(op)
+    root = build.intrinsic(f"llvm.sqrt.{SUFFIX[kind]}", operands, kind)
+    return build.binary(llvm.FDivOp, build.constant(FloatAttr(1.0, float_type(kind)), kind), root)
+
+
+def float_type(kind: Attribute):
+    """A type that is f32 or f64, as such."""
+    return f32 if kind == f32 else f64
+
+
+def fused(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """a * b + c, rounded once."""
+    return build.add(llvm.FMAOp(operands[0], operands[1], operands[2])).res
+
+
+def negated(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """The float with the other sign."""
+    return build.add(llvm.FNegOp(operands[0])).res
+
+
+def library_call(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """A function of C's mathematical library."""
+    return build.library(PREFIX + library_name(op), operands, result_type(op))
+
+
+# Integers.
+
+
+def safe_divisor(build: Builder, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue]:
+    """A divisor that no processor stumbles over, and whether the given one is 0."""
+    none = build.compare("eq", b, build.like(0, b))
+    unsafe = none
+    if signed:
+        # The least integer has no quotient by -1.
+        unsafe = build.either(none, build.compare("eq", b, build.like(-1, b)))
+    return build.select(unsafe, build.like(1, b), b), none
+
+
+def signed_quotient(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """The quotient rounded towards zero, 0 where the divisor is 0; it wraps around."""
+    a, b = operands
+    safe, none = safe_divisor(build, b, signed=True)
+    quotient = build.binary(llvm.SDivOp, a, safe)
+    zero = build.like(0, a)
+    by_minus_one = build.compare("eq", b, build.like(-1, b))
+    quotient = build.select(by_minus_one, build.binary(llvm.SubOp, zero, a), quotient)
+    return build.select(none, zero, quotient)
+
+
+def signed_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """What the signed quotient leaves: `a` where the divisor is 0."""
+    a, b = operands
+    safe, none = safe_divisor(build, b, signed=True)
+    return build.select(none, a, build.binary(llvm.SRemOp, a, safe))
+
+
+def unsigned_quotient(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """The quotient of integers without a sign, 0 where the divisor is 0."""
+    a, b = operands
+    safe, none = safe_divisor(build, b, signed=False)
+    return build.select(none, build.like(0, a), build.binary(llvm.UDivOp, a, safe))
+
+
+def unsigned_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """What the unsigned quotient leaves, 0 where the divisor is 0."""
+    a, b = operands
+    safe, none = safe_divisor(build, b, signed=False)
+    return build.select(none, build.like(0, a), build.binary(llvm.URemOp, a, safe))
+
+
+def shifted(kind: type[llvm.ArithmeticBinOpOverflow | llvm.ArithmeticBinOpExact]) -> Lowering:
+    """A shift; one by the width or more leaves what shifts one by one would: zeros, or the sign."""
+
+    def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+        a, count = operands
+        last = build.like(width(a) - 1, a)
+        known = build.compare("ule", count, last)
+        result = build.binary(kind, a, build.select(known, count, last))
+        if kind is llvm.AShrOp:
+            return result
+        return build.select(known, result, build.like(0, a))
+
+    return lower
+
+
+def compared_integers(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """arith.cmpi: both dialects number the predicates alike."""
+    assert isinstance(op, arith.CmpiOp)
+    number = IntegerAttr(op.predicate.value.data, i64)
+    return build.add(llvm.ICmpOp(operands[0], operands[1], number)).res
+
+
+def compared_floats(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """arith.cmpf: both dialects number the predicates alike, the first and the last are constant."""
+    assert isinstance(op, arith.CmpfOp)
+    number = op.predicate.value.data
+    if number in (0, 15):
+        return build.int(int(number == 15), 1)
+    return build.add(llvm.FCmpOp(operands[0], operands[1], IntegerAttr(number, i64))).res
+
+
+def selected(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """arith.select."""
+    return build.select(operands[0], operands[1], operands[2])
+
+
+# Constants and conversions.
+
+
+def constant(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """A number."""
+    assert isinstance(op, arith.ConstantOp)
+    kind = result_type(op)
+    if isinstance(op.value, FloatAttr):
+        return build.constant(op.value, kind)
+    assert isinstance(op.value, IntegerAttr), "a cell's constants are integers and floats"
+    if kind == i1:
+        return build.int(int(is_true(op.value)), 1)
+    return build.int(op.value.value.data, WIDTHS[kind])
+
+
+def resized(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """An integer of another width: cut off, or extended by its sign."""
+    return with_width(build, operands[0], result_type(op), llvm.SExtOp)
+
+
+def extended(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """A wider integer, extended by zeros."""
+    return with_width(build, operands[0], result_type(op), llvm.ZExtOp)
+
+
+def with_width(
+    build: Builder, value: SSAValue, kind: Attribute, extend: type[llvm.SExtOp | llvm.ZExtOp]
+) -> SSAValue:
+    """An integer as one of another type."""
+    if value.type == kind:
+        return value
+    if WIDTHS[kind] < width(value):
+        return build.add(llvm.TruncOp(value, kind)).res
+    return build.add(extend(value, kind)).res
+
+
+def from_signed(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """The nearest float of a signed integer."""
+    return build.add(llvm.SIToFPOp(operands[0], result_type(op))).result
+
+
+def from_unsigned(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """The nearest float of an integer without a sign."""
+    kind, value = result_type(op), operands[0]
+    if width(value) < 64:
+        return build.add(llvm.SIToFPOp(with_width(build, value, i64, llvm.ZExtOp), kind)).result
+    # Half of a number beyond the signed ones: its last bit stands for both that it lost.
+    one = build.int(1)
+    half = build.binary(
+        llvm.OrOp, build.binary(llvm.LShrOp, value, one), build.binary(llvm.AndOp, value, one)
+    )
+    large = build.compare("slt", value, build.int(0))
+    near = build.add(llvm.SIToFPOp(build.select(large, half, value), kind)).result
+    return build.select(large, build.binary(llvm.FAddOp, near, near), near)
+
+
+def to_integer(name: str) -> Lowering:
+    """A float cut off to an integer; the nearest one where there is none, 0 for NaN."""
+
+    def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+        kind = result_type(op)
+        full = f"{name}.{SUFFIX[kind]}.{SUFFIX[operands[0].type]}"
+        return build.intrinsic(full, operands, kind)
+
+    return lower
+
+
+def widened(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """A float in a wider type."""
+    return build.add(llvm.FPExtOp(operands[0], result_type(op))).result
+
+
+def narrowed(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """The nearest float of a narrower type."""
+    return build.add(llvm.FPTruncOp(operands[0], result_type(op))).result
+
+
+def same_bits(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """The bits as another type."""
+    kind = result_type(op)
+    return operands[0] if operands[0].type == kind else build.bits(operands[0], kind)
+
+
+LOWERINGS: dict[type[Operation], Lowering] = {
+    arith.ConstantOp: constant,
+    # Floats.
+    arith.AddfOp: plain(llvm.FAddOp),
+    arith.SubfOp: plain(llvm.FSubOp),
+    arith.MulfOp: plain(llvm.FMulOp),
+    arith.DivfOp: plain(llvm.FDivOp),
+    arith.NegfOp: negated,
+    arith.MaximumfOp: propagating(largest=True),
+    arith.MinimumfOp: propagating(largest=False),
+    arith.MaxnumfOp: ignoring(largest=True),
+    arith.MinnumfOp: ignoring(largest=False),
+    arith.CmpfOp: compared_floats,
+    math.FmaOp: fused,
+    math.AbsFOp: intrinsic("llvm.fabs"),
+    math.SqrtOp: intrinsic("llvm.sqrt"),
+    math.RsqrtOp: reciprocal_root,
+    math.CopySignOp: intrinsic("llvm.copysign"),
+    math.FloorOp: intrinsic("llvm.floor"),
+    math.CeilOp: intrinsic("llvm.ceil"),
+    math.TruncOp: intrinsic("llvm.trunc"),
+    math.RoundOp: intrinsic("llvm.round"),
+    # To the even one of two that are as near: the mode that processors start in.
+    math.RoundEvenOp: intrinsic("llvm.rint"),
+    # Integers.
+    arith.AddiOp: plain(llvm.AddOp),
+    arith.SubiOp: plain(llvm.SubOp),
+    arith.MuliOp: plain(llvm.MulOp),
+    arith.DivSIOp: signed_quotient,
+    arith.RemSIOp: signed_remainder,
+    arith.DivUIOp: unsigned_quotient,
+    arith.RemUIOp: unsigned_remainder,
+    arith.MaxSIOp: chosen("sgt"),
+    arith.MinSIOp: chosen("slt"),
+    arith.MaxUIOp: chosen("ugt"),
+    arith.MinUIOp: chosen("ult"),
+    arith.AndIOp: plain(llvm.AndOp),
+    arith.OrIOp: plain(llvm.OrOp),
+    arith.XOrIOp: plain(llvm.XOrOp),
+    arith.ShLIOp: shifted(llvm.ShlOp),
+    arith.ShRUIOp: shifted(llvm.LShrOp),
+    arith.ShRSIOp: shifted(llvm.AShrOp),
+    arith.CmpiOp: compared_integers,
+    math.AbsIOp: intrinsic("llvm.abs", 0),
+    math.CtPopOp: intrinsic("llvm.ctpop"),
+    math.CountLeadingZerosOp: intrinsic("llvm.ctlz", 0),
+    math.CountTrailingZerosOp: intrinsic("llvm.cttz", 0),
+    # Of any type.
+    arith.SelectOp: selected,
+    arith.BitcastOp: same_bits,
+    arith.IndexCastOp: resized,
+    arith.ExtSIOp: resized,
+    arith.TruncIOp: resized,
+    arith.ExtUIOp: extended,
+    arith.SIToFPOp: from_signed,
+    arith.UIToFPOp: from_unsigned,
+    arith.FPToSIOp: to_integer("llvm.fptosi.sat"),
+    arith.FPToUIOp: to_integer("llvm.fptoui.sat"),
+    arith.ExtFOp: widened,
+    arith.TruncFOp: narrowed,
+    **dict.fromkeys(LIBRARY, library_call),
+}
+"""Every operation that a cell may have on a CPU."""
+
+
+def lower_operation(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """Append one operation of a cell; CompileError where it has no meaning here."""
+    lowering = LOWERINGS.get(type(op))
+    if lowering is None:
+        refuse(op, "it cannot be executed on a CPU; use operations of arith and math on numbers")
+    return lowering(build, op, operands)

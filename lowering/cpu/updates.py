@@ -1,0 +1,173 @@
+"""An update as one function: a nest of loops over a span of the outermost axis and all of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.temporal import UpdateOp
+from timetile.lowering.cpu.builder import Builder, llvm_type
+from timetile.lowering.cpu.cells import lower_operation
+
+POINTER = llvm.LLVMPointerType()
+
+
+def fields_of(update: UpdateOp) -> tuple[SSAValue, ...]:
+    """The fields of an update, each once: what it reads, then what it writes."""
+    return tuple(dict.fromkeys((*update.sources, *update.targets)))
+
+
+def scalars_of(update: UpdateOp) -> tuple[SSAValue, ...]:
+    """The scalars of an update, each once."""
+    return tuple(dict.fromkeys(update.scalars))
+
+
+def outermost(box: StencilBoundsAttr) -> tuple[int, int]:
+    """Where a box begins and ends along its outermost axis."""
+    return next(zip(box.lb, box.ub))
+
+
+def strides(bounds: StencilBoundsAttr) -> list[int]:
+    """How many cells lie between neighbours along each axis of a field with these bounds."""
+    found = [1]
+    for low, high in reversed(list(zip(bounds.lb, bounds.ub))[1:]):
+        found.insert(0, found[0] * (high - low))
+    return found
+
+
+def distance(bounds: StencilBoundsAttr, cell: Sequence[int]) -> int:
+    """How many cells lie between the first cell of a field and the cell at some coordinates."""
+    steps = zip(strides(bounds), cell, bounds.lb)
+    return sum(stride * (place - low) for stride, place, low in steps)
+
+
+def function_of(
+    name: str, kinds: Sequence[Attribute], linkage: str = "external", apart: int = 0
+) -> tuple[llvm.FuncOp, Block]:
+    """
+    A function without a result, and its first block. Its first arguments do not alias, as many as are
+    `apart`.
+    """
+    entry = Block(arg_types=kinds)
+    alone = DictionaryAttr({"llvm.noalias": UnitAttr()})
+    attributes = [alone if k < apart else DictionaryAttr({}) for k in range(len(kinds))]
+    function = llvm.FuncOp(
+        name,
+        llvm.LLVMFunctionType(kinds),
+        llvm.LinkageAttr(linkage),
+        body=Region(entry),
+        other_props={"arg_attrs": ArrayAttr(attributes)},
+    )
+    return function, entry
+
+
+class UpdateFunction:
+    """
+    Builds the function of an update. Its arguments are the fields (pointers to their first cells), the
+    scalars, and where the span of the outermost axis begins and ends.
+    """
+
+    def __init__(self, update: UpdateOp, cell: FuncOp, name: str):
+        self.update, self.cell = update, cell
+        fields, scalars = fields_of(update), scalars_of(update)
+        kinds = [POINTER for _ in fields] + [llvm_type(s.type) for s in scalars] + [i64, i64]
+        self.function, entry = function_of(name, kinds, "internal", len(fields))
+        self.region = self.function.body
+        self.build = Builder(entry)
+        *given, self.low, self.high = entry.args
+        self.pointers = dict(zip(fields, given))
+        self.scalars = dict(zip(scalars, given[len(fields) :]))
+        self.places: list[SSAValue] = []
+        """The coordinates of the cell, axis by axis."""
+        self.corners: dict[SSAValue, SSAValue] = {}
+        """Where the cell lies in each field."""
+        self.offsets: dict[tuple[int, ...], SSAValue] = {}
+
+    def make(self) -> llvm.FuncOp:
+        """The whole function."""
+        self.nest(0)
+        self.build.add(llvm.ReturnOp())
+        return self.function
+
+    def block(self, kinds: Sequence[Attribute] = ()) -> Block:
+        """A new block at the end of the function."""
+        block = Block(arg_types=kinds)
+        self.region.add_block(block)
+        return block
+
+    def nest(self, axis: int) -> None:
+        """The loop of an axis, around those of the axes after it or the cell."""
+        build, box = self.build, self.update.box
+        if axis == self.update.rank:
+            self.one_cell()
+            return
+        low, high = self.low, self.high
+        if axis > 0:
+            low, high = build.int(tuple(box.lb)[axis]), build.int(tuple(box.ub)[axis])
+        head, body = self.block([i64]), self.block()
+        build.jump(head, low)
+        place = head.args[0]
+        self.places.append(place)
+        build.block = body
+        self.nest(axis + 1)
+        build.jump(head, build.binary(llvm.AddOp, place, build.int(1)))
+        after = self.block()
+        build.block = head
+        build.branch(build.compare("slt", place, high), body, after)
+        build.block = after
+
+    # One cell.
+
+    def one_cell(self) -> None:
+        """All taps, the arithmetic of the cell, and all results."""
+        update, values = self.update, list[SSAValue]()
+        for tap in update.tap_list:
+            source = update.sources[tap.operand]
+            address = self.address(source, tap.offset)
+            values.append(self.build.loaded(address, element_type(source)))
+        values += [self.scalars[scalar] for scalar in update.scalars]
+        values += [self.places[axis] for axis in update.index_axes]
+        results = self.arithmetic(values)
+        for target, result in zip(update.targets, results):
+            address = self.address(target, (0,) * update.rank)
+            self.build.store(result, address)
+
+    def arithmetic(self, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+        """The cell function on these values."""
+        block = self.cell.body.block
+        values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments))
+        for op in block.ops:
+            if isinstance(op, ReturnOp):
+                return [values[v] for v in op.operands]
+            values[op.results[0]] = lower_operation(
+                self.build, op, [values[v] for v in op.operands]
+            )
+        raise AssertionError("a cell function ends with a return")
+
+    def address(self, field: SSAValue, offset: Sequence[int]) -> SSAValue:
+        """Of the cell at an offset, in a field."""
+        kind, bounds = element_type(field), field_bounds(field)
+        if field not in self.corners:
+            pointer, place = self.pointers[field], self.offset(strides(bounds))
+            self.corners[field] = self.build.moved(pointer, place, kind)
+        # What is constant comes last: neighbours then differ by a constant only.
+        origin = tuple(offset)
+        cells = self.build.int(distance(bounds, origin))
+        return self.build.moved(self.corners[field], cells, kind)
+
+    def offset(self, steps: Sequence[int]) -> SSAValue:
+        """The sum of the coordinates, each times its stride."""
+        key = tuple(steps)
+        if key not in self.offsets:
+            build, total = self.build, self.places[-1]
+            for place, step in zip(self.places[:-1], steps):
+                along = build.binary(llvm.MulOp, place, build.int(step))
+                total = build.binary(llvm.AddOp, along, total)
+            self.offsets[key] = total
+        return self.offsets[key]

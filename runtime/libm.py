@@ -1,0 +1,40 @@
+"""C's mathematical library, as this process has it: both CPU executors call the same functions."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from functools import cache
+
+from timetile.passes.analysis.library import PREFIX, library_names
+
+INSTRUCTIONS = tuple(
+    name + suffix
+    for name in ("fma", "floor", "ceil", "trunc", "round", "rint")
+    for suffix in ("", "f")
+)
+"""What LLVM calls by these names where the processor has no instruction for them."""
+
+
+@cache
+def libraries() -> list[ctypes.CDLL]:
+    """Where the functions may be: in this process, or in a library of their own."""
+    found = ctypes.util.find_library("m")
+    return [ctypes.CDLL(None), *([ctypes.CDLL(found)] if found else [])]
+
+
+def address_of(name: str) -> int:
+    """The address of a function of the library."""
+    for library in libraries():
+        if hasattr(library, name):
+            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            assert address is not None
+            return address
+    raise RuntimeError(f"the C library has no function {name}; use a libm of C99 or newer")
+
+
+@cache
+def bound_symbols() -> dict[str, int]:
+    """The names by which compiled code calls the library, and what they are bound to."""
+    ours = {PREFIX + name: address_of(name) for name in library_names()}
+    return ours | {name: address_of(name) for name in INSTRUCTIONS}

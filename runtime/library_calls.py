@@ -1,0 +1,33 @@
+"""Functions of C's mathematical library on NumPy arrays: those that compiled code calls, hence the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Operation
+
+from timetile.lowering.cpu.elementwise import ELEMENTWISE, argument_kinds, elementwise
+from timetile.passes.analysis.library import library_name
+from timetile.runtime.llvm import Code, object_code
+
+
+@cache
+def code_of(name: str, operands: int, kind: np.dtype[Any]) -> Code:
+    """A loop over arrays that calls a library function, as machine code."""
+    element = f32 if kind == np.float32 else f64
+    return Code(object_code(elementwise(name, operands, element)))
+
+
+def call_library(op: Operation, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """A function of the library, element by element."""
+    arrays = [np.ascontiguousarray(array) for array in np.broadcast_arrays(*operands)]
+    result = np.empty_like(arrays[0])
+    code = code_of(library_name(op), len(arrays), result.dtype)
+    function = code.function(ELEMENTWISE, argument_kinds(len(arrays)))
+    function(*(array.ctypes.data for array in (*arrays, result)), result.size)
+    return result.reshape(np.shape(operands[0]))

@@ -1,0 +1,133 @@
+"""The CPU executor: time loops as machine code of this processor, on all of its cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+import timetile
+from timetile.dialects.temporal import LoopOp
+from timetile.lowering.cpu.convert_temporal_to_llvm import Given, functions_of, steps_name
+from timetile.lowering.cpu.updates import outermost
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.cpu import Progress
+from timetile.runtime.kernels import loops_of
+from timetile.runtime.llvm import Code, object_code, processor
+from timetile.runtime.teams import Team
+
+CELLS_PER_THREAD = 1 << 16
+"""A thread has so many cells of an update at least: fewer are done before another thread begins."""
+
+CELLS_PER_CALL = 1 << 26
+"""Cells that a thread updates before Python hears of it: some tenths of a second."""
+
+
+def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
+    """The machine code of a program's time loops; from the cache, where it was made on this processor."""
+    key = key_of(
+        "machine code", str(module), processor().key(), timetile.__version__, sources_key()
+    )
+    files = None if cache is None else cache.read(key)
+    if files is not None:
+        return files["loops.o"]
+    code = object_code(ModuleOp(functions_of(loops_of(module))))
+    if cache is not None:
+        cache.write(key, {"loops.o": code})
+    return code
+
+
+def rotated(names: Sequence[Any], rotation: Sequence[int], steps: int) -> list[Any]:
+    """What the arguments of a loop name after some steps."""
+    places, period = list(rotation), 1
+    while places != list(range(len(rotation))):
+        places, period = [rotation[place] for place in places], period + 1
+    names = list(names)
+    for _ in range(steps % period):
+        names = [names[source] for source in rotation]
+    return names
+
+
+def updated_cells(loop: LoopOp) -> list[int]:
+    """The cells of each update of a step."""
+    return [
+        prod(max(high - low, 0) for low, high in zip(update.box.lb, update.box.ub))
+        for update in loop.updates
+    ]
+
+
+class LoopCode:
+    """The machine code of one time loop."""
+
+    def __init__(self, loop: LoopOp, number: int, code: Code):
+        self.given = Given.of(loop)
+        self.steps = code.function(steps_name(number), self.given.kinds)
+        self.rotation = loop.rotation
+        cells = updated_cells(loop)
+        self.cells = max(sum(cells), 1)
+        spans = [outermost(update.box) for update in loop.updates]
+        self.most_threads = max(
+            (min(n // CELLS_PER_THREAD, high - low) for n, (low, high) in zip(cells, spans)),
+            default=1,
+        )
+
+    def run(
+        self,
+        steps: int,
+        buffers: Sequence[Any],
+        outside: dict[SSAValue, Any],
+        threads: int,
+        progress: Progress | None,
+    ) -> list[Any]:
+        """Run some steps on NumPy arrays, in place, and return the buffers that the results name."""
+        names = list(buffers)
+        scalars = [outside[scalar].item() for scalar in self.given.scalars]
+        captures = [outside[field] for field in self.given.captures]
+        size = max(1, min(threads, self.most_threads))
+        most = max(1, size * CELLS_PER_CALL // self.cells)
+        done = 0
+        with Team(size) as team:
+            while done < steps:
+                count = min(most, steps - done)
+                pointers = [array.ctypes.data for array in (*names, *captures)]
+                team.run(
+                    [
+                        partial(
+                            self.steps, *pointers, *scalars, count, k, size, team.barrier.address
+                        )
+                        for k in range(size)
+                    ]
+                )
+                names = rotated(names, self.rotation, count)
+                done += count
+                if progress is not None:
+                    progress(done, steps)
+        return names
+
+
+class NativeProgram:
+    """The time loops of a program as machine code, which is made or loaded here."""
+
+    def __init__(self, module: ModuleOp, cache: Cache | None):
+        code = Code(code_of(module, cache))
+        loops = loops_of(module)
+        self.loops = {loop: LoopCode(loop, number, code) for number, loop in enumerate(loops)}
+        self.code = code
+
+
+class NativeRunner:
+    """Runs time loops with machine code on some threads."""
+
+    def __init__(self, program: NativeProgram, threads: int, progress: Progress | None = None):
+        self.program, self.threads, self.progress = program, threads, progress
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        code = self.program.loops[loop]
+        return code.run(steps, buffers, outside, self.threads, self.progress)

@@ -1,0 +1,152 @@
+"""Teams of threads that run compiled code together, and the barriers at which they wait for each other."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from operator import index
+from queue import SimpleQueue
+from typing import Any
+
+VARIABLE = "TIMETILE_NUM_THREADS"
+
+BARRIER_BYTES = 256
+"""More than any C library's barrier takes."""
+
+
+def available_threads() -> int:
+    """The processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def thread_count(asked: int | None) -> int:
+    """
+    The threads to use: as many as are asked for, else as TIMETILE_NUM_THREADS says, else as there are
+    cores. ValueError where that is no number from 1 on.
+    """
+    if asked is not None:
+        if isinstance(asked, bool) or index(asked) < 1:
+            raise ValueError(f"threads is a number from 1 on, got {asked!r}")
+        return index(asked)
+    said = os.environ.get(VARIABLE)
+    if not said:
+        return available_threads()
+    if not said.isdecimal() or int(said) < 1:
+        raise ValueError(
+            f"{VARIABLE} is a number from 1 on, got {said!r}; unset it, or set it to one"
+        )
+    return int(said)
+
+
+# Barriers.
+
+
+@cache
+def c_library() -> Any:
+    """The C library of this process, where it has barriers; None elsewhere (on macOS)."""
+    library = ctypes.CDLL(None)
+    return library if hasattr(library, "pthread_barrier_wait") else None
+
+
+class CBarrier:
+    """A barrier of the C library: threads wait without Python."""
+
+    def __init__(self, threads: int):
+        self.memory = ctypes.create_string_buffer(BARRIER_BYTES)
+        self.address = ctypes.addressof(self.memory)
+        c_library().pthread_barrier_init(ctypes.c_void_p(self.address), None, threads)
+
+    def close(self) -> None:
+        """Give back what the library keeps of it."""
+        c_library().pthread_barrier_destroy(ctypes.c_void_p(self.address))
+
+
+class PythonBarrier:
+    """A barrier of Python's, for systems whose C library has none."""
+
+    known: dict[int, threading.Barrier] = {}
+
+    def __init__(self, threads: int):
+        barrier = threading.Barrier(threads)
+        self.address = id(barrier)
+        self.known[self.address] = barrier
+
+    def close(self) -> None:
+        """Forget it."""
+        del self.known[self.address]
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+def wait_in_python(address: int) -> int:
+    """Called by compiled code."""
+    return PythonBarrier.known[address].wait()
+
+
+def barrier_function() -> int:
+    """The address of what compiled code calls to wait."""
+    library = c_library()
+    wait = wait_in_python if library is None else library.pthread_barrier_wait
+    address = ctypes.cast(wait, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def make_barrier(threads: int) -> CBarrier | PythonBarrier:
+    """A barrier for a team; `barrier_function` waits at it."""
+    return PythonBarrier(threads) if c_library() is None else CBarrier(threads)
+
+
+# Teams.
+
+Job = Callable[[], None]
+
+
+class Team:
+    """Threads that live as long as the `with` statement; the caller is one of them."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.barrier = make_barrier(size)
+        self.jobs = [SimpleQueue[Job | None]() for _ in range(size - 1)]
+        self.done = SimpleQueue[BaseException | None]()
+        self.threads = [
+            threading.Thread(target=self.work, args=(jobs,), daemon=True) for jobs in self.jobs
+        ]
+
+    def __enter__(self) -> Team:
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        for jobs in self.jobs:
+            jobs.put(None)
+        for thread in self.threads:
+            if thread.ident is not None:
+                thread.join()
+        self.barrier.close()
+
+    def work(self, jobs: SimpleQueue[Job | None]) -> None:
+        """What a thread does: its jobs, until there are no more."""
+        while (job := jobs.get()) is not None:
+            try:
+                job()
+            except BaseException as error:
+                self.done.put(error)
+            else:
+                self.done.put(None)
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Run one job on each thread, the first on the caller's."""
+        first, *others = jobs
+        for queue, job in zip(self.jobs, others, strict=True):
+            queue.put(job)
+        first()
+        for error in [self.done.get() for _ in others]:
+            if error is not None:
+                raise error
