@@ -12,7 +12,7 @@ from timetile.passes.analysis.constants import float_constant
 from timetile.passes.analysis.instructions import instructions, is_approximate
 from timetile.passes.arch import arch_named
 from timetile.runtime.cpu import cell_function
-from timetile.runtime.explain.figures import FLOPS
+from timetile.runtime.explain.figures import flops_of
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.program import CompiledProgram
 
@@ -52,7 +52,7 @@ def fma_bound(compiled: CompiledProgram, element: str) -> float:
         pipe_operations(op, element)
         for function in functions
         for op in function.walk()
-        if type(op) in FLOPS
+        if flops_of(op)
     )
     per_second = SM_90.fma_per_cycle[np.dtype(ELEMENTS[element]).itemsize] * SM_90.multiprocessors
     return round(per_second * SM_90.clock_ghz / operations, 1)

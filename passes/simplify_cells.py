@@ -18,7 +18,6 @@ Before:                                  After:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,25 +29,12 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.constants import float_constant
 from timetile.passes.analysis.rewriting import erase_unread, replace_with
 from timetile.passes.contract_cells import cell_functions
 
 FpDivision = Literal["exact", "fast"]
-
-FOLDED: dict[type[Operation], Callable[..., float]] = {
-    arith.AddfOp: float.__add__,
-    arith.SubfOp: float.__sub__,
-    arith.MulfOp: float.__mul__,
-    arith.DivfOp: float.__truediv__,
-    arith.NegfOp: float.__neg__,
-    math_dialect.SqrtOp: math.sqrt,
-}
-"""
-Operations as FP64 computes them. Rounded to FP32 their results are FP32's own: FP64 has more than twice its
-bits and two (S. Figueroa, "When is double rounding innocuous?", 1995).
-"""
-
 
 SMALLEST_NORMAL: dict[Attribute, float] = {f64: 2.0**-1022, f32: 2.0**-126}
 
@@ -64,8 +50,12 @@ def constant(value: float, kind: Attribute) -> arith.ConstantOp | None:
 
 
 def folded(op: Operation) -> arith.ConstantOp | None:
-    """The constant that an operation on constants is."""
-    fold = FOLDED.get(type(op))
+    """
+    The constant that an operation on constants is. Results of FP64, rounded to FP32, are FP32's own: FP64 has more
+    than twice its bits and two (S. Figueroa, "When is double rounding innocuous?", 1995).
+    """
+    known_operation = CELL_OPERATIONS.get(type(op))
+    fold = None if known_operation is None else known_operation.fold
     operands = [float_constant(value) for value in op.operands]
     known = [value for value in operands if value is not None]
     if fold is None or len(known) < len(operands):

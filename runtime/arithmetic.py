@@ -8,15 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import arith
-from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32, f64, i1, i32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.passes.analysis.library import LIBRARY
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.fma import fma, fma_up
+from timetile.runtime.integers import (
+    as_unsigned,
+    count_ones,
+    leading_zeros,
+    saturated,
+    shift_left,
+    shift_right_signed,
+    shift_right_unsigned,
+    trailing_zeros,
+    truncated_divide,
+    truncated_remainder,
+    unsigned,
+)
 from timetile.runtime.library_calls import call_library
 
 Array = NDArray[Any]
@@ -55,17 +67,6 @@ def maxnum(a: Array, b: Array) -> Array:
 
 def minnum(a: Array, b: Array) -> Array:
     return signed_zero(np.fmin(a, b), a, b, -((-a) + (-b)))
-
-
-def truncated_divide(a: Array, b: Array) -> Array:
-    """Signed division that rounds towards zero."""
-    quotient = np.abs(a) // np.abs(b)
-    return (np.sign(a) * np.sign(b) * quotient).astype(a.dtype)
-
-
-def truncated_remainder(a: Array, b: Array) -> Array:
-    """What truncated_divide leaves; it has the sign of `a`."""
-    return a - truncated_divide(a, b) * b
 
 
 def round_away(a: Array) -> Array:
@@ -121,21 +122,6 @@ def join(low: Array, high: Array, dtype: Any) -> Array:
     return (low | high << np.uint64(32)).view(dtype)
 
 
-def as_unsigned(a: Array) -> Array:
-    """The same bits as numbers without a sign."""
-    a = np.asarray(a)
-    return a.astype({4: np.uint32, 8: np.uint64, 1: np.uint8}[a.dtype.itemsize])
-
-
-def unsigned(operation: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """An operation on integers that are taken as unsigned."""
-
-    def apply(a: Array, b: Array) -> Array:
-        return operation(as_unsigned(a), as_unsigned(b)).astype(np.asarray(a).dtype)
-
-    return apply
-
-
 def no_signals(operation: Callable[..., Array]) -> Callable[..., Array]:
     """An operation whose overflow, division by zero and the like pass silently, as on the GPU."""
 
@@ -146,57 +132,53 @@ def no_signals(operation: Callable[..., Array]) -> Callable[..., Array]:
     return apply
 
 
-OPERATIONS: dict[type[Operation], Callable[..., Array]] = {
-    arith.AddfOp: no_signals(np.add),
-    arith.SubfOp: no_signals(np.subtract),
-    arith.MulfOp: no_signals(np.multiply),
-    arith.DivfOp: no_signals(np.divide),
-    arith.NegfOp: np.negative,
-    arith.MaximumfOp: no_signals(maximum),
-    arith.MinimumfOp: no_signals(minimum),
-    arith.MaxnumfOp: no_signals(maxnum),
-    arith.MinnumfOp: no_signals(minnum),
-    xmath.FmaOp: fma,
-    xmath.AbsFOp: np.abs,
-    xmath.SqrtOp: no_signals(np.sqrt),
-    xmath.RsqrtOp: no_signals(reciprocal_root),
-    xmath.CopySignOp: np.copysign,
-    xmath.FloorOp: np.floor,
-    xmath.CeilOp: np.ceil,
-    xmath.TruncOp: np.trunc,
-    xmath.RoundOp: round_away,
-    xmath.RoundEvenOp: np.rint,
-    arith.AddiOp: no_signals(np.add),
-    arith.SubiOp: no_signals(np.subtract),
-    arith.MuliOp: no_signals(np.multiply),
-    arith.DivSIOp: truncated_divide,
-    arith.RemSIOp: truncated_remainder,
-    arith.DivUIOp: unsigned(np.floor_divide),
-    arith.RemUIOp: unsigned(np.remainder),
-    arith.MaxSIOp: np.maximum,
-    arith.MinSIOp: np.minimum,
-    arith.MaxUIOp: unsigned(np.maximum),
-    arith.MinUIOp: unsigned(np.minimum),
-    arith.AndIOp: np.bitwise_and,
-    arith.OrIOp: np.bitwise_or,
-    arith.XOrIOp: np.bitwise_xor,
-    arith.ShLIOp: np.left_shift,
-    arith.ShRUIOp: unsigned(np.right_shift),
-    arith.SelectOp: np.where,
+MEANINGS: dict[str, Callable[..., Array]] = {
+    "add": no_signals(np.add),
+    "subtract": no_signals(np.subtract),
+    "multiply": no_signals(np.multiply),
+    "divide": no_signals(np.divide),
+    "negative": np.negative,
+    "abs": np.abs,
+    "maximum": no_signals(maximum),
+    "minimum": no_signals(minimum),
+    "maxnum": no_signals(maxnum),
+    "minnum": no_signals(minnum),
+    "fma": fma,
+    "sqrt": no_signals(np.sqrt),
+    "reciprocal_root": no_signals(reciprocal_root),
+    "copysign": np.copysign,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "rint": np.rint,
+    "round_away": round_away,
+    "divide_signed": no_signals(truncated_divide),
+    "remainder_signed": no_signals(truncated_remainder),
+    "divide_unsigned": no_signals(unsigned(np.floor_divide)),
+    "remainder_unsigned": no_signals(unsigned(np.remainder)),
+    "max_signed": np.maximum,
+    "min_signed": np.minimum,
+    "max_unsigned": unsigned(np.maximum),
+    "min_unsigned": unsigned(np.minimum),
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "shift_left": shift_left,
+    "shift_right_unsigned": shift_right_unsigned,
+    "shift_right_signed": shift_right_signed,
+    "count_ones": count_ones,
+    "leading_zeros": leading_zeros,
+    "trailing_zeros": trailing_zeros,
+    "select": np.where,
+}
+"""What operations of cells compute of arrays, by the name that the table of cell operations has."""
+
+MACHINE: dict[type[Operation], Callable[..., Array]] = {
     simt.ReciprocalOp: guess(approximate_reciprocal),
     simt.ReciprocalRootOp: guess(approximate_root),
     simt.FmaUpOp: fma_up,
 }
-
-CONVERSIONS: tuple[type[Operation], ...] = (
-    arith.IndexCastOp,
-    arith.ExtSIOp,
-    arith.TruncIOp,
-    arith.SIToFPOp,
-    arith.FPToSIOp,
-    arith.ExtFOp,
-    arith.TruncFOp,
-)
+"""What operations compute that no cell has."""
 
 INTEGER_PREDICATES: tuple[Callable[[Array, Array], Array], ...] = (
     np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
@@ -229,8 +211,9 @@ def compare_floats(number: int, a: Array, b: Array) -> Array:
     return ordered[number - 8](a, b) | nan
 
 
-def constant(op: arith.ConstantOp) -> Array:
+def constant(op: Operation) -> Array:
     """The value of a constant, of its element type."""
+    assert isinstance(op, arith.ConstantOp)
     match op.value:
         case FloatAttr() | IntegerAttr():
             return np.asarray(op.value.value.data).astype(dtype_of(op.result.type))
@@ -238,29 +221,73 @@ def constant(op: arith.ConstantOp) -> Array:
             refuse(op, "constants are integers and floats")
 
 
+def compared_integers(op: Operation, a: Array, b: Array) -> Array:
+    """arith.cmpi."""
+    assert isinstance(op, arith.CmpiOp)
+    return compare_integers(op.predicate.value.data, a, b)
+
+
+def compared_floats(op: Operation, a: Array, b: Array) -> Array:
+    """arith.cmpf."""
+    assert isinstance(op, arith.CmpfOp)
+    return compare_floats(op.predicate.value.data, a, b)
+
+
+def same_bits(op: Operation, a: Array) -> Array:
+    """The bits as another type."""
+    return np.asarray(a).view(dtype_of(op.results[0].type))
+
+
+def converted(op: Operation, a: Array) -> Array:
+    """The numbers in another type."""
+    with np.errstate(all="ignore"):
+        return np.asarray(a).astype(dtype_of(op.results[0].type))
+
+
+def converted_unsigned(op: Operation, a: Array) -> Array:
+    """Integers without a sign in another type."""
+    return as_unsigned(a).astype(dtype_of(op.results[0].type))
+
+
+def to_signed(op: Operation, a: Array) -> Array:
+    """Floats cut off to signed integers."""
+    return saturated(np.asarray(a), np.int32 if op.results[0].type == i32 else np.int64)
+
+
+def to_unsigned(op: Operation, a: Array) -> Array:
+    """Floats cut off to integers without a sign, in the type that holds their bits."""
+    cut = saturated(np.asarray(a), np.uint32 if op.results[0].type == i32 else np.uint64)
+    return cut.view(dtype_of(op.results[0].type))
+
+
+def library_function(op: Operation, *arrays: Array) -> Array:
+    """A function of C's mathematical library."""
+    return call_library(op, arrays)
+
+
+OF_OPERATIONS: dict[str, Callable[..., Array]] = {
+    "constant": constant,
+    "compare_integers": compared_integers,
+    "compare_floats": compared_floats,
+    "bitcast": same_bits,
+    "convert": converted,
+    "convert_unsigned": converted_unsigned,
+    "to_signed": to_signed,
+    "to_unsigned": to_unsigned,
+    "library": library_function,
+}
+"""What operations of cells compute of arrays whose type or predicate matters, by name: functions of the operation and arrays."""
+
+
 def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
     """One operation on arrays; CompileError where it has no meaning here."""
-    operation = OPERATIONS.get(type(op))
-    if operation is not None:
-        return operation(*operands)
-    if type(op) in LIBRARY:
-        return call_library(op, operands)
-    match op:
-        case arith.ConstantOp():
-            return constant(op)
-        case arith.CmpiOp():
-            return compare_integers(op.predicate.value.data, operands[0], operands[1])
-        case arith.CmpfOp():
-            return compare_floats(op.predicate.value.data, operands[0], operands[1])
-        case arith.BitcastOp():
-            return np.asarray(operands[0]).view(dtype_of(op.result.type))
-        case arith.ExtUIOp() | arith.UIToFPOp():
-            return as_unsigned(operands[0]).astype(dtype_of(op.results[0].type))
-        case _ if isinstance(op, CONVERSIONS):
-            with np.errstate(all="ignore"):
-                return np.asarray(operands[0]).astype(dtype_of(op.results[0].type))
-        case _:
-            refuse(op, "it cannot be executed; use operations of arith and math that PTX has too")
+    known = CELL_OPERATIONS.get(type(op))
+    name = "" if known is None else known.meaning
+    if (meaning := MEANINGS.get(name) or MACHINE.get(type(op))) is not None:
+        return meaning(*operands)
+    if (meaning := OF_OPERATIONS.get(name)) is not None:
+        return meaning(op, *operands)
+    refuse(op, "it cannot be executed; use operations of arith and math that PTX has too")
 
 
 def call(function: FuncOp, arguments: Sequence[Array]) -> list[Array]:

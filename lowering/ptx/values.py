@@ -10,75 +10,52 @@ from collections.abc import Callable
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i32
+from xdsl.ir import Attribute, Operation
 
 from timetile.dialects import nvvm, simt
 from timetile.lowering.ptx.text import REGISTERS, bits, float_literal
 from timetile.lowering.ptx.writer import Writer
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, bytes_of
 from timetile.passes.diagnostics import refuse
 
-# Operation -> mnemonic, followed by the type of the result.
-SAME_TYPE: dict[type[Operation], str] = {
-    arith.AddfOp: "add.rn",
-    arith.SubfOp: "sub.rn",
-    arith.MulfOp: "mul.rn",
-    arith.DivfOp: "div.rn",
-    arith.NegfOp: "neg",
-    arith.MaxnumfOp: "max",
-    arith.MinnumfOp: "min",
-    xmath.FmaOp: "fma.rn",
-    simt.FmaUpOp: "fma.rp",
-    xmath.AbsFOp: "abs",
-    xmath.SqrtOp: "sqrt.rn",
-    simt.ReciprocalOp: "rcp.approx.ftz",
-    simt.ReciprocalRootOp: "rsqrt.approx.ftz",
-    arith.AddiOp: "add",
-    arith.SubiOp: "sub",
-    arith.MuliOp: "mul.lo",
-    arith.DivSIOp: "div",
-    arith.RemSIOp: "rem",
-    arith.MaxSIOp: "max",
-    arith.MinSIOp: "min",
+MACHINE: dict[type[Operation], str] = {
+    simt.FmaUpOp: "fma.rp.{t}",
+    simt.ReciprocalOp: "rcp.approx.ftz.{t}",
+    simt.ReciprocalRootOp: "rsqrt.approx.ftz.{t}",
 }
+"""Mnemonics of what no cell has, as the table of cell operations has them of the others."""
 
-# Operation -> mnemonic, followed by u32 or u64.
-UNSIGNED: dict[type[Operation], str] = {
-    arith.DivUIOp: "div",
-    arith.RemUIOp: "rem",
-    arith.ShRUIOp: "shr",
-    arith.MaxUIOp: "max",
-    arith.MinUIOp: "min",
-}
+MNEMONICS = {op: known.ptx for op, known in CELL_OPERATIONS.items() if known.ptx} | MACHINE
 
-# Operation -> mnemonic, followed by b32, b64 or pred.
-BITWISE: dict[type[Operation], str] = {
-    arith.AndIOp: "and",
-    arith.OrIOp: "or",
-    arith.XOrIOp: "xor",
-    arith.ShLIOp: "shl",
-}
-
-# Conversions: rounding, then result type and operand type.
 CONVERSIONS: dict[type[Operation], str] = {
     arith.IndexCastOp: "",
     arith.ExtSIOp: "",
     arith.TruncIOp: "",
     arith.SIToFPOp: ".rn",
-    arith.FPToSIOp: ".rzi",
     arith.ExtFOp: "",
     arith.TruncFOp: ".rn",
 }
-
+"""How conversions round."""
 
 INTEGER_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 FIRST_UNSIGNED = 6
+
+SHIFTS: dict[type[Operation], tuple[str, str]] = {
+    arith.ShLIOp: ("shl", "b"),
+    arith.ShRUIOp: ("shr", "u"),
+    arith.ShRSIOp: ("shr", "s"),
+}
+"""Mnemonics of shifts, and what their types begin with."""
 
 # arith.cmpf's predicates in order; the first and the last are constant.
 FLOAT_COMPARISONS = (
     None, "eq", "gt", "ge", "lt", "le", "ne", "num",
     "equ", "gtu", "geu", "ltu", "leu", "neu", "nan", None,
 )  # fmt: skip
+
+BEFORE_HALF = 0.5 - 2.0**-25
+"""The largest number below 0.5 in FP32."""
 
 SPECIAL_REGISTERS: dict[type[Operation], str] = {
     nvvm.ThreadIdXOp: "%tid.x",
@@ -87,19 +64,34 @@ SPECIAL_REGISTERS: dict[type[Operation], str] = {
 }
 
 
-def print_same_type(w: Writer, op: Operation) -> None:
+def type_of(kind: Attribute) -> str:
+    """The PTX type of a value: `f64`, `s32`, `pred`."""
+    return REGISTERS[kind][1]
+
+
+def print_mnemonic(w: Writer, op: Operation) -> None:
     result = op.results[0]
-    w.emit(f"{SAME_TYPE[type(op)]}.{REGISTERS[result.type][1]}", result, op.operands)
+    kind = result.type
+    words = {"t": type_of(kind)}
+    if kind not in (f32, f64):
+        words |= {"u": bits("u", kind), "b": bits("b", kind)}
+    w.emit(MNEMONICS[type(op)].format_map(words), result, op.operands)
 
 
-def print_unsigned(w: Writer, op: Operation) -> None:
-    result = op.results[0]
-    w.emit(f"{UNSIGNED[type(op)]}.{bits('u', result.type)}", result, op.operands)
-
-
-def print_bitwise(w: Writer, op: Operation) -> None:
-    result = op.results[0]
-    w.emit(f"{BITWISE[type(op)]}.{bits('b', result.type)}", result, op.operands)
+def print_shift(w: Writer, op: arith.ShLIOp | arith.ShRUIOp | arith.ShRSIOp) -> None:
+    """PTX shifts by a number of 32 bits without a sign; by the width or more, all bits leave."""
+    word, letter = SHIFTS[type(op)]
+    amount = w.use(op.rhs)
+    if op.rhs.type != i32 and amount.startswith("%"):
+        bounded, narrow = w.register(op.rhs.type), w.register(i32)
+        w.line(f"min.u64 {bounded}, {amount}, 64")
+        w.line(f"cvt.u32.u64 {narrow}, {bounded}")
+        amount = narrow
+    elif not amount.startswith("%"):
+        width = 8 * bytes_of(op.lhs.type)
+        amount = str(int(amount) if 0 <= int(amount) <= width else width)
+    kind = bits(letter, op.result.type)
+    w.line(f"{word}.{kind} {w.define(op.result)}, {w.use(op.lhs)}, {amount}")
 
 
 def print_special(w: Writer, op: Operation) -> None:
@@ -144,6 +136,52 @@ def print_unsigned_to_float(w: Writer, op: arith.UIToFPOp) -> None:
     else:
         source = bits("u", op.input.type)
         w.line(f"cvt.rn.{kind}.{source} {w.define(op.result)}, {w.use(op.input)}")
+
+
+def print_to_integer(w: Writer, op: arith.FPToSIOp | arith.FPToUIOp) -> None:
+    """A float cut off to the nearest integer that there is; 0 for NaN, of which PTX makes that in 32 bits only."""
+    source, kind = op.operands[0], op.results[0].type
+    to = bits("s" if isinstance(op, arith.FPToSIOp) else "u", kind)
+    of, value = type_of(source.type), w.use(source)
+    if of == "f32" and kind == i32:
+        w.line(f"cvt.rzi.{to}.f32 {w.define(op.results[0])}, {value}")
+        return
+    cut, nan = w.register(kind), w.register(i1)
+    w.line(f"cvt.rzi.{to}.{of} {cut}, {value}")
+    w.line(f"setp.nan.{of} {nan}, {value}, {value}")
+    w.line(f"selp.{bits('b', kind)} {w.define(op.results[0])}, 0, {cut}, {nan}")
+
+
+def print_round(w: Writer, op: xmath.RoundOp) -> None:
+    """The nearest whole number, the one further from zero of two: what half of 1, a bit less, takes it to, cut off."""
+    kind = type_of(op.result.type)
+    half = (
+        float_literal(0.49999999999999994, f64)
+        if kind == "f64"
+        else float_literal(BEFORE_HALF, f32)
+    )
+    signed, moved, value = w.register(op.result.type), w.register(op.result.type), w.use(op.operand)
+    w.line(f"copysign.{kind} {signed}, {value}, {half}")
+    w.line(f"add.rn.{kind} {moved}, {value}, {signed}")
+    w.line(f"cvt.rzi.{kind}.{kind} {w.define(op.result)}, {moved}")
+
+
+def print_count(
+    w: Writer, op: xmath.CtPopOp | xmath.CountLeadingZerosOp | xmath.CountTrailingZerosOp
+) -> None:
+    """Counts of bits, which PTX makes numbers of 32 bits."""
+    kind, value = bits("b", op.result.type), w.use(op.operand)
+    if isinstance(op, xmath.CountTrailingZerosOp):
+        reverse = w.register(op.operand.type)
+        w.line(f"brev.{kind} {reverse}, {value}")
+        value = reverse
+    word = "popc" if isinstance(op, xmath.CtPopOp) else "clz"
+    if kind == "b32":
+        w.line(f"{word}.b32 {w.define(op.result)}, {value}")
+        return
+    count = w.register(i32)
+    w.line(f"{word}.b64 {count}, {value}")
+    w.line(f"cvt.u64.u32 {w.define(op.result)}, {count}")
 
 
 def print_compare_integers(w: Writer, op: arith.CmpiOp) -> None:
@@ -227,11 +265,16 @@ def print_unset(w: Writer, op: simt.UnsetOp) -> None:
 
 
 VALUES: dict[type[Operation], Callable[..., None]] = {
-    **dict.fromkeys(SAME_TYPE, print_same_type),
-    **dict.fromkeys(UNSIGNED, print_unsigned),
-    **dict.fromkeys(BITWISE, print_bitwise),
+    **dict.fromkeys(MNEMONICS, print_mnemonic),
+    **dict.fromkeys(SHIFTS, print_shift),
     **dict.fromkeys(CONVERSIONS, print_conversion),
     **dict.fromkeys(SPECIAL_REGISTERS, print_special),
+    arith.FPToSIOp: print_to_integer,
+    arith.FPToUIOp: print_to_integer,
+    xmath.RoundOp: print_round,
+    xmath.CtPopOp: print_count,
+    xmath.CountLeadingZerosOp: print_count,
+    xmath.CountTrailingZerosOp: print_count,
     arith.ConstantOp: print_constant,
     arith.ExtUIOp: print_extui,
     arith.UIToFPOp: print_unsigned_to_float,

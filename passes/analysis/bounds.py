@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.constants import float_constant
 
 
@@ -40,10 +41,11 @@ class Bounds:
                 return of_sum(self.found[a], self.found[b])
             case xmath.FmaOp(a=a, b=b, c=c):
                 return of_sum(self.of_product(a, b), self.found[c])
-            case xmath.AbsFOp():
-                return 0.0
+            case Operation() as op if (known := CELL_OPERATIONS.get(type(op))) is not None:
+                constant = float_constant(value)
+                return known.at_least if constant is None else constant
             case _:
-                return float_constant(value)
+                return None
 
     def of_product(self, a: SSAValue, b: SSAValue) -> float | None:
         """0 for squares and for products of what is not negative."""

@@ -1,22 +1,14 @@
-"""What a cell may compute with: numbers of a few types, and of booleans what means the same everywhere."""
+"""Why an operation has no place in a cell: asked of every operation where a time loop is raised."""
 
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation
 
-CELL_TYPES = (f64, f32, i64, i32, i1, IndexType())
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, CELL_TYPES
 
-OF_BOOLEANS = (
-    arith.AndIOp,
-    arith.OrIOp,
-    arith.XOrIOp,
-    arith.SelectOp,
-    arith.ExtUIOp,
-    arith.UIToFPOp,
-)
-TO_BOOLEANS = (arith.CmpiOp, arith.CmpfOp, arith.ConstantOp)
+__all__ = ["CELL_TYPES", "why_not_in_cell"]
 
 
 def why_not_in_cell(op: Operation) -> str | None:
@@ -24,11 +16,15 @@ def why_not_in_cell(op: Operation) -> str | None:
     for value in (*op.operands, *op.results):
         if value.type not in CELL_TYPES:
             return f"a cell has no values of {value.type}; use f64, f32, i64, i32, i1 or index"
-    if isinstance(op, OF_BOOLEANS):
-        return None
-    if any(result.type == i1 for result in op.results) and not isinstance(op, TO_BOOLEANS):
+    known = CELL_OPERATIONS.get(type(op))
+    if known is None:
+        return "a cell has no such operation; use those of arith and math on single numbers"
+    if op.results[0].type == i1 and i1 not in known.result:
         return "it makes an i1 of a number; use arith.cmpi or arith.cmpf"
-    if any(operand.type == i1 for operand in op.operands):
-        # As a signed number true is -1.
-        return "it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp"
+    if isinstance(op, arith.CmpiOp | arith.CmpfOp) and op.lhs.type != op.rhs.type:
+        return f"it compares {op.lhs.type} with {op.rhs.type}; cast one to the other's type"
+    for operand, allowed in zip(op.operands, known.operands, strict=True):
+        if operand.type == i1 and i1 not in allowed:
+            # As a signed number true is -1.
+            return "it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp"
     return None

@@ -15,18 +15,12 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ApplyOp
+from timetile.passes.analysis.cell_operations import bytes_of, work_of
 from timetile.passes.analysis.constants import float_constant
 from timetile.passes.diagnostics import refuse
 
-SEQUENCES: dict[type[Operation], dict[int, tuple[int, int]]] = {
-    arith.DivfOp: {8: (8, 6), 4: (7, 5)},
-    xmath.SqrtOp: {8: (9, 3), 4: (4, 3)},
-    xmath.RsqrtOp: {8: (11, 4), 4: (7, 3)},
-}
-"""
-Instructions of a quotient or a root, by bytes of the element: on the floating-point pipe, and beside it
-(the approximation that Newton's method starts from, and what tells special operands).
-"""
+DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
+"""Quotients and roots, which are slow for special operands."""
 
 RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
 """Instructions of a quotient whose numerator is 1."""
@@ -38,7 +32,7 @@ APPROXIMATIONS: dict[type[Operation], dict[int, tuple[int, int]]] = {
     arith.DivfOp: {8: (4, 6), 4: (1, 1)},
     xmath.RsqrtOp: {8: (5, 6), 4: (0, 1)},
 }
-"""The same of those that may be approximate."""
+"""Instructions of quotients and roots that may be approximate, by bytes of the element, on and beside the pipe."""
 
 APPROXIMATE_RECIPROCAL: dict[int, tuple[int, int]] = {8: (3, 6), 4: (0, 1)}
 """Instructions of an approximate quotient whose numerator is 1."""
@@ -53,7 +47,7 @@ def is_approximate(op: Operation) -> bool:
 
 def is_dividing(op: Operation) -> bool:
     """The operation is a quotient or a root that is slow for special operands."""
-    return type(op) in SEQUENCES and not is_approximate(op)
+    return isinstance(op, DIVIDING) and not is_approximate(op)
 
 
 def only_divides(value: SSAValue) -> bool:
@@ -73,11 +67,11 @@ def instructions(op: Operation) -> tuple[int, int]:
     """What an operation of a cell function takes of the floating-point pipe, and beside it."""
     if isinstance(op, ReturnOp | arith.ConstantOp):
         return 0, 0
-    size = CELL_BYTES.get(op.results[0].type)
-    if type(op) not in SEQUENCES or size is None:
-        return 1, 0
+    if not isinstance(op, DIVIDING):
+        return work_of(op)
+    size = bytes_of(op.result.type)
     approximate = is_approximate(op)
-    pipe, beside = (APPROXIMATIONS if approximate else SEQUENCES)[type(op)][size]
+    pipe, beside = APPROXIMATIONS[type(op)][size] if approximate else work_of(op)
     if isinstance(op, arith.DivfOp):
         if float_constant(op.lhs) == 1.0:
             pipe, beside = (APPROXIMATE_RECIPROCAL if approximate else RECIPROCAL)[size]

@@ -6,35 +6,12 @@ LLVM knows nothing of such a name: it neither evaluates the function itself nor 
 
 from __future__ import annotations
 
-from xdsl.dialects import math
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute, Operation
 
-LIBRARY: dict[type[Operation], str] = {
-    math.AcosOp: "acos",
-    math.AcoshOp: "acosh",
-    math.AsinOp: "asin",
-    math.AsinhOp: "asinh",
-    math.AtanOp: "atan",
-    math.AtanhOp: "atanh",
-    math.Atan2Op: "atan2",
-    math.CbrtOp: "cbrt",
-    math.CosOp: "cos",
-    math.CoshOp: "cosh",
-    math.ErfOp: "erf",
-    math.ExpOp: "exp",
-    math.Exp2Op: "exp2",
-    math.ExpM1Op: "expm1",
-    math.LogOp: "log",
-    math.Log10Op: "log10",
-    math.Log1pOp: "log1p",
-    math.Log2Op: "log2",
-    math.PowFOp: "pow",
-    math.SinOp: "sin",
-    math.SinhOp: "sinh",
-    math.TanOp: "tan",
-    math.TanhOp: "tanh",
-}
+from timetile.passes.analysis.cell_operations import FUNCTIONS
+
+LIBRARY = {operation: known.library for operation, known in FUNCTIONS.items()}
 """The library's name of each operation, for FP64."""
 
 SUFFIXES: dict[Attribute, str] = {f64: "", f32: "f"}

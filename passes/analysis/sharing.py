@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IndexType,
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.instructions import instructions
 
 T = TypeVar("T")
@@ -38,7 +39,8 @@ def is_shared(op: Operation) -> bool:
 
 def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
     """What two operations have in common that compute the same bits from the same operands."""
-    factors = 2 if isinstance(op, arith.AddfOp | arith.MulfOp | xmath.FmaOp) else 0
+    known = CELL_OPERATIONS.get(type(op))
+    factors = 0 if known is None else known.commutes
     # Which of two factors or addends comes first is the same to both.
     return (
         op.name,

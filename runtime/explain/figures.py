@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith
-from xdsl.dialects import math as xmath
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -18,6 +16,7 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.plan_launches import KernelFacts, parts_of_step, plan_kernels
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.liveness import rotation_of
 from timetile.passes.analysis.utilisation import alu_utilisation
@@ -25,31 +24,22 @@ from timetile.passes.arch import Arch
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.kernels import Kernel
 
-FLOPS: dict[type[Operation], int] = {
-    xmath.FmaOp: 2,
-    arith.AddfOp: 1,
-    arith.SubfOp: 1,
-    arith.MulfOp: 1,
-    arith.DivfOp: 1,
-    arith.MaximumfOp: 1,
-    arith.MinimumfOp: 1,
-    arith.MaxnumfOp: 1,
-    arith.MinnumfOp: 1,
-    xmath.SqrtOp: 1,
-    xmath.RsqrtOp: 1,
-}
-"""Floating-point operations of an operation. Signs, comparisons and selections count for nothing."""
+
+def flops_of(op: Operation) -> int:
+    """Floating-point operations of one operation; signs, comparisons and selections count for nothing."""
+    known = CELL_OPERATIONS.get(type(op))
+    return 0 if known is None else known.flops
 
 
 def arithmetic(function: FuncOp) -> Counter[str]:
     """The floating-point operations of a cell function, by name without the dialect."""
-    names = (op.name.partition(".")[2] for op in function.walk() if type(op) in FLOPS)
+    names = (op.name.partition(".")[2] for op in function.walk() if flops_of(op))
     return Counter(names)
 
 
 def flops(function: FuncOp) -> int:
     """Floating-point operations of one cell; a fused multiply-add counts as two."""
-    return sum(FLOPS.get(type(op), 0) for op in function.walk())
+    return sum(map(flops_of, function.walk()))
 
 
 def loop_alu_utilisation(loop: LoopOp) -> float:

@@ -97,7 +97,10 @@ llvm.func @floats(%a: f64, %b: f64, %s: f32) attributes {nvvm.kernel, nvvm.maxnt
   %20 = arith.extf %s : f32 to f64
   // CHECK-NEXT: cvt.rn.f32.f64
   %21 = arith.truncf %a : f64 to f32
-  // CHECK-NEXT: cvt.rzi.s32.f64 [[i:%r[0-9]+]], [[a]];
+  // A NaN becomes 0, as it does where PTX makes 32 bits of 32.
+  // CHECK-NEXT: cvt.rzi.s32.f64 [[cut:%r[0-9]+]], [[a]];
+  // CHECK-NEXT: setp.nan.f64 [[nan:%p[0-9]+]], [[a]], [[a]];
+  // CHECK-NEXT: selp.b32 [[i:%r[0-9]+]], 0, [[cut]], [[nan]];
   %i = arith.fptosi %a : f64 to i32
   // CHECK-NEXT: cvt.rn.f32.s32 %f{{[0-9]+}}, [[i]];
   %22 = arith.sitofp %i : i32 to f32

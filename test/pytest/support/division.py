@@ -66,4 +66,4 @@ def guess_off_by(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
         return apply
 
     for op in (simt.ReciprocalOp, simt.ReciprocalRootOp):
-        monkeypatch.setitem(arithmetic.OPERATIONS, op, off(arithmetic.OPERATIONS[op]))
+        monkeypatch.setitem(arithmetic.MACHINE, op, off(arithmetic.MACHINE[op]))

@@ -1,0 +1,229 @@
+"""The operations of a cell: one table of what every level, executor and cost needs to know of them.
+
+An operation that is not here is refused where a time loop is raised. To add one, add a row: a test walks the table, and
+says what else is missing (a meaning by its name in `runtime/arithmetic.py`, a row of `lowering/cpu/cells.py`, a printer).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import IndexType, f32, f64, i1, i32, i64
+from xdsl.ir import Attribute, Operation
+
+Types = tuple[Attribute, ...]
+
+FLOATS: Types = (f64, f32)
+WORDS: Types = (i64, i32)
+INTEGERS: Types = (*WORDS, IndexType())
+BOOLEANS: Types = (i1,)
+BITS: Types = (*INTEGERS, *BOOLEANS)
+NUMBERS: Types = (*FLOATS, *INTEGERS)
+CELL_TYPES: Types = (*NUMBERS, *BOOLEANS)
+"""The types of values in a cell."""
+
+Work = tuple[int, int]
+"""Instructions of one cell on the floating-point pipe, and beside it."""
+
+
+@dataclass(frozen=True)
+class CellOperation:
+    """
+    One operation of a cell. Its verifier says which operands have the same type; `operands` and `result` say which
+    types may stand there.
+
+    `meaning` is the name of its NumPy function in `runtime.arithmetic`; empty for what `expand-powers` and
+    `expand-cells` replace before any executor sees it. `ptx` is the mnemonic, in which `{t}` stands for the
+    result's type, `{u}` and `{b}` for the integer type without a sign and for the bits of its width, and `{a}` for
+    the first operand's type; empty where `lowering/ptx/values.py` has a printer of its own. `library` is the
+    function of C's mathematical library, for FP64. `work` is by the bytes of the result's type, (1, 0) where it
+    says nothing. `commutes` counts the first operands whose order does not matter. `fold` computes the result of
+    constants in FP64. `at_least` is a number that no result is below.
+    """
+
+    operands: tuple[Types, ...]
+    result: Types
+    meaning: str = ""
+    ptx: str = ""
+    library: str = ""
+    work: Mapping[int, Work] = field(default_factory=dict[int, Work])
+    flops: int = 0
+    commutes: int = 0
+    fold: Callable[..., float] | None = None
+    at_least: float | None = None
+
+
+def extremum(meaning: str, ptx: str = "") -> CellOperation:
+    """The larger or the smaller of two floats."""
+    return CellOperation(TWO_FLOATS, FLOATS, meaning, ptx, flops=1)
+
+
+def integer(meaning: str, ptx: str, *, commutes: int = 0) -> CellOperation:
+    """An operation on two integers of one type."""
+    return CellOperation(TWO_INTEGERS, INTEGERS, meaning, ptx, commutes=commutes)
+
+
+def expanded(operands: tuple[Types, ...], result: Types) -> CellOperation:
+    """An operation that becomes others before any executor sees it."""
+    return CellOperation(operands, result)
+
+
+def rounded(meaning: str, ptx: str = "") -> CellOperation:
+    """A float made a whole number, as a float."""
+    return CellOperation(ONE_FLOAT, FLOATS, meaning, ptx)
+
+
+def function(name: str, double: Work, single: Work, *, operands: int = 1) -> CellOperation:
+    """A function of the mathematical library, which counts as one floating-point operation."""
+    work = {8: double, 4: single}
+    return CellOperation((FLOATS,) * operands, FLOATS, "library", library=name, work=work, flops=1)
+
+
+ONE_FLOAT: tuple[Types, ...] = (FLOATS,)
+TWO_FLOATS: tuple[Types, ...] = (FLOATS, FLOATS)
+ONE_INTEGER: tuple[Types, ...] = (INTEGERS,)
+TWO_INTEGERS: tuple[Types, ...] = (INTEGERS, INTEGERS)
+
+ARITHMETIC: dict[type[Operation], CellOperation] = {
+    arith.ConstantOp: CellOperation(
+        (), CELL_TYPES, "constant", work={8: (0, 0), 4: (0, 0), 1: (0, 0)}
+    ),
+    # Floats.
+    arith.AddfOp: CellOperation(
+        TWO_FLOATS, FLOATS, "add", "add.rn.{t}", flops=1, commutes=2, fold=float.__add__
+    ),
+    arith.SubfOp: CellOperation(
+        TWO_FLOATS, FLOATS, "subtract", "sub.rn.{t}", flops=1, fold=float.__sub__
+    ),
+    arith.MulfOp: CellOperation(
+        TWO_FLOATS, FLOATS, "multiply", "mul.rn.{t}", flops=1, commutes=2, fold=float.__mul__
+    ),
+    # Quotients and roots: Newton's method on the floating-point pipe; beside it the approximation that it starts from, and
+    # what tells special operands.
+    arith.DivfOp: CellOperation(
+        TWO_FLOATS,
+        FLOATS,
+        "divide",
+        "div.rn.{t}",
+        work={8: (8, 6), 4: (7, 5)},
+        flops=1,
+        fold=float.__truediv__,
+    ),
+    xmath.SqrtOp: CellOperation(
+        ONE_FLOAT,
+        FLOATS,
+        "sqrt",
+        "sqrt.rn.{t}",
+        work={8: (9, 3), 4: (4, 3)},
+        flops=1,
+        fold=math.sqrt,
+    ),
+    xmath.RsqrtOp: CellOperation(
+        ONE_FLOAT, FLOATS, "reciprocal_root", work={8: (11, 4), 4: (7, 3)}, flops=1
+    ),
+    xmath.FmaOp: CellOperation((FLOATS,) * 3, FLOATS, "fma", "fma.rn.{t}", flops=2, commutes=2),
+    arith.NegfOp: CellOperation(ONE_FLOAT, FLOATS, "negative", "neg.{t}", fold=float.__neg__),
+    xmath.AbsFOp: CellOperation(
+        ONE_FLOAT, FLOATS, "abs", "abs.{t}", fold=float.__abs__, at_least=0.0
+    ),
+    xmath.CopySignOp: CellOperation(TWO_FLOATS, FLOATS, "copysign"),
+    arith.MaximumfOp: extremum("maximum"),
+    arith.MinimumfOp: extremum("minimum"),
+    arith.MaxnumfOp: extremum("maxnum", "max.{t}"),
+    arith.MinnumfOp: extremum("minnum", "min.{t}"),
+    xmath.FloorOp: rounded("floor", "cvt.rmi.{t}.{t}"),
+    xmath.CeilOp: rounded("ceil", "cvt.rpi.{t}.{t}"),
+    xmath.TruncOp: rounded("trunc", "cvt.rzi.{t}.{t}"),
+    xmath.RoundEvenOp: rounded("rint", "cvt.rni.{t}.{t}"),
+    xmath.RoundOp: rounded("round_away"),
+    arith.CmpfOp: CellOperation(TWO_FLOATS, BOOLEANS, "compare_floats"),
+    # Integers.
+    arith.AddiOp: integer("add", "add.{t}", commutes=2),
+    arith.SubiOp: integer("subtract", "sub.{t}"),
+    arith.MuliOp: integer("multiply", "mul.lo.{t}", commutes=2),
+    arith.DivSIOp: integer("divide_signed", "div.{t}"),
+    arith.RemSIOp: integer("remainder_signed", "rem.{t}"),
+    arith.DivUIOp: integer("divide_unsigned", "div.{u}"),
+    arith.RemUIOp: integer("remainder_unsigned", "rem.{u}"),
+    arith.FloorDivSIOp: expanded(TWO_INTEGERS, INTEGERS),
+    arith.CeilDivSIOp: expanded(TWO_INTEGERS, INTEGERS),
+    arith.CeilDivUIOp: expanded(TWO_INTEGERS, INTEGERS),
+    arith.MaxSIOp: integer("max_signed", "max.{t}", commutes=2),
+    arith.MinSIOp: integer("min_signed", "min.{t}", commutes=2),
+    arith.MaxUIOp: integer("max_unsigned", "max.{u}", commutes=2),
+    arith.MinUIOp: integer("min_unsigned", "min.{u}", commutes=2),
+    arith.AndIOp: CellOperation((BITS, BITS), BITS, "bitwise_and", "and.{b}", commutes=2),
+    arith.OrIOp: CellOperation((BITS, BITS), BITS, "bitwise_or", "or.{b}", commutes=2),
+    arith.XOrIOp: CellOperation((BITS, BITS), BITS, "bitwise_xor", "xor.{b}", commutes=2),
+    arith.ShLIOp: integer("shift_left", ""),
+    arith.ShRUIOp: integer("shift_right_unsigned", ""),
+    arith.ShRSIOp: integer("shift_right_signed", ""),
+    arith.CmpiOp: CellOperation(TWO_INTEGERS, BOOLEANS, "compare_integers"),
+    xmath.AbsIOp: CellOperation(ONE_INTEGER, INTEGERS, "abs", "abs.{t}"),
+    xmath.CtPopOp: CellOperation(ONE_INTEGER, INTEGERS, "count_ones"),
+    xmath.CountLeadingZerosOp: CellOperation(ONE_INTEGER, INTEGERS, "leading_zeros"),
+    xmath.CountTrailingZerosOp: CellOperation(ONE_INTEGER, INTEGERS, "trailing_zeros"),
+    xmath.FPowIOp: expanded((FLOATS, INTEGERS), FLOATS),
+    xmath.IPowIOp: expanded(TWO_INTEGERS, INTEGERS),
+    # Of any type, and from one to another.
+    arith.SelectOp: CellOperation((BOOLEANS, CELL_TYPES, CELL_TYPES), CELL_TYPES, "select"),
+    arith.BitcastOp: CellOperation(((*FLOATS, *WORDS),), (*FLOATS, *WORDS), "bitcast"),
+    arith.IndexCastOp: CellOperation(ONE_INTEGER, INTEGERS, "convert"),
+    arith.ExtSIOp: CellOperation((WORDS,), WORDS, "convert"),
+    arith.ExtUIOp: CellOperation(((*WORDS, *BOOLEANS),), WORDS, "convert_unsigned"),
+    arith.TruncIOp: CellOperation((WORDS,), WORDS, "convert"),
+    arith.SIToFPOp: CellOperation((WORDS,), FLOATS, "convert"),
+    arith.UIToFPOp: CellOperation(((*WORDS, *BOOLEANS),), FLOATS, "convert_unsigned"),
+    arith.FPToSIOp: CellOperation(ONE_FLOAT, WORDS, "to_signed"),
+    arith.FPToUIOp: CellOperation(ONE_FLOAT, WORDS, "to_unsigned"),
+    arith.ExtFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
+    arith.TruncFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
+}
+"""What machines have, or what a few instructions make."""
+
+FUNCTIONS: dict[type[Operation], CellOperation] = {
+    xmath.AcosOp: function("acos", (30, 20), (15, 10)),
+    xmath.AcoshOp: function("acosh", (40, 20), (20, 12)),
+    xmath.AsinOp: function("asin", (30, 20), (15, 10)),
+    xmath.AsinhOp: function("asinh", (40, 20), (20, 12)),
+    xmath.AtanOp: function("atan", (30, 20), (15, 10)),
+    xmath.AtanhOp: function("atanh", (40, 20), (20, 12)),
+    xmath.Atan2Op: function("atan2", (40, 30), (20, 15), operands=2),
+    xmath.CbrtOp: function("cbrt", (20, 20), (10, 10)),
+    xmath.CosOp: function("cos", (20, 20), (12, 15)),
+    xmath.CoshOp: function("cosh", (30, 20), (12, 10)),
+    xmath.ErfOp: function("erf", (40, 20), (20, 10)),
+    xmath.ExpOp: function("exp", (17, 10), (5, 5)),
+    xmath.Exp2Op: function("exp2", (17, 10), (4, 4)),
+    xmath.ExpM1Op: function("expm1", (20, 15), (10, 8)),
+    xmath.LogOp: function("log", (25, 25), (12, 10)),
+    xmath.Log10Op: function("log10", (25, 25), (12, 10)),
+    xmath.Log1pOp: function("log1p", (25, 25), (12, 10)),
+    xmath.Log2Op: function("log2", (25, 25), (12, 10)),
+    xmath.PowFOp: function("pow", (60, 50), (30, 30), operands=2),
+    xmath.SinOp: function("sin", (20, 20), (12, 15)),
+    xmath.SinhOp: function("sinh", (30, 20), (12, 10)),
+    xmath.TanOp: function("tan", (30, 25), (15, 15)),
+    xmath.TanhOp: function("tanh", (25, 20), (10, 8)),
+}
+"""What mathematical libraries have."""
+
+CELL_OPERATIONS: dict[type[Operation], CellOperation] = ARITHMETIC | FUNCTIONS
+"""All operations that a cell may have."""
+
+
+def bytes_of(kind: Attribute) -> int:
+    """The bytes of a value of a cell's type; 1 for a boolean."""
+    return 1 if kind == i1 else 4 if kind in (f32, i32) else 8
+
+
+def work_of(op: Operation) -> Work:
+    """Instructions of an operation of the table, whatever its operands are; (1, 0) for others."""
+    known = CELL_OPERATIONS.get(type(op))
+    if known is None:
+        return 1, 0
+    return known.work.get(bytes_of(op.results[0].type), (1, 0))
