@@ -23,7 +23,8 @@ test: .venv/dev
 
 # Programs and schedules drawn at random, many and others every time: hours.
 nightly: .venv/dev
-	$(BIN)/pytest -n auto --hypothesis-profile=nightly test/pytest/test_properties.py test/pytest/test_plans_of_every_rotation.py
+	$(BIN)/pytest -n auto --hypothesis-profile=nightly test/pytest/test_properties.py \
+		test/pytest/test_plans_of_every_rotation.py test/pytest/test_buffers_in_every_role.py
 
 # Style, types, and the direction of imports.
 lint: .venv/dev
