@@ -45,13 +45,16 @@ REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
 
 @contextmanager
 def collected_remarks() -> Generator[list[str]]:
-    """The remarks that are made meanwhile, beside what the logger is told."""
+    """The remarks that are made meanwhile, also known to whoever collects them around this."""
     remarks: list[str] = []
+    around = REMARKS.get()
     token = REMARKS.set(remarks)
     try:
         yield remarks
     finally:
         REMARKS.reset(token)
+        if around is not None:
+            around += remarks
 
 
 def remark(op: Operation, text: str) -> None:

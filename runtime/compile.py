@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.arch import ARCHS
+from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.gpu import device, gpu_is_available
@@ -95,5 +96,8 @@ def compile(
         multiprocessors=fewer,
     )
     chosen = None if cache is False else cache if isinstance(cache, Cache) else Cache.default()
-    module = raised(program, options, chosen)
-    return CompiledProgram(module, ProgramKernels(module, options, chosen), executor, gpu, threads)
+    with collected_remarks() as remarks:
+        module = raised(program, options, chosen)
+    kernels = ProgramKernels(module, options, chosen)
+    kernels.remarks.update(dict.fromkeys(remarks))
+    return CompiledProgram(module, kernels, executor, gpu, threads)

@@ -125,6 +125,8 @@ class ProgramKernels:
             str(source), options.key(), timetile.__version__, sources_key(), version("xdsl"),
             assembler_version(),
         )  # fmt: skip
+        self.remarks: dict[str, None] = {}
+        """What was not done, and why, each once: of the program's loops, and of kernels made so far."""
         self.made: dict[str, Kernel] = {}
         self.lowered: dict[str, gpu.ModuleOp] = {}
 
@@ -132,8 +134,14 @@ class ProgramKernels:
     def tiled(self) -> ModuleOp:
         """The module with all kernels at tile level."""
         module = self.source.clone()
-        run_passes(self.options.tile_passes(), module)
+        self.run(self.options.tile_passes(), module)
         return module
+
+    def run(self, passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
+        """Run passes, and keep their remarks."""
+        with collected_remarks() as remarks:
+            run_passes(passes, module, verify=verify)
+        self.remarks.update(dict.fromkeys(remarks))
 
     @cached_property
     def facts(self) -> list[list[KernelFacts]]:
@@ -188,14 +196,14 @@ class ProgramKernels:
         """A kernel as per-thread code, from memory or made now; verified. Who changes it takes a clone."""
         if name not in self.lowered:
             module = self.kernel_module(name)
-            run_passes(thread_passes(), module)
+            self.run(thread_passes(), module)
             self.lowered[name] = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
         return self.lowered[name]
 
     def nvvm(self, name: str, *, verify: bool = False) -> ModuleOp:
         """A kernel at nvvm level, in a module of its own."""
         module = self.kernel_module(name)
-        run_passes((*thread_passes(), ConvertGpuToNvvmPass()), module, verify=verify)
+        self.run((*thread_passes(), ConvertGpuToNvvmPass()), module, verify=verify)
         return module
 
     def kernel(self, name: str) -> Kernel:

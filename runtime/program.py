@@ -38,6 +38,7 @@ from timetile.runtime.executors import (
     SimtRunner,
     loop_handler,
 )
+from timetile.runtime.explain.data import Explanation
 from timetile.runtime.gpu import device
 from timetile.runtime.gpu_runner import DeviceBuffer, GpuRunner
 from timetile.runtime.homes import Cells
@@ -172,6 +173,17 @@ class CompiledProgram:
                 )
             case "gpu":
                 return self.run_gpu(values, steps, stream)
+
+    def explain(self, steps: int | None = None) -> Explanation:
+        """
+        How fast the program is predicted to be, what limits it and what can be changed, as data;
+        `str()` of it is text, and a notebook shows it as tables. `steps` adds the launches of a run of
+        so many steps. Kernels are compiled where they were not.
+        """
+        # Imported here: programs that only run need none of it.
+        from timetile.runtime.explain.explanation import explanation_of
+
+        return explanation_of(self, steps)
 
     # Arguments.
 

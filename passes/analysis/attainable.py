@@ -2,9 +2,8 @@
 
 The model is the coarse one of the paper: it knows the bandwidths of global and shared memory and the
 accesses of a cell. `passes/cost` decides; it also knows pipes, issue slots, registers, waves of tiles
-and their fill. `timetile explain` shows the accesses and the depth of equation 17; what belongs to tiles of
-the whole device is here to be compared with. Bandwidths are bytes (or any one unit) per second, latencies
-seconds.
+and their fill. `timetile explain --all` prints the formulas beside our prediction. Bandwidths are bytes
+(or any one unit) per second, latencies seconds.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ def depth_that_shifts_device_tile(
     radius: int,
 ) -> float:
     """
-    The same where the halos of every step go through global memory (equations 18 and 19); infinite
-    where they alone take longer.
+    Steps of a launch from which shared memory takes longer than global memory, where the halos of every
+    step go through global memory (equations 18 and 19); infinite where the halos alone take longer.
     """
     area, ring = prod(tile), 2 * sum(tile) * radius
     level = shared_accesses * area / shared_speed - global_accesses * ring / global_speed

@@ -140,10 +140,19 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument("--emit", choices=EMIT, default="ptx", help="ptx unless given")
 
     sub = add(
-        "explain", explain.explain, "show what was recognised, the kernels, and what was not done"
+        "explain",
+        explain.explain,
+        "say how fast a program is, what limits it, and what can be changed",
     )
     add_program_options(sub)
-    sub.add_argument("--steps", type=natural, metavar="N", help="show the launches of N steps")
+    sub.add_argument(
+        "--all",
+        action="store_true",
+        help="show the time loop, the kernels, the cost model, the buffers, too",
+    )
+    sub.add_argument(
+        "--steps", type=natural, metavar="N", help="count the launches of N steps, shown by --all"
+    )
 
     sub = add("cache", machine.cache, "show, verify or clear the disk cache of kernels")
     sub.add_argument("action", choices=("path", "verify", "clear"))

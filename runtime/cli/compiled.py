@@ -10,6 +10,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.universe import PASSES
+from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import progress
 from timetile.runtime.cli.usage import UsageError
@@ -63,7 +64,22 @@ def compiled(
         raise UsageError(f"{options.program} is not a text file; give a program in MLIR") from error
     if options.pipeline is not None and executor not in ("cpu", "numpy"):
         check_kernels(program)
+    if options.verbose:
+        describe(program)
     return program
+
+
+def describe(program: CompiledProgram) -> None:
+    """Log what was compiled; the passes run, so that their remarks are logged even if the cache has the kernels."""
+    name = program.function.sym_name.data
+    LOGGER.info(
+        "@%s for the executor %s, target %s", name, program.executor, program.kernels.options.arch
+    )
+    for number, loop in enumerate(loops_of(program.kernels.tiled)):
+        depths = ", ".join(map(str, loop.depth_list))
+        LOGGER.info("time loop %d: kernels of %s steps", number, depths)
+    if not program.kernels.remarks:
+        LOGGER.info("no remarks: nothing was left as it was")
 
 
 def check_device(number: int, executor: Executor | None) -> None:
@@ -95,11 +111,6 @@ def check_kernels(program: CompiledProgram) -> None:
                 "--pipeline leaves a time loop without placed kernels; it needs at least "
                 "device-tiling,multi-queue-buffering,peel-boundaries"
             )
-
-
-def kernel_names(program: CompiledProgram) -> list[str]:
-    """All kernels of a program."""
-    return [kernel.name for kernels in program.kernels.facts for kernel in kernels]
 
 
 def compile_kernels(program: CompiledProgram, names: Sequence[str]) -> list[Kernel]:

@@ -9,10 +9,11 @@ from xdsl.dialects.gpu import ModuleOp as GpuModuleOp
 from xdsl.ir import Operation
 
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.runtime.cli.compiled import compiled, kernel_names
+from timetile.runtime.cli.compiled import compiled
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.terminal import Log, progress
+from timetile.runtime.explain.explanation import kernel_names
 from timetile.runtime.program import CompiledProgram
 
 

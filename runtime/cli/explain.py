@@ -1,26 +1,30 @@
-"""`timetile explain`: what was recognised, the kernels, and what was not done."""
+"""`timetile explain`: how fast, what limits it, what can be changed; with `--all` everything else."""
 
 from __future__ import annotations
 
-from timetile.runtime.cli.compiled import compile_kernels, compiled, kernel_names
+from timetile.runtime.cli.compiled import compile_kernels, compiled
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import Log, answer_console, say
-from timetile.runtime.explain.explanation import Explanation
+from timetile.runtime.explain.explanation import explanation_of, kernel_names
+from timetile.runtime.explain.text import print_explanation
 
 
 def explain(options: Options, log: Log) -> int:
     """`timetile explain`."""
-    console = answer_console()
     log.prints_remarks = False
     try:
         program = compiled(options, None)
         compile_kernels(program, kernel_names(program))
-        Explanation(console, program, options.steps).show()
-    finally:
+        found = explanation_of(program, options.steps)
+    except Exception:
+        # The reason why nothing could be explained is often among what was not done.
         if log.remarks:
-            console.print("\n[bold]Not done, and why[/]")
+            say("Not done, and why")
         for remark in log.remarks:
             say(f"  {remark}")
-    if not log.remarks:
-        say("\nEverything was done: there are no remarks.")
+        raise
+    print_explanation(answer_console(), found, full=options.all)
+    for text in log.remarks:
+        if text not in found.remarks:
+            log.show("warning", text)
     return 0

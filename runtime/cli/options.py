@@ -19,6 +19,7 @@ class Options(argparse.Namespace):
 
     command: Callable[[Options, Log], int]
     verbose: bool
+    all: bool
     program: Path
     function: str | None
     arch: str | None

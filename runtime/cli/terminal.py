@@ -61,8 +61,11 @@ class Log(logging.Handler):
             self.remarks[text] = None
             if not self.prints_remarks:
                 return
-        line = f"{record.levelname.lower()}: {text}"
-        STDERR.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.show(record.levelname.lower(), text)
+
+    def show(self, level: str, text: str) -> None:
+        """Print a message to stderr, whatever was said of remarks."""
+        STDERR.print(f"{level}: {text}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

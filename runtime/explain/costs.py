@@ -1,125 +1,70 @@
-"""What the cost model says of a program's kernels, and of the schedules that lost, for `timetile explain`."""
+"""Sections about the cost model: what it predicts of the kernels, and the schedules that it compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
-from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.candidates import Candidate, candidates, predict
+from timetile.passes.arch import Arch
+from timetile.passes.candidates import Candidate
 from timetile.passes.cost.terms import LAUNCH_SECONDS, OVERLAP_POWER, Cost
 from timetile.passes.schedule import Schedule
-from timetile.runtime.explain.report import Report, product
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.explain.data import Fact, Section
+from timetile.runtime.explain.summary_facts import product
 
 RUNNERS_UP = 6
-"""Schedules that are shown beside the chosen one."""
+"""Schedules that are shown, the chosen one first."""
 
 
-@dataclass
-class CostReport(Report):
-    """Prints the model's terms of a program's kernels, and what it compared."""
+def cost_sections(
+    costs: Mapping[KernelOp, Cost], found: Sequence[Candidate], arch: Arch
+) -> Iterator[Section]:
+    """The predictions for the kernels, the best schedules, and the best of each kind of tile."""
+    yield prediction_section(costs, arch)
+    if not found:
+        return
+    yield candidate_section(found)
+    levels: dict[str, Candidate] = {}
+    for candidate in found:
+        levels.setdefault(level_of(candidate.schedule), candidate)
+    if len(levels) > 1:
+        yield level_section(list(levels.values()))
 
-    program: CompiledProgram
 
-    def show(self, loop: LoopOp, kernels: Iterable[KernelOp]) -> None:
-        """What the cost model says of the kernels, and of the schedules that lost."""
-        options, module = self.program.kernels.options, self.program.kernels.tiled
-        arch = options.target
-        self.heading(f"Predicted on {arch.name}")
-        columns = (
-            "kernel",
+def prediction_section(costs: Mapping[KernelOp, Cost], arch: Arch) -> Section:
+    """The terms of the cost model for every kernel."""
+    columns = (
+        "kernel", "GCells/s", "steps", "ns a step", "pipe", "issue", "shared", "not hidden", "computing",
+        "waiting", "memory",
+    )  # fmt: skip
+    notes = (
+        Fact(
             "GCells/s",
-            "steps",
-            "ns a step",
-            "pipe",
-            "issue",
-            "shared",
-            "not hidden",
-            "computing",
-            "waiting",
-            "memory",
-        )
-        self.table(columns, (prediction_row(k, predict(k, module, arch)) for k in kernels))
-        self.say(
+            f"predicted: cell updates of a launch by its time, that of the last block to finish plus "
+            f"{LAUNCH_SECONDS * 1e6:.0f} us launch overhead (more for very long kernels)",
+        ),
+        Fact("steps", "stream steps of the last block to finish"),
+        Fact(
             "pipe, issue, shared",
-            "cycles of a multiprocessor for a stream step of a warp; the most of them and what is not hidden add up",
-        )
-        self.say("computing", "ns a step of all of its warps, with what they wait for each other")
-        self.say("memory", "ns a step to move its cells")
-        self.say(
+            "cycles of a multiprocessor for a stream step of one warp: floating-point pipe, issue slots, shared "
+            "memory; the largest and `not hidden` add up",
+        ),
+        Fact("computing", "ns of a step for all warps, with `waiting`, their waits for each other"),
+        Fact("memory", "ns to move the cells of a step"),
+        Fact(
             "ns a step",
-            f"the norm of order {OVERLAP_POWER} of computing and memory, their sum where tiles stay",
-        )
-        self.say(
-            "GCells/s",
-            f"of the steps of the slot that is done last, and {LAUNCH_SECONDS * 1e6:.0f} us of the launch, more where a "
-            "block's code is long",
-        )
-        if options.passes is None:
-            self.show_candidates(candidates(loop, self.program.module, arch, options.depth))
-
-    def show_candidates(self, found: Sequence[Candidate]) -> None:
-        """The best schedules, and the best of each level that may hold a tile."""
-        if not found:
-            return
-        self.heading(f"The best of {len(found)} schedules")
-        columns = (
-            "depth",
-            "cells",
-            "warps",
-            "form",
-            "blocks",
-            "ahead",
-            "guards",
-            "GCells/s",
-            "worth",
-            "registers",
-            "limit",
-        )
-        self.table(columns, map(candidate_row, found[:RUNNERS_UP]))
-        self.say("warps", "of a block")
-        self.say(
-            "worth",
-            "GCells/s, less for depth, for rims that spill and for tiles that stay on the device: the first is chosen",
-        )
-        levels: dict[str, Candidate] = {}
-        for candidate in found:
-            levels.setdefault(level_of(candidate.schedule), candidate)
-        if len(levels) == 1:
-            return
-        self.heading("The best of each level that may hold a tile")
-        columns = (
-            "tile",
-            "depth",
-            "cells",
-            "blocks",
-            "sync",
-            "GCells/s",
-            "valid",
-            "steps",
-            "ns a step",
-            "waiting",
-        )
-        self.table(columns, map(level_row, levels.values()))
-        self.say(
-            "sync",
-            "how warps or, where there are several, blocks of a tile wait for each other: the best of the ways that are compared",
-        )
-        self.say("valid", "share of a tile's cells that overlap leaves (EBISU, equations 8 and 9)")
-        self.say("steps", "of the slot that is done last: chunks, waves and guarded tiles")
-        self.say(
-            "waiting",
-            "ns of a step, for other warps and blocks of the tile (equations 11, 20 and 21)",
-        )
+            f"norm of order {OVERLAP_POWER} of computing and memory; their sum for tiles that stay",
+        ),
+    )
+    rows = tuple(prediction_row(kernel, cost) for kernel, cost in costs.items())
+    return Section(f"Predicted on {arch.name}", (), columns, rows, notes)
 
 
-def prediction_row(kernel: KernelOp, cost: Cost) -> list[str]:
+def prediction_row(kernel: KernelOp, cost: Cost) -> tuple[str, ...]:
     """One kernel's terms in the cost model."""
     cycles = cost.cycles
-    return [
+    return (
         f"@{kernel.sym_name.data}",
         f"{cost.gcells_per_second:.0f}",
         f"{cost.steps:.0f}",
@@ -128,14 +73,34 @@ def prediction_row(kernel: KernelOp, cost: Cost) -> list[str]:
         f"{cost.compute_seconds * 1e9:.0f}",
         f"{cost.waiting_seconds * 1e9:.0f}",
         f"{cost.memory_seconds * 1e9:.0f}",
-    ]
+    )
 
 
-def candidate_row(candidate: Candidate) -> list[str]:
+def candidate_section(found: Sequence[Candidate]) -> Section:
+    """The best schedules, the chosen one first."""
+    columns = (
+        "depth", "cells", "warps", "form", "blocks", "ahead", "guards", "GCells/s", "worth", "registers",
+        "limit",
+    )  # fmt: skip
+    notes = (
+        Fact("cells", "of a thread, along the axes of a plane"),
+        Fact("warps", "of a block"),
+        Fact("blocks", "of a multiprocessor"),
+        Fact(
+            "worth",
+            "GCells/s, reduced for depth, for guarded copies that spill and for tiles that stay on the device; the "
+            "schedule with the largest is chosen",
+        ),
+    )
+    rows = tuple(map(candidate_row, found[:RUNNERS_UP]))
+    return Section(f"The best of {len(found)} schedules", (), columns, rows, notes)
+
+
+def candidate_row(candidate: Candidate) -> tuple[str, ...]:
     """A schedule that was considered, with what limits it."""
     schedule, cost = candidate.schedule, candidate.cost
     registers = f"{cost.registers}, tight" if candidate.tight else str(cost.registers)
-    return [
+    return (
         str(candidate.depth),
         product(schedule.cells),
         str(schedule.layout().threads // LANES),
@@ -147,7 +112,7 @@ def candidate_row(candidate: Candidate) -> list[str]:
         f"{candidate.worth:.0f}",
         registers,
         cost.limit,
-    ]
+    )
 
 
 def level_of(schedule: Schedule) -> str:
@@ -155,10 +120,32 @@ def level_of(schedule: Schedule) -> str:
     return f"{schedule.tile}, stays" if schedule.stays else schedule.tile
 
 
-def level_row(candidate: Candidate) -> list[str]:
+def level_section(best: Sequence[Candidate]) -> Section:
+    """The best schedule of each level that may hold a tile."""
+    columns = (
+        "tile", "depth", "cells", "blocks", "sync", "GCells/s", "valid", "steps", "ns a step", "waiting",
+    )  # fmt: skip
+    notes = (
+        Fact("blocks", "of a tile"),
+        Fact(
+            "sync",
+            "how the warps of a tile, or its blocks where there are several, wait for each other",
+        ),
+        Fact("valid", "share of a tile's cells that is stored (EBISU, equations 8 and 9)"),
+        Fact("steps", "stream steps of the last block to finish"),
+        Fact(
+            "waiting",
+            "ns of a step, for other warps and blocks of the tile (EBISU, equations 11, 20, 21)",
+        ),
+    )
+    title = "The best of each level that may hold a tile"
+    return Section(title, (), columns, tuple(map(level_row, best)), notes)
+
+
+def level_row(candidate: Candidate) -> tuple[str, ...]:
     """The best schedule of a level, with what it wins by overlapping less and loses by waiting."""
     schedule, cost = candidate.schedule, candidate.cost
-    return [
+    return (
         level_of(schedule),
         str(candidate.depth),
         product(schedule.cells),
@@ -169,4 +156,4 @@ def level_row(candidate: Candidate) -> list[str]:
         f"{cost.steps:.0f}",
         f"{cost.step_seconds * 1e9:.0f}",
         f"{cost.waiting_seconds * 1e9:.0f}",
-    ]
+    )

@@ -62,6 +62,11 @@ def reach(updates: Sequence[UpdateOp]) -> list[tuple[int, int]]:
     return [(min(0, *column), max(0, *column)) for column in zip(*offsets)] if offsets else []
 
 
+def loop_radius(loop: LoopOp) -> int:
+    """Cells that a step looks away from its own, along the axis where it looks furthest."""
+    return max((max(-low, high) for low, high in reach(loop.updates)), default=0)
+
+
 def read_fields(loop: LoopOp) -> list[SSAValue]:
     """The fields that a step reads as it finds them: not what it wrote itself before."""
     written: set[SSAValue] = set()

@@ -369,3 +369,20 @@ def test_waits_are_bounded_as_asked(
     assert bounded and waits
     if assembler_version() is not None:
         assert assemble(said[1], "sm_90").cubin.startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["run {heat} --executor planes --random 1 --set k=1 --steps 2", "compile {heat} --emit tile"],
+)
+def test_verbose_repeats_the_remarks_of_cached_kernels(
+    command: str, heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    line = f"{command.format(heat=heat)} --depth 200 --verbose"
+    for _ in range(2):
+        assert run(line) == 0
+        said = capsys.readouterr().err
+        assert said.count("depth 200 is left out") == 1
+        assert "info: time loop 0: kernels of" in said
+    assert run(f"{command.format(heat=heat)} --depth 2 --verbose") == 0
+    assert "info: no remarks: nothing was left as it was\n" in capsys.readouterr().err

@@ -1,0 +1,66 @@
+"""What a user can change to make a time loop faster; nothing that was already done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.liveness import rotation_of
+from timetile.passes.candidates import Candidate, candidates
+from timetile.passes.cost.terms import Cost
+from timetile.runtime.cpu import cell_function
+from timetile.runtime.explain.data import Resources
+from timetile.runtime.program import CompiledProgram
+
+WORTH_TELLING = 1.02
+"""How much faster an alternative must be predicted to be told."""
+
+PARTLY_FILLED = 0.5
+"""Share of the resident blocks below which a larger domain costs little time."""
+
+
+def divides(loop: LoopOp) -> bool:
+    """A cell of the loop has a quotient or a root that is rounded."""
+    kinds = arith.DivfOp | xmath.RsqrtOp | xmath.SqrtOp
+    return any(
+        isinstance(op, kinds) for update in loop.updates for op in cell_function(update).walk()
+    )
+
+
+def advice(
+    program: CompiledProgram,
+    loop: LoopOp,
+    kernel: KernelOp,
+    cost: Cost,
+    found: Sequence[Candidate],
+    resources: Resources,
+    fill: float | None,
+) -> Iterator[str]:
+    """Options, and changes of the program, that can make the loop faster, one a sentence."""
+    options = program.kernels.options
+    if options.passes is not None:
+        yield "leave out --pipeline: the cost model then chooses the schedule"
+    elif options.depth is not None:
+        best = candidates(loop, program.module, options.target, None)
+        if best and best[0].cost.gcells_per_second > WORTH_TELLING * cost.gcells_per_second:
+            yield (
+                f"leave out --depth: {best[0].cost.gcells_per_second:.0f} GCells/s are predicted with "
+                f"{best[0].depth} steps a launch"
+            )
+    if options.fp_division == "exact" and divides(loop):
+        yield "--fp-division fast: quotients and roots cost less and are off by a few units in the last place"
+    if options.halos == "apart" and rotation_of(loop).turns:
+        yield "leave out --halos apart: buffers that have equal halos get faster kernels"
+    if options.halos == "compared" and rotation_of(loop).turns and kernel.steps.data > 1:
+        yield (
+            "--halos common: if the buffers' halos are equal, promise it; runs then need not compare them to "
+            "use faster kernels"
+        )
+    if fill is not None and fill < PARTLY_FILLED:
+        yield f"a larger domain: this one keeps {fill:.0%} of the GPU's places for blocks busy"
+    if resources.spill_bytes:
+        yield f"--depth less than {kernel.steps.data}, or less work in a step: registers spill"

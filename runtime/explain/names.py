@@ -1,0 +1,48 @@
+"""How values, bounds and attributes are called in an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Attribute, BlockArgument, SSAValue
+
+from timetile.dialects.syntax import Integers, decode_integers
+from timetile.runtime.explain.summary_facts import product
+
+
+def name_of(value: SSAValue) -> str:
+    """`%u`, or `%1` by position where the program has no name for a block's argument."""
+    if value.name_hint is not None:
+        return f"%{value.name_hint}"
+    return f"%{value.index}" if isinstance(value, BlockArgument) else "a value without a name"
+
+
+def names(values: Iterable[SSAValue]) -> str:
+    """Values by name, with commas; `none` where there are none."""
+    return ", ".join(map(name_of, values)) or "none"
+
+
+def spans(bounds: StencilBoundsAttr) -> str:
+    """`[0, 8) x [0, 8)`."""
+    return " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))
+
+
+def short(attribute: Attribute) -> str:
+    """An attribute as the IR prints it, without its dialect."""
+    return str(attribute).removeprefix("#").removeprefix("tile.")
+
+
+def entry_text(entry: Attribute) -> str:
+    """An entry of a schedule without its type."""
+    match entry:
+        case StringAttr():
+            return entry.data
+        case IntegerAttr():
+            return str(entry.value.data)
+        case DenseArrayBase():
+            return product(decode_integers(cast(Integers, entry)))
+        case _:
+            return short(entry)

@@ -1,0 +1,118 @@
+"""What the models of two papers say of a time loop and its deepest kernel, beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.attainable import (
+    attainable,
+    depth_that_shifts,
+    depth_that_shifts_device_tile,
+    least_width,
+    shared_reads,
+    valid_share,
+    valid_share_of_time,
+)
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.utilisation import fits, thread_reads
+from timetile.passes.arch import Arch
+from timetile.passes.cost.terms import Cost
+from timetile.passes.device_tiling import default_stream
+from timetile.runtime.explain.data import Fact, Section
+from timetile.runtime.explain.figures import loop_radius, read_fields, written_fields
+
+DEEPEST_OF_AN5D = 256
+"""Steps of a launch up to which AN5D's register formula is asked."""
+
+THREADS_OF_AN5D = 256
+"""Threads of a block in that formula."""
+
+
+def taps_of(loop: LoopOp) -> list[set[tuple[int, ...]]]:
+    """The offsets at which a step reads each of its fields."""
+    taps: dict[SSAValue, set[tuple[int, ...]]] = {}
+    for update in loop.updates:
+        for tap in update.tap_list:
+            taps.setdefault(update.sources[tap.operand], set()).add(tap.offset)
+    return list(taps.values())
+
+
+def cell_size(loop: LoopOp) -> int:
+    """Bytes of a cell of the loop's widest buffer."""
+    return max(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers)
+
+
+def deepest_of_an5d(loop: LoopOp, arch: Arch) -> int:
+    """The most steps of a launch that AN5D's register formula allows; 0 where none fits."""
+    radius, size = loop_radius(loop), cell_size(loop)
+    return max(
+        (n for n in range(DEEPEST_OF_AN5D) if fits(n, radius, size, THREADS_OF_AN5D, arch)),
+        default=0,
+    )
+
+
+def depth_text(steps: float) -> str:
+    """Steps of a launch; infinitely many are none."""
+    return "never" if steps == inf else f"from {steps:.1f} steps a launch on"
+
+
+def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, arch: Arch) -> Iterator[Fact]:
+    """Accesses to shared memory, and the depths and speeds that follow from them."""
+    stream = default_stream(len(written_bounds(loop).lb))
+    taps = taps_of(loop)
+    if stream is None or not taps:
+        return
+    results = sum(len(update.targets) for update in loop.updates)
+    plain, kept = (
+        results + sum(shared_reads(of, stream, in_registers=way) for of in taps)
+        for way in (False, True)
+    )
+    yield Fact(
+        "shared memory",
+        f"{plain:g} accesses a cell with all levels there, {kept:g} with planes in registers too (EBISU, table 2)",
+    )
+    fields = len(read_fields(loop)) + len(written_fields(loop))
+    speeds = (arch.copy_tb_per_s, arch.shared_tb_per_s)
+    yield Fact(
+        "shared memory limits",
+        f"{depth_text(depth_that_shifts(fields, kept, *speeds))} where tiles overlap (EBISU, equation 17)",
+    )
+    radius = loop_radius(loop)
+    sides = tuple(axis.layout.extent for axis in Geometry(kernel).axes)
+    if len(sides) == 2:
+        deep = depth_that_shifts_device_tile(fields, kept, *speeds, (sides[0], sides[1]), radius)
+        yield Fact(
+            "and as device tiles",
+            f"{depth_text(deep)} for tiles of {sides[0]} x {sides[1]} cells whose halos go through global "
+            f"memory (equations 18 and 19), which pay from {least_width(fields, kept, *speeds, radius):.0f} "
+            "cells a side on (equation 23)",
+        )
+    depth = kernel.steps.data
+    share = valid_share(sides, depth, radius)
+    bound = attainable(fields, cell_size(loop), arch.copy_tb_per_s * 1e12, depth, share)
+    yield Fact(
+        "attainable",
+        f"{bound / 1e9:.0f} GCells/s by @{kernel.sym_name.data} if memory alone counts and {share:.0%} of a "
+        "tile is valid (EBISU, equations 1, 2, 7 to 9)",
+    )
+    busy = valid_share_of_time(cost.step_seconds - cost.waiting_seconds, cost.waiting_seconds)
+    yield Fact("not waiting", f"{busy:.0%} of the time of a step (EBISU, equation 11)")
+    beside = sum(thread_reads(of, stream, cached=True) for of in taps)
+    yield Fact(
+        "planes in registers",
+        f"{beside} reads of shared memory a cell and step (AN5D, table 2), and at most "
+        f"{deepest_of_an5d(loop, arch)} steps a launch with {THREADS_OF_AN5D} threads a block (section 6.3)",
+    )
+
+
+def model_section(loop: LoopOp, kernel: KernelOp, cost: Cost, arch: Arch) -> Section:
+    """The papers' models of a loop and its deepest kernel."""
+    return Section("Models of the papers", tuple(model_facts(loop, kernel, cost, arch)))

@@ -1,0 +1,111 @@
+"""Sections about the program: its arguments, and what a step of each time loop does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.lowering.plan_launches import constant_steps
+from timetile.passes.analysis.liveness import live_arguments
+from timetile.passes.arch import Arch
+from timetile.runtime.cpu import cell_function
+from timetile.runtime.explain.data import Fact, Section
+from timetile.runtime.explain.figures import (
+    arithmetic,
+    cell_bytes,
+    copy_bound,
+    flops,
+    loop_alu_utilisation,
+    loop_flops,
+    reach,
+    read_fields,
+    written_fields,
+)
+from timetile.runtime.explain.names import name_of, names, spans
+from timetile.runtime.explain.summary_facts import plural
+from timetile.runtime.kernels import loops_of
+from timetile.runtime.loop_facts import is_trip_count
+from timetile.runtime.program import CompiledProgram, Parameter, cast_results
+
+
+def role(program: CompiledProgram, parameter: Parameter, value: SSAValue) -> str:
+    """What the time loops make of an argument."""
+    if parameter.bounds is None:
+        return "number of steps" if is_trip_count(value) else "scalar"
+    aliases = {value, *cast_results(value)}
+    for loop in loops_of(program.module):
+        if aliases & set(loop.buffers):
+            return "buffer"
+        if aliases & set(loop.captures):
+            return "coefficient field"
+    return "not used by a time loop"
+
+
+def argument_section(program: CompiledProgram) -> Section:
+    """The arguments of the program's function."""
+    arguments = program.function.body.block.args
+    rows = tuple(
+        (
+            f"{p.position} {name_of(value)}",
+            str(p.kind),
+            spans(p.bounds) if p.bounds else "",
+            role(program, p, value),
+        )
+        for p, value in zip(program.parameters, arguments)
+    )
+    columns = ("argument", "type", "bounds, halos included", "role")
+    return Section(f"Arguments of @{program.function.sym_name.data}", (), columns, rows)
+
+
+def update_text(update: UpdateOp) -> str:
+    """One update in a line."""
+    function = cell_function(update)
+    counts = ", ".join(f"{n} {name}" for name, n in arithmetic(function).items())
+    return (
+        f"{names(update.targets)} = {update.cell.string_value()} in {spans(update.box)}: "
+        f"{plural(len(update.tap_list), 'read')} of {names(update.sources)}; "
+        f"{counts or 'no arithmetic'} = {plural(flops(function), 'flop')}"
+    )
+
+
+def loop_facts(loop: LoopOp, arch: Arch) -> Iterator[Fact]:
+    """What a step of a time loop does, and what a cell costs."""
+    args = loop.body.block.args
+    constant = constant_steps(loop)
+    yield Fact("steps", name_of(loop.steps) if constant is None else str(constant))
+    buffers = (f"{name_of(a)} = {name_of(b)}" for a, b in zip(args, loop.buffers))
+    yield Fact("buffers", ", ".join(buffers))
+    rotation = (f"{name_of(a)} <- {name_of(args[k])}" for a, k in zip(args, loop.rotation))
+    yield Fact("rotation", ", ".join(rotation))
+    live = [arg for arg, is_live in zip(args, live_arguments(loop)) if is_live]
+    yield Fact("live before a step", names(live))
+    yield Fact("coefficient fields", names(loop.captures))
+    yield Fact("scalars", names(loop.scalars))
+    for update in loop.updates:
+        yield Fact("update", update_text(update))
+    axes = " x ".join(f"[{low:+}, {high:+}]" for low, high in reach(loop.updates))
+    yield Fact("offsets that are read", axes or "none")
+    loaded, stored = cell_bytes(read_fields(loop)), cell_bytes(written_fields(loop))
+    work = loop_flops(loop)
+    yield Fact(
+        "a cell and step",
+        f"{loaded} bytes read, {stored} written, {plural(work, 'flop')}: "
+        f"{work / (loaded + stored):.2f} flops per byte",
+    )
+    fused = loop_alu_utilisation(loop)
+    yield Fact(
+        "arithmetic units",
+        f"used by {fused:.0%}, as fused multiply-adds count twice (AN5D, section 5)",
+    )
+    yield Fact(
+        "one step per launch",
+        f"at most {copy_bound(loop, arch):.0f} GCells/s on {arch.name}, whose memory copies "
+        f"{arch.copy_tb_per_s} TB/s",
+    )
+
+
+def loop_section(loop: LoopOp, title: str, arch: Arch) -> Section:
+    """A time loop."""
+    return Section(title, tuple(loop_facts(loop, arch)))

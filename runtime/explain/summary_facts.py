@@ -1,0 +1,84 @@
+"""The summary of a time loop in sentences: how fast it is, what limits it, what can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from timetile.runtime.explain.data import Explanation, Fact, LoopSummary, Resources
+
+
+def product(counts: Iterable[int]) -> str:
+    """Numbers with crosses between them: `6 x 32`."""
+    return " x ".join(map(str, counts))
+
+
+def plural(count: int, noun: str) -> str:
+    """A number and a noun: `1 step`, `2 steps`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
+    """The summary of a loop, a fact a line."""
+    yield Fact(
+        "A step",
+        f"updates {product(loop.cells)} cells ({loop.element}), reads neighbours up to "
+        f"{plural(loop.radius, 'cell')} away; {loop.bytes_read} bytes read, {loop.bytes_written} written and "
+        f"{loop.flops} flops per cell",
+    )
+    yield Fact(
+        "GCells/s predicted",
+        f"{loop.gcells_per_second:.0f} on {loop.target}, by launches of {plural(loop.depth, 'step')} "
+        f"that take {loop.launch_seconds * 1e6:.3g} us each",
+    )
+    yield Fact(
+        "Without fusion",
+        f"at most {loop.single_step_bound:.0f} GCells/s, the memory bound of one step per launch",
+    )
+    yield Fact("Limited by", loop.limit)
+    yield Fact(
+        "A tile",
+        f"computes {product(loop.tile)} cells and stores {product(loop.stored)}; "
+        f"{loop.redundancy:.2f} cells are computed per cell that is used",
+    )
+    yield Fact(
+        "A launch",
+        f"of @{loop.kernel} has {plural(loop.blocks, 'block')} of {loop.threads} threads"
+        + ("" if loop.fill is None else f", {loop.fill:.0%} of what the GPU holds at once"),
+    )
+    yield Fact("A block", resources_text(loop.resources))
+    yield Fact("Next best schedule", alternative_text(loop))
+    if not loop.advice:
+        yield Fact(
+            "To change", "nothing known; --depth N and --pipeline PASSES try other schedules"
+        )
+    for advice in loop.advice:
+        yield Fact("To change", advice)
+
+
+def resources_text(found: Resources) -> str:
+    """What a block takes, in a line."""
+    shared = f"{found.shared_bytes} bytes of shared memory"
+    if found.registers is None:
+        return f'takes {shared}; its registers are unknown without the assembler (pip install "timetile[assembler]")'
+    spills = f"{found.spill_bytes} bytes spilled" if found.spill_bytes else "none spilled"
+    return (
+        f"takes {found.registers} registers a thread ({spills}) and {shared}; a multiprocessor holds "
+        f"{found.blocks} of {plural(found.warps or 0, 'warp')}, limited by {found.limit}"
+    )
+
+
+def alternative_text(loop: LoopSummary) -> str:
+    """The best schedule that was not chosen, in a line."""
+    other = loop.alternative
+    if other is None:
+        return "none was compared"
+    return (
+        f"{other.gcells_per_second:.0f} GCells/s predicted, by launches of {plural(other.depth, 'step')} with "
+        f"{product(other.cells)} cells a thread"
+    )
+
+
+def title(explanation: Explanation, loop: LoopSummary) -> str:
+    """The heading of a loop's summary."""
+    name = f"@{explanation.function}"
+    return name if len(explanation.loops) == 1 else f"{name}, {loop.title.lower()}"

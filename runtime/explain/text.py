@@ -1,0 +1,75 @@
+"""Prints an explanation to a console."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from timetile.runtime.explain.data import Explanation, Fact, Section
+from timetile.runtime.explain.summary_facts import summary_facts, title
+
+TEXT_WIDTH = 140
+"""Columns of an explanation that is text, not a terminal."""
+
+HINT = "timetile explain --all shows the time loop, the kernels, the cost model and the buffers"
+
+
+def print_heading(console: Console, text: str) -> None:
+    console.print(f"\n[bold]{text}[/]", highlight=False)
+
+
+def print_facts(console: Console, facts: Sequence[Fact]) -> None:
+    """Facts one below the other, the texts in one column."""
+    width = max((len(fact.label) for fact in facts), default=0)
+    label = ""
+    for fact in facts:
+        shown = "" if fact.label == label else fact.label
+        label = fact.label
+        line = f"  {shown:<{width}}  {fact.text}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_table(console: Console, section: Section) -> None:
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in section.columns:
+        table.add_column(column, overflow="fold")
+    for row in section.rows:
+        table.add_row(*(text.replace("[", r"\[") for text in row))
+    console.print(table)
+
+
+def print_section(console: Console, section: Section) -> None:
+    """A heading, facts, a table, and what its columns mean."""
+    print_heading(console, section.title)
+    print_facts(console, section.facts)
+    if section.columns:
+        print_table(console, section)
+    print_facts(console, section.notes)
+
+
+def print_explanation(console: Console, explanation: Explanation, *, full: bool) -> None:
+    """The summary of every loop; with `full`, all sections; then the remarks."""
+    for loop in explanation.loops:
+        print_heading(console, title(explanation, loop))
+        print_facts(console, list(summary_facts(loop)))
+    if full:
+        for section in explanation.sections:
+            print_section(console, section)
+    if explanation.remarks:
+        print_heading(console, "Not done, and why")
+    for remark in explanation.remarks:
+        console.print(f"  {remark}", highlight=False, markup=False, soft_wrap=True)
+    if not full:
+        console.print(f"\n{HINT}.", highlight=False, markup=False, soft_wrap=True)
+
+
+def as_text(explanation: Explanation, *, full: bool) -> str:
+    """An explanation as plain text."""
+    file = StringIO()
+    console = Console(file=file, width=TEXT_WIDTH, color_system=None)
+    print_explanation(console, explanation, full=full)
+    return file.getvalue().strip("\n")
