@@ -25,6 +25,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, gpu, llvm, scf
 from xdsl.dialects.builtin import (
     DenseArrayBase,
+    IndexType,
     IntAttr,
     IntegerAttr,
     ModuleOp,
@@ -124,6 +125,17 @@ class FunctionConverter:
         for op in self.function.walk():
             if isinstance(op, simt.SharedOp):
                 self.convert_buffer(op.result)
+
+    def convert_indices(self) -> None:
+        """Arguments of type index have 64 bits, and are cast to what the code takes."""
+        for argument in self.entry.args:
+            if isinstance(argument.type, IndexType):
+                new = Rewriter.replace_value_with_new_type(argument, i64)
+                uses = list(new.uses)
+                cast = arith.IndexCastOp(new, IndexType())
+                for use in uses:
+                    use.operation.operands[use.index] = cast.result
+                Rewriter.insert_op(cast, InsertPoint.at_start(self.entry))
 
     def convert_buffer(self, value: SSAValue) -> None:
         element = buffer_element(value)
@@ -376,6 +388,7 @@ class FunctionConverter:
     def convert(self) -> None:
         """Convert the whole function in one sweep."""
         self.convert_buffers()
+        self.convert_indices()
         table: dict[type[Operation], Callable[..., None]] = {
             simt.LoadOp: self.convert_load,
             simt.StoreOp: self.convert_store,

@@ -11,7 +11,7 @@ from itertools import chain
 from threading import Lock
 from typing import Any
 
-from timetile.lowering.ptx.waits import report_symbol
+from timetile.lowering.ptx.symbols import report_symbol, symbol
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.arguments import Arguments
@@ -153,7 +153,7 @@ class Device:
     def function(self, image: bytes, name: str) -> Any:
         """A function of machine code, or of PTX that ends with a zero."""
         module = checked(self.cuda.cuModuleLoadData(image))
-        return checked(self.cuda.cuModuleGetFunction(module, name.encode()))
+        return checked(self.cuda.cuModuleGetFunction(module, symbol(name).encode()))
 
     def known(self, kernel: Kernel) -> Kernel:
         """The first kernel that was equal to it: to look that one up compares no code."""

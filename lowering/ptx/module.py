@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32, i64
+from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import nvvm
 from timetile.lowering.ptx.control import CONTROL
-from timetile.lowering.ptx.memory import MEMORY, SHARED_SYMBOL
+from timetile.lowering.ptx.memory import MEMORY
 from timetile.lowering.ptx.messages import MESSAGES
+from timetile.lowering.ptx.symbols import SHARED_SYMBOL, report_symbol, symbol
 from timetile.lowering.ptx.text import DECLARED, REGISTERS
 from timetile.lowering.ptx.threads import THREADS
 from timetile.lowering.ptx.values import VALUES
-from timetile.lowering.ptx.waits import report_symbol
 from timetile.lowering.ptx.writer import Writer
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.diagnostics import refuse
 
 TABLE = VALUES | CONTROL | MEMORY | THREADS | MESSAGES
 """How every kind of operation is written."""
+
+
+def load_boolean(w: Writer, argument: SSAValue, parameter: str) -> None:
+    """A parameter that is true or false, which is a byte, as a predicate."""
+    byte = w.register(i32)
+    w.line(f"ld.param.u8 {byte}, [{parameter}]")
+    w.line(f"setp.ne.u32 {w.define(argument)}, {byte}, 0")
 
 
 def print_kernel(function: llvm.FuncOp, *, bound_waits: bool) -> str:
@@ -31,8 +38,12 @@ def print_kernel(function: llvm.FuncOp, *, bound_waits: bool) -> str:
     block = function.body.block
     parameters: list[str] = []
     for k, argument in enumerate(block.args):
-        parameter = f"{name}_param_{k}"
+        parameter = f"{symbol(name)}_param_{k}"
         pointer = isinstance(argument.type, llvm.LLVMPointerType)
+        if argument.type == i1:
+            parameters.append(f"\t.param .u8 {parameter}")
+            load_boolean(w, argument, parameter)
+            continue
         kind = "u64" if pointer else REGISTERS[argument.type][1].replace("s", "u")
         parameters.append(f"\t.param .{kind} {parameter}")
         register = w.define(argument)
@@ -62,7 +73,7 @@ def print_kernel(function: llvm.FuncOp, *, bound_waits: bool) -> str:
         f"\t.reg .{kind} {prefix}<{w.counts[prefix] + 1}>;" for prefix, kind in DECLARED.items()
     )
     return (
-        f"{declared}.visible .entry {name}(\n" + ",\n".join(parameters) + "\n)\n"
+        f"{declared}.visible .entry {symbol(name)}(\n" + ",\n".join(parameters) + "\n)\n"
         f".maxntid {shape}\n.minnctapersm {occupancy.value.data}\n{grouped}{{\n{registers}\n"
         + "\n".join(w.lines)
         + "\n}\n"

@@ -13,11 +13,6 @@ MOST_SLEEPS = 1 << 22
 """The same where a look lasts as long as the hardware likes: longer, so that who lacks a message says so first."""
 
 
-def report_symbol(kernel: str) -> str:
-    """The word of a kernel's module that says who waited in vain, where no other blocks' messages have one for it."""
-    return f"{kernel}_report"
-
-
 def begin_wait(w: Writer, word: str) -> tuple[str, str]:
     """The head of a loop that waits: its label, and the register that counts where waits are bounded."""
     again, polls = w.label(word), ""

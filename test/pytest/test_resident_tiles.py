@@ -89,7 +89,7 @@ class FakeDriver:
 
     def cuModuleGetGlobal(self, module: str, name: bytes) -> tuple[int, int, int]:
         assert module == "module of function heat_d4"
-        assert name == b"heat_d4_report"
+        assert name == b"heat_d4$report"
         return 0, 77000, 8
 
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -328,7 +328,7 @@ def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
 
 
 ALONE = replace(
-    BOUNDED, apart=1, message_words=0, ptx=".visible .global .align 8 .u64 heat_d4_report;"
+    BOUNDED, apart=1, message_words=0, ptx=".visible .global .align 8 .u64 heat_d4$report;"
 )
 """A kernel whose warps wait for each other alone: its report lies in its module."""
 
@@ -388,10 +388,10 @@ llvm.func @k(%n: i32) attributes {{
         print_module(kernels_of(module), "8.1", "sm_90", bound_waits=bound)
         for bound in (True, False)
     )
-    assert ".visible .global .align 8 .u64 k_report;" in bounded
-    assert "mov.u64 %rd1, k_report;" in bounded
+    assert ".visible .global .align 8 .u64 k$report;" in bounded
+    assert "mov.u64 %rd1, k$report;" in bounded
     assert "st.relaxed.gpu.global.u64 [%rd1], %rd2;" in bounded
-    assert "k_report" not in unbounded
+    assert "k$report" not in unbounded
 
 
 def instructions_of(body: str, *, bound_waits: bool) -> list[str]:

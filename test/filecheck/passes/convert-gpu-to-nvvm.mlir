@@ -253,3 +253,18 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "meets", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
 }) : () -> ()
+
+// -----
+
+// LLVM has no index: an argument of that type has 64 bits.
+// CHECK-LABEL: llvm.func @counts(
+// CHECK-SAME:    %n: i64, %on: i1)
+// CHECK-NEXT:    %[[count:.*]] = arith.index_cast %n : i64 to index
+// CHECK-NEXT:    arith.addi %[[count]], %[[count]] : index
+"gpu.module"() <{sym_name = "counts_module"}> ({
+  "gpu.func"() <{function_type = (index, i1) -> (), kernel}> ({
+  ^bb0(%n: index, %on: i1):
+    %twice = arith.addi %n, %n : index
+    "gpu.return"() : () -> ()
+  }) {sym_name = "counts", gpu.known_block_size = array<i32: 32, 1, 1>} : () -> ()
+}) : () -> ()

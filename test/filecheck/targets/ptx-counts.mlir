@@ -2,7 +2,12 @@
 
 // Rounding to whole numbers, shifts by amounts that are no constants, and counts of bits.
 
-llvm.func @k(%p: !llvm.ptr<1>, %a: f64, %s: f32, %i: i32, %l: i64) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32>, nvvm.minctasm = 1 : i32} {
+// A name that PTX does not take is written in letters that it takes; a boolean argument is a byte.
+// CHECK:      .visible .entry named$2e$k(
+// CHECK:      .param .u8 named$2e$k_param_5
+// CHECK:      ld.param.u8 [[byte:%r[0-9]+]], [named$2e$k_param_5];
+// CHECK-NEXT: setp.ne.u32 %p{{[0-9]+}}, [[byte]], 0;
+llvm.func @"named.k"(%p: !llvm.ptr<1>, %a: f64, %s: f32, %i: i32, %l: i64, %on: i1) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32>, nvvm.minctasm = 1 : i32} {
   // CHECK:      cvt.rmi.f64.f64
   %0 = math.floor %a : f64
   // CHECK-NEXT: cvt.rpi.f32.f32

@@ -1,0 +1,37 @@
+"""Names in PTX: those of kernels as MLIR has them, in letters that PTX takes."""
+
+from __future__ import annotations
+
+import re
+
+SHARED_SYMBOL = "dynamic_shared"
+"""The name of a block's shared memory."""
+
+RESERVED = (SHARED_SYMBOL, "WARP_SZ", "_")
+"""Names that mean something else, or nothing."""
+
+PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def escaped(text: str) -> str:
+    """Each character by its number: `$2e$`."""
+    return "".join(f"${ord(character):x}$" for character in text)
+
+
+def symbol(name: str) -> str:
+    """
+    The name of a kernel in PTX. Letters, digits and `_` stay; any other character, a digit ahead, and the first letter of
+    a name that means something else are escaped. Different names stay different, as `$` is escaped, too.
+    """
+    head, rest = name[:1], name[1:]
+    if name in RESERVED or not PLAIN.fullmatch(head):
+        head = escaped(head)
+    return head + re.sub(r"[^A-Za-z0-9_]", lambda found: escaped(found[0]), rest)
+
+
+def report_symbol(kernel: str) -> str:
+    """
+    The word of a kernel's module that says who waited in vain, where no other blocks' messages have one for it. No
+    kernel's name has a single `$`.
+    """
+    return f"{symbol(kernel)}$report"

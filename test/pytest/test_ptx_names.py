@@ -1,0 +1,52 @@
+"""Kernels keep their names in PTX where PTX takes them, and others that are as different where it does not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from timetile.lowering.ptx.symbols import PLAIN, SHARED_SYMBOL, report_symbol, symbol
+from timetile.runtime.assembler import assemble
+
+NAMES = (
+    "heat", "_heat", "__", "heat.2d", "heat-2d", "2d", "_", "wärme", "a b", "heat/2d", "$", "a$2e$b", "a.b",
+    "🙂", "WARP_SZ", SHARED_SYMBOL, "add", "k$report",
+)  # fmt: skip
+
+KERNEL = """.version 8.0
+.target sm_90
+.address_size 64
+.extern .shared .align 128 .b8 dynamic_shared[];
+.global .align 8 .u64 {report};
+.visible .entry {name}(
+	.param .u64 {name}_param_0
+)
+{{
+	.reg .b64 %rd<2>;
+	ld.param.u64 %rd1, [{name}_param_0];
+	ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ptx_takes_the_name(name: str):
+    text = KERNEL.format(name=symbol(name), report=report_symbol(name))
+    assert assemble(text, "sm_90").registers > 0
+
+
+@given(st.sampled_from(NAMES) | st.text(min_size=1), st.sampled_from(NAMES) | st.text(min_size=1))
+def test_different_names_stay_different(one: str, other: str):
+    assert (symbol(one) == symbol(other)) == (one == other)
+    assert symbol(one) not in (report_symbol(one), report_symbol(other), SHARED_SYMBOL)
+
+
+@given(st.from_regex(PLAIN, fullmatch=True))
+def test_plain_names_are_kept(name: str):
+    assert symbol(name) == name or name in (SHARED_SYMBOL, "WARP_SZ", "_")
+
+
+def test_readable_letters_are_kept():
+    assert symbol("heat.2d-x_1") == "heat$2e$2d$2d$x_1"
+    assert symbol("2d") == "$32$d"
