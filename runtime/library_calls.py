@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation
 
-from timetile.lowering.cpu.elementwise import ELEMENTWISE, argument_kinds, elementwise
+from timetile.lowering.cpu.elementwise import ELEMENTWISE, argument_kinds, library_module
 from timetile.passes.analysis.library import library_name
 from timetile.runtime.llvm import Code, object_code
 
@@ -20,7 +20,7 @@ from timetile.runtime.llvm import Code, object_code
 def code_of(name: str, operands: int, kind: np.dtype[Any]) -> Code:
     """A loop over arrays that calls a library function, as machine code."""
     element = f32 if kind == np.float32 else f64
-    return Code(object_code(elementwise(name, operands, element)))
+    return Code(object_code(library_module(name, operands, element)))
 
 
 def call_library(op: Operation, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:

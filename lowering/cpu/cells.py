@@ -161,10 +161,11 @@ def signed_quotient(build: Builder, op: Operation, operands: Operands) -> SSAVal
 
 
 def signed_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """What the signed quotient leaves: `a` where the divisor is 0."""
+    """What the signed quotient leaves, with the sign of `a`; 0 where the divisor is 0."""
     a, b = operands
-    safe, none = safe_divisor(build, b, signed=True)
-    return build.select(none, a, build.binary(llvm.SRemOp, a, safe))
+    # Any number leaves 0 by the safe divisor, which is 1 where the given one is 0 or -1.
+    safe, _ = safe_divisor(build, b, signed=True)
+    return build.binary(llvm.SRemOp, a, safe)
 
 
 def unsigned_quotient(build: Builder, op: Operation, operands: Operands) -> SSAValue:
@@ -177,8 +178,8 @@ def unsigned_quotient(build: Builder, op: Operation, operands: Operands) -> SSAV
 def unsigned_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
     """What the unsigned quotient leaves, 0 where the divisor is 0."""
     a, b = operands
-    safe, none = safe_divisor(build, b, signed=False)
-    return build.select(none, build.like(0, a), build.binary(llvm.URemOp, a, safe))
+    safe, _ = safe_divisor(build, b, signed=False)
+    return build.binary(llvm.URemOp, a, safe)
 
 
 def shifted(kind: type[llvm.ArithmeticBinOpOverflow | llvm.ArithmeticBinOpExact]) -> Lowering:

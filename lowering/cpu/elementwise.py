@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, i64
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.lowering.cpu.builder import Builder
 from timetile.lowering.cpu.convert_temporal_to_llvm import declared
 from timetile.lowering.cpu.updates import POINTER, function_of
 from timetile.passes.analysis.library import PREFIX
 
+Compute = Callable[[Builder, Sequence[SSAValue]], SSAValue]
+"""Appends what is computed of one element of each operand, and returns it."""
+
 ELEMENTWISE = "elementwise"
-"""The function of the module."""
+"""The function of a module for one library function."""
 
 
 def argument_kinds(operands: int) -> list[Attribute]:
@@ -20,9 +25,11 @@ def argument_kinds(operands: int) -> list[Attribute]:
     return [*(POINTER for _ in range(operands + 1)), i64]
 
 
-def elementwise(name: str, operands: int, kind: Attribute) -> ModuleOp:
-    """A module with a loop that calls a library function on each element of contiguous arrays."""
-    function, entry = function_of(ELEMENTWISE, argument_kinds(operands))
+def elementwise_functions(
+    name: str, operands: Sequence[Attribute], result: Attribute, compute: Compute
+) -> list[llvm.FuncOp]:
+    """A function that computes every element of a contiguous array, and those of the library that it calls."""
+    function, entry = function_of(name, argument_kinds(len(operands)))
     build, (*sources, target, count) = Builder(entry), entry.args
     head, body, done = Block(arg_types=[i64]), Block(), Block()
     for block in (head, body, done):
@@ -32,10 +39,21 @@ def elementwise(name: str, operands: int, kind: Attribute) -> ModuleOp:
     build.block = head
     build.branch(build.compare("slt", place, count), body, done)
     build.block = body
-    values = [build.loaded(build.moved(source, place, kind), kind) for source in sources]
-    result = build.library(PREFIX + name, values, kind)
-    build.store(result, build.moved(target, place, kind))
+    values = [
+        build.loaded(build.moved(source, place, kind), kind)
+        for source, kind in zip(sources, operands)
+    ]
+    build.store(compute(build, values), build.moved(target, place, result))
     build.jump(head, build.binary(llvm.AddOp, place, build.int(1)))
     build.block = done
     build.add(llvm.ReturnOp())
-    return ModuleOp([*declared(build.callees), function])
+    return [*declared(build.callees), function]
+
+
+def library_module(name: str, operands: int, kind: Attribute) -> ModuleOp:
+    """A module with a loop that calls a library function on each element."""
+
+    def call(build: Builder, values: Sequence[SSAValue]) -> SSAValue:
+        return build.library(PREFIX + name, values, kind)
+
+    return ModuleOp(elementwise_functions(ELEMENTWISE, [kind] * operands, kind, call))

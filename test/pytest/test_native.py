@@ -1,0 +1,216 @@
+"""Machine code of time loops leaves what the NumPy executor leaves, bit for bit, on any number of threads."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp
+
+import timetile
+from support.catalogue import CATALOGUE, Domain, Entry, entry, star, sum_program
+from support.compare import assert_same_bits
+from support.description import Inputs, Program, random_inputs
+from support.generate import programs
+from support.programs import program_text
+from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
+from timetile.runtime import llvm, native, teams
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels import loops_of
+from timetile.runtime.llvm import Processor
+from timetile.runtime.native import code_of, rotated
+from timetile.runtime.program import Executor
+from timetile.runtime.teams import PythonBarrier, Team, available_threads, thread_count
+
+THREADS = (1, 2, 5)
+
+
+@pytest.fixture
+def large_teams(monkeypatch: pytest.MonkeyPatch):
+    """Threads share even a few cells, and Python hears of each step."""
+    monkeypatch.setattr(native, "CELLS_PER_THREAD", 1)
+    monkeypatch.setattr(native, "CELLS_PER_CALL", 1)
+
+
+def left(program: Program, inputs: Inputs, steps: int, executor: Executor, threads: int) -> Inputs:
+    """What a run leaves in copies of the inputs."""
+    found = inputs.copy()
+    text = program_text(program)
+    compiled = timetile.compile(text, executor=executor, threads=threads, cache=False)
+    compiled(*found.arguments(program, steps))
+    return found
+
+
+def check(program: Program, steps: int, threads: tuple[int, ...] = THREADS) -> None:
+    inputs = random_inputs(program, seed=steps)
+    expected = left(program, inputs, steps, "numpy", 1)
+    for count in threads:
+        found = left(program, inputs, steps, "cpu", count)
+        assert_same_bits(program, expected, found, f"{steps} steps on {count} threads")
+
+
+CASES = [(case, domain) for case in CATALOGUE for domain in case.domains]
+
+
+@pytest.mark.usefixtures("large_teams")
+@pytest.mark.parametrize(("case", "domain"), CASES, ids=lambda x: getattr(x, "name", str(x)))
+def test_programs_of_the_catalogue(case: Entry, domain: Domain):
+    check(case.make(domain), case.depth + 2)
+
+
+@given(program=programs(), steps=st.integers(0, 9), threads=st.integers(1, 5))
+def test_programs_drawn_at_random(program: Program, steps: int, threads: int):
+    note(program_text(program))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "CELLS_PER_THREAD", 1)
+        check(program, steps, (threads,))
+
+
+def test_large_fields_are_shared_by_threads_as_they_are():
+    """One axis of two spans, without a change of how many cells a thread has at least."""
+    program = sum_program("f32", star(1, 1))((2 * native.CELLS_PER_THREAD + 3,))
+    check(program, 4, (1, 2, 3))
+
+
+@pytest.mark.usefixtures("large_teams")
+def test_python_can_be_where_threads_wait(monkeypatch: pytest.MonkeyPatch):
+    """Where the C library has no barriers, as on macOS."""
+    made: list[PythonBarrier] = []
+
+    def barrier(threads: int) -> PythonBarrier:
+        made.append(PythonBarrier(threads))
+        return made[-1]
+
+    monkeypatch.setattr(teams, "c_library", lambda: None)
+    monkeypatch.setattr(teams, "make_barrier", barrier)
+    llvm.binding().add_symbol(llvm.BARRIER, teams.barrier_function())
+    try:
+        check(entry("coupled-2d").make((19, 43)), 5, (3,))
+    finally:
+        monkeypatch.undo()
+        llvm.binding().add_symbol(llvm.BARRIER, teams.barrier_function())
+    assert made and not PythonBarrier.known
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_buffers_rotate_as_in_the_loop(steps: int):
+    names, rotation = list("abcde"), [2, 0, 1, 4, 3]
+    expected = names
+    for _ in range(steps):
+        expected = [expected[k] for k in rotation]
+    assert rotated(names, rotation, steps) == expected
+
+
+def temporal(program: Program) -> ModuleOp:
+    """A program at temporal level."""
+    return timetile.compile(program_text(program), executor="cpu", cache=False).module
+
+
+@pytest.mark.parametrize("name", ["heat-2d", "roots-2d", "gray-scott-2d", "mixed-2d", "wave-3d"])
+def test_inner_loops_are_vectorised(name: str):
+    """No cell is computed by itself alone, but those that are left over at the end of a row."""
+    case = entry(name)
+    module = ModuleOp(functions_of(loops_of(temporal(case.make(case.domains[0])))))
+    text = str(llvm.optimised(module, llvm.target_machine()))
+    assert "x double>" in text or "x float>" in text
+    assert "fmuladd" not in text and " fast " not in text and " contract " not in text
+
+
+# The disk cache.
+
+
+def test_machine_code_comes_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    module, cache = temporal(entry("heat-1d").make((7,))), Cache(tmp_path / "cache")
+    made = code_of(module, cache)
+
+    def never(module: ModuleOp) -> bytes:
+        raise AssertionError("it was compiled again")
+
+    monkeypatch.setattr(native, "object_code", never)
+    assert code_of(module, cache) == made
+    with pytest.raises(AssertionError, match="compiled again"):
+        code_of(temporal(entry("heat-1d").make((8,))), cache)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Processor("x86_64-unknown-linux-gnu", "znver9", "+avx"),
+        Processor("aarch64-apple-darwin", "apple-m9", "+neon"),
+    ],
+)
+def test_machine_code_of_another_processor_is_not_loaded(
+    other: Processor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    module, cache = temporal(entry("heat-1d").make((7,))), Cache(tmp_path / "cache")
+    code_of(module, cache)
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "processor", lambda: other)
+        patch.setattr(native, "object_code", lambda module: b"of another")
+        assert code_of(module, cache) == b"of another"
+    assert code_of(module, cache) != b"of another"
+
+
+# Threads.
+
+
+def test_threads_are_those_asked_for_or_said_or_there(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("TIMETILE_NUM_THREADS", raising=False)
+    assert thread_count(None) == available_threads() >= 1
+    monkeypatch.setenv("TIMETILE_NUM_THREADS", "3")
+    assert thread_count(None) == 3
+    assert thread_count(7) == 7
+
+
+@pytest.mark.parametrize("threads", [0, -1, True])
+def test_threads_are_at_least_one(threads: int):
+    with pytest.raises(ValueError, match=f"threads is a number from 1 on, got {threads!r}"):
+        timetile.compile(program_text(entry("heat-1d").make((7,))), threads=threads)
+
+
+@pytest.mark.parametrize("said", ["0", "-2", "many"])
+def test_the_environment_says_a_number(said: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TIMETILE_NUM_THREADS", said)
+    message = (
+        f"TIMETILE_NUM_THREADS is a number from 1 on, got '{said}'; unset it, or set it to one"
+    )
+    with pytest.raises(ValueError, match=message):
+        thread_count(None)
+
+
+def test_what_a_thread_raises_is_raised_and_threads_end():
+    def fails() -> None:
+        raise ArithmeticError("on a thread")
+
+    before = threading.active_count()
+    with pytest.raises(ArithmeticError, match="on a thread"), Team(2) as team:
+        team.run([lambda: None, fails])
+    assert threading.active_count() == before
+
+
+def test_progress_is_told_of_all_steps(monkeypatch: pytest.MonkeyPatch):
+    program = entry("heat-1d").make((211,))
+    monkeypatch.setattr(native, "CELLS_PER_CALL", 3 * 211)
+    compiled = timetile.compile(program_text(program), executor="cpu", cache=False)
+    told: list[tuple[int, int]] = []
+    inputs = random_inputs(program, seed=1)
+    compiled(*inputs.arguments(program, 8), progress=lambda done, all: told.append((done, all)))
+    assert told == [(3, 8), (6, 8), (8, 8)]
+
+
+def test_arrays_may_lie_at_any_address():
+    """NumPy's arrays need not begin at a multiple of their elements' size."""
+    program = entry("heat-1d").make((211,))
+    inputs = random_inputs(program, seed=2)
+    expected = left(program, inputs, 5, "numpy", 1)
+    for name, array in inputs.arrays.items():
+        odd = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype)
+        odd[...] = array
+        inputs.arrays[name] = odd
+    compiled = timetile.compile(program_text(program), executor="cpu", cache=False)
+    compiled(*inputs.arguments(program, 5))
+    assert_same_bits(program, expected, inputs, "odd addresses")
