@@ -285,14 +285,13 @@ def to_integer(name: str) -> Lowering:
     return lower
 
 
-def widened(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """A float in a wider type."""
-    return build.add(llvm.FPExtOp(operands[0], result_type(op))).result
-
-
-def narrowed(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """The nearest float of a narrower type."""
-    return build.add(llvm.FPTruncOp(operands[0], result_type(op))).result
+def refloated(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+    """The nearest float of another type, or of the same."""
+    kind, value = result_type(op), operands[0]
+    if value.type == kind:
+        return value
+    convert = llvm.FPExtOp if kind == f64 else llvm.FPTruncOp
+    return build.add(convert(value, kind)).result
 
 
 def same_bits(build: Builder, op: Operation, operands: Operands) -> SSAValue:
@@ -359,8 +358,8 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     arith.UIToFPOp: from_unsigned,
     arith.FPToSIOp: to_integer("llvm.fptosi.sat"),
     arith.FPToUIOp: to_integer("llvm.fptoui.sat"),
-    arith.ExtFOp: widened,
-    arith.TruncFOp: narrowed,
+    arith.ExtFOp: refloated,
+    arith.TruncFOp: refloated,
     **dict.fromkeys(LIBRARY, library_call),
 }
 """Every operation that a cell may have on a CPU."""
