@@ -300,11 +300,10 @@ class LoadOp(IRDLOperation):
     """
     The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from
     `halo`. It is fetched `ahead` steps early. With `at`, each cell of the plane is the field's cell so
-    far away (cells along every axis): readers tap it at their own cell, and read it from memory then.
+    far away (cells along every axis): readers tap it at their own cell, and read it from memory then,
+    as of `tile.load %src at [0, -8] home #tile.memory`.
 
-    Examples:
-    - `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
-    - `%u = tile.load %src at [0, -8] home #tile.memory : !tile.queue<f64, lag 0>`
+    Example: `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
     """
 
     name = "tile.load"

@@ -223,8 +223,8 @@ class LayoutAttr(ParametrizedAttribute):
 @irdl_attr_definition
 class RegistersAttr(ParametrizedAttribute):
     """
-    Home of a queue: each thread keeps its own cells of the `depth` older planes in registers. The
-    stream loop is unrolled by `period`, so that planes age by renaming.
+    Home of a queue: each thread has place for its own cells of `depth` older planes in registers, as many at
+    least as the queue's readers ask for. The stream loop is unrolled by `period`, so that planes age by renaming.
 
     Example: `#tile.registers<depth 2, period 2>`
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 
 from timetile.lowering.carry_cells import CarryCellsPass
@@ -15,7 +15,6 @@ from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.share_cells import ShareCellsPass
-from timetile.passes.arch import ARCH_ATTRIBUTE
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.common_halos import CommonHalosPass
@@ -29,6 +28,7 @@ from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.split_sums import SplitSumsPass
+from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
 
 FpContract = Literal["fast", "on", "off"]
@@ -105,6 +105,8 @@ def pipeline(
     return (
         *temporal_passes(fp_contract, fp_division, common_halos=common_halos),
         *tile_passes(depth, arch),
+        # What lowering has room for, and what is printed.
+        TargetArchPass(arch),
         *thread_passes(),
         ConvertGpuToNvvmPass(),
     )
@@ -131,4 +133,3 @@ class TimetilePass(ModulePass):
             common_halos=self.common_halos,
         )
         PassPipeline(passes).apply(ctx, op)
-        op.attributes[ARCH_ATTRIBUTE] = StringAttr(self.arch)

@@ -36,6 +36,7 @@ PASSES = {
     "multi-queue-buffering": lazy("passes.multi_queue_buffering", "MultiQueueBufferingPass"),
     "register-streaming": lazy("passes.register_streaming", "RegisterStreamingPass"),
     "peel-boundaries": lazy("passes.peel_boundaries", "PeelBoundariesPass"),
+    "target-arch": lazy("passes.target_arch", "TargetArchPass"),
     "lower-tile-to-gpu": lazy("lowering.lower_tile_to_gpu", "LowerTileToGpuPass"),
     "order-threads": lazy("lowering.order_threads", "OrderThreadsPass"),
     "share-cells": lazy("lowering.share_cells", "ShareCellsPass"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
 from timetile.passes.diagnostics import CompileError
 
 SHARED_BYTES_PER_CYCLE = 128
@@ -56,6 +58,16 @@ class Arch:
     """At which cells move that are in L2 from launch to launch, by that of a copy."""
     latency_seconds: float
     """From an access to its data, when the memory is busy."""
+
+    @property
+    def part(self) -> str:
+        """The architecture, and how many multiprocessors there are where they are not those of its largest part."""
+        largest = ARCHS[self.name].multiprocessors
+        return (
+            self.name
+            if self.multiprocessors == largest
+            else f"{self.name} with {self.multiprocessors} multiprocessors"
+        )
 
     def clusters(self, blocks: int) -> int:
         """Clusters of so many blocks that run at once, all multiprocessors' where that was not measured."""
@@ -135,6 +147,12 @@ ARCHS: dict[str, Arch] = {
 
 ARCH_ATTRIBUTE = "timetile.arch"
 """On a module: what its kernels were compiled for."""
+
+
+def arch_of(module: ModuleOp) -> Arch:
+    """What a module's kernels are compiled for: sm_90 where it does not say."""
+    said = module.attributes.get(ARCH_ATTRIBUTE)
+    return arch_named(said.data if isinstance(said, StringAttr) else "sm_90")
 
 
 def arch_named(name: str, multiprocessors: int | None = None) -> Arch:

@@ -53,6 +53,7 @@ from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp, taps_of
 from timetile.dialects.tile_attributes import QueueType, RoleAttr, TileLevel
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.analysis.limits import check_loop
 from timetile.passes.analysis.liveness import rotation_of, written_bounds
 from timetile.passes.analysis.rewriting import replace_apply
 from timetile.passes.diagnostics import check_options, refuse, remark
@@ -279,6 +280,7 @@ class DeviceTilingPass(ModulePass):
                 loop,
                 "it has kernels already; start from the program as it was before device-tiling",
             )
+        check_loop(loop)
         schedule = self.schedule(loop)
         stream = self.checked_stream(loop, schedule)
         if schedule.reads == "memory":

@@ -34,6 +34,7 @@ from timetile.dialects.tile_attributes import VariantAttr
 from timetile.passes.analysis.chunks import Columns, choose_chunks
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import keeps_sums
+from timetile.passes.analysis.limits import checked_geometry
 from timetile.passes.analysis.plane_geometry import is_word
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.arch import Arch, arch_named
@@ -121,7 +122,7 @@ def check_residency(kernel: KernelOp, arch: Arch) -> None:
     if kernel.layout.has_messages and kernel.layout.blocks > most:
         refuse(
             kernel,
-            f"its tile has {kernel.layout.blocks} blocks, which wait for each other, and {arch.name} holds "
+            f"its tile has {kernel.layout.blocks} blocks, which wait for each other, and {arch.part} holds "
             f"{most} at once; give device-tiling at most {most} blocks, or more cells and warps a block",
         )
 
@@ -152,7 +153,7 @@ class PeelBoundariesPass(ModulePass):
         }
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             check_residency(kernel, arch)
-            geometry = Geometry(kernel)
+            geometry = checked_geometry(kernel)
             schedule = schedules.get(kernel.sym_name.data, Schedule())
             guards = self.guards or schedule.guards
             joins = (self.columns or schedule.columns) is None

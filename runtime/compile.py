@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.lowering.pipelines import FpContract
+from timetile.passes.analysis.limits import check_loop
 from timetile.passes.arch import ARCHS
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.gpu import device, gpu_is_available
-from timetile.runtime.kernels import Halos, Options, ProgramKernels
+from timetile.runtime.kernels import Halos, Options, ProgramKernels, loops_of
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.raising import raised
 
@@ -98,6 +99,8 @@ def compile(
     chosen = None if cache is False else cache if isinstance(cache, Cache) else Cache.default()
     with collected_remarks() as remarks:
         module = raised(program, options, chosen)
+    for loop in loops_of(module) if executor != "cpu" else ():
+        check_loop(loop)
     kernels = ProgramKernels(module, options, chosen)
     kernels.remarks.update(dict.fromkeys(remarks))
     return CompiledProgram(module, kernels, executor, gpu, threads)

@@ -10,9 +10,9 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.exceptions import VerifyException
 
@@ -23,7 +23,7 @@ from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import FpContract, temporal_passes, thread_passes, tile_passes
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.passes.arch import Arch, arch_named
+from timetile.passes.arch import ARCH_ATTRIBUTE, Arch, arch_named
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.diagnostics import CompileError, collected_remarks
 from timetile.passes.simplify_cells import FpDivision
@@ -190,7 +190,8 @@ class ProgramKernels:
         for op in self.tiled.ops:
             if isinstance(op, FuncOp) and op.sym_name.data in cells:
                 kept.insert(0, op)
-        return ModuleOp([op.clone() for op in kept])
+        said: dict[str, Attribute] = {ARCH_ATTRIBUTE: StringAttr(self.options.target.name)}
+        return ModuleOp([op.clone() for op in kept], said)
 
     def threads(self, name: str) -> gpu.ModuleOp:
         """A kernel as per-thread code, from memory or made now; verified. Who changes it takes a clone."""
@@ -224,11 +225,6 @@ class ProgramKernels:
         module = self.nvvm(name)
         lowered = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
         arch = self.options.target
-        if (shared := launch_fact(lowered, "shared_bytes")) > arch.shared_per_block:
-            raise CompileError(
-                f"@{name} takes {shared} bytes of shared memory a block, and {arch.name} has {arch.shared_per_block}; give "
-                "device-tiling fewer warps or cells, or multi-queue-buffering a smaller ahead"
-            )
         bound = self.options.bound_waits
         ptx = print_module(kernels_of(module), arch.ptx_version, arch.name, bound_waits=bound)
         assembled = assemble(ptx, arch.name, name) if assembler_version() is not None else None
@@ -245,7 +241,7 @@ class ProgramKernels:
             apart=launch_fact(lowered, "apart"),
             message_words=launch_fact(lowered, "message_words"),
             bound_waits=bound,
-            shared_bytes=shared,
+            shared_bytes=launch_fact(lowered, "shared_bytes"),
             registers=0 if assembled is None else assembled.registers,
             spill_bytes=0 if assembled is None else assembled.spill_bytes,
         )

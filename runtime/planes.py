@@ -27,7 +27,7 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.passes.analysis.extents import extents
-from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.limits import checked_geometry
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array, call, dtype_of
 from timetile.runtime.cpu import box_slices, cell_function, coordinates
@@ -94,7 +94,10 @@ class PlanesLaunch:
         self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
         self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
         self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}
-        self.homes, self.extents = make_homes(kernel), (geometry := Geometry(kernel)).extents
+        self.homes, self.extents = (
+            make_homes(kernel),
+            (geometry := checked_geometry(kernel)).extents,
+        )
         low, high = (0, 1) if self.stream is None else self.span(self.bounds)
         self.steps = range(low - geometry.fill, high + geometry.drain)
         self.boxes = computed_boxes(kernel)

@@ -85,7 +85,16 @@ NEWER = nvvm.MbarrierTryWaitParityOp | nvvm.MapaOp | nvvm.ClusterArriveOp
 
 
 def check_target(functions: Sequence[llvm.FuncOp], arch: Arch) -> None:
-    """Refuse what an architecture has no instruction for."""
+    """Refuse what an architecture has no instruction or no room for."""
+    for function in functions:
+        around = function.parent_op()
+        taken = None if around is None else around.attributes.get("timetile.shared_bytes")
+        if isinstance(taken, IntegerAttr) and taken.value.data > arch.shared_per_block:
+            refuse(
+                function,
+                f"it takes {taken.value.data} bytes of shared memory a block, and {arch.name} has "
+                f"{arch.shared_per_block}; compile for it (arch={arch.name})",
+            )
     if arch.splits_barriers:
         return
     for op in (op for function in functions for op in function.walk() if isinstance(op, NEWER)):

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.passes.arch import ARCH_ATTRIBUTE, arch_named
+from timetile.passes.arch import arch_named, arch_of
 from timetile.passes.diagnostics import CompileError
 
 
 @dataclass(frozen=True)
 class PtxTarget(Target):
     """
-    Print PTX for `arch`, by default the one that the pass `timetile` compiled for, else sm_90; `version` overrides the
+    Print PTX for `arch`, by default the one that the module says (`target-arch`), else sm_90; `version` overrides the
     oldest PTX version that the architecture needs.
     """
 
@@ -33,9 +33,7 @@ class PtxTarget(Target):
             raise CompileError(
                 "there is no kernel to print; run the pipeline up to convert-gpu-to-nvvm first"
             )
-        compiled_for = module.attributes.get(ARCH_ATTRIBUTE)
-        said = compiled_for.data if isinstance(compiled_for, StringAttr) else "sm_90"
-        arch = arch_named(self.arch or said)
+        arch = arch_of(module) if self.arch is None else arch_named(self.arch)
         if self.version is not None and not re.fullmatch(r"\d+\.\d+", self.version):
             raise CompileError(f"ptx: a version is two numbers, like 8.1, got {self.version}")
         output.write(print_module(kernels, self.version or arch.ptx_version, arch.name))

@@ -36,7 +36,7 @@ tile.kernel @batches(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
-  %u0 = tile.load %src ahead 0 home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
+  %u0 = tile.load %src ahead 0 home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
   %e0 = tile.exchange %u0 what edges delay 2 home #tile.mail<slots 4, fixed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[1, 0, 0], %e0[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 2>
   tile.store %u1 to %dst : !tile.queue<f64, lag 2>, !field

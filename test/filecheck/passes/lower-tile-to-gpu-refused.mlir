@@ -390,3 +390,78 @@ tile.kernel @growth(%src: !stencil.field<[0,64]xf64>, %dst: !stencil.field<[0,64
   %v = tile.apply @grows(%u[0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,64]xf64>
 }
+
+// -----
+
+// CHECK: tile.apply in @shallow: its home has place for 1 older planes, and its readers ask for 2; use #tile.registers<depth 2, period 2>
+func.func private @one(%a: f64) -> f64 {
+  func.return %a : f64
+}
+tile.kernel @shallow(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
+  %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
+  tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
+// CHECK: tile.kernel in @narrow: what its taps reach around a tile leaves none of its cells; give device-tiling more cells, a smaller depth or reads=memory, or run register-streaming, whose copies bring what is loaded
+tile.kernel @narrow(%src: !stencil.field<[-16,24]x[-16,24]xf64>, %dst: !stencil.field<[-16,24]x[-16,24]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, -16], %u[0, 16]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-16,24]x[-16,24]xf64>
+}
+
+// -----
+
+// More than a block may have.
+
+// CHECK: tile.kernel in @heavy: it takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give device-tiling fewer warps or cells, or multi-queue-buffering a smaller ahead
+tile.kernel @heavy(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.field<[0,8]x[0,4096]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 4096]>
+    layout #tile.layout<warp, [4 cells x 32 lanes], pack 32>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src ahead 7 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,4096]xf64>
+}
+
+// -----
+
+// CHECK: tile.kernel in @ringed: it takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give device-tiling fewer warps or cells, or multi-queue-buffering storage=registers
+func.func private @one(%a: f64) -> f64 {
+  func.return %a : f64
+}
+tile.kernel @ringed(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.field<[0,8]x[0,4096]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 4096]>
+    layout #tile.layout<block, [4 cells x 32 lanes x 16 warps]>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src home #tile.shared<slots 16, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,4096]xf64>
+}
+
+// -----
+
+// Blocks that wait for each other are resident together, as many on a multiprocessor as the kernel says.
+
+// CHECK: tile.kernel in @together: 8 of its blocks, which wait for each other, take {{[0-9]+}} bytes of shared memory a multiprocessor, and sm_90 has 233472; give device-tiling a smaller occupancy
+func.func private @both(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+tile.kernel @together(%src: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>, %dst: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]>
+    layout #tile.layout<device, [4 cells x 4 warps x 4 blocks, 2 cells x 32 lanes]>
+    variants [#tile.variant<axes [], planes 64>, #tile.variant<axes [1, 2], planes 64>] occupancy 8 {
+  %u = tile.load %src ahead 3 home #tile.registers<depth 1, period 1> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 4, computed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %v = tile.apply @both(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
+}

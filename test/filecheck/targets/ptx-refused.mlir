@@ -1,5 +1,6 @@
 // RUN: xdsl-opt %s -t ptx --split-input-file --verify-diagnostics | filecheck %s
 // RUN: xdsl-opt %s -t 'ptx{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
+// RUN: xdsl-opt %s -t 'ptx{arch=sm_80}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=SMALLER
 // RUN: xdsl-opt %s -t 'ptx{version="eight"}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=VERSION
 
 // What has no PTX is refused with one sentence: the operation, its kernel, and the way out.
@@ -26,3 +27,14 @@ llvm.func @vector() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>
   %0 = arith.constant dense<1.0> : vector<2xf64>
   llvm.return
 }
+
+// -----
+
+// What was lowered for a GPU with more shared memory.
+
+"gpu.module"() <{sym_name = "large"}> ({
+  // SMALLER: llvm.func in @large: it takes 200000 bytes of shared memory a block, and sm_80 has 166912; compile for it (arch=sm_80)
+  llvm.func @large() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
+    llvm.return
+  }
+}) {timetile.shared_bytes = 200000 : i64} : () -> ()

@@ -1,0 +1,221 @@
+"""What the lowering of a kernel cannot do, refused with a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp
+from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
+from timetile.lowering.tile_to_gpu.inboxes import messages
+from timetile.passes.analysis.lags import oldest_age
+from timetile.passes.analysis.limits import check_fields, checked_geometry
+from timetile.passes.analysis.synchronisation import (
+    batches_keep,
+    collect_orders,
+    lives_in_ring,
+    split_keeps,
+    steps_between_barriers,
+)
+from timetile.passes.arch import Arch
+from timetile.passes.diagnostics import refuse
+
+
+def check(kernel: KernelOp) -> None:
+    """Refuse what the lowering cannot do, with a sentence."""
+    if kernel.layout is None or kernel.variants is None or not kernel.is_placed:
+        refuse(
+            kernel,
+            "it has no layout, homes or variants; run device-tiling, multi-queue-buffering and "
+            "peel-boundaries first",
+        )
+    axes = kernel.layout.axis_layouts
+    check_registers(kernel)
+    check_synchronisation(kernel)
+    if any(axis.lanes > 1 for axis in axes[:-1]):
+        refuse(kernel, "lanes are spread along the last axis only; give the others warps or cells")
+    roles = zip(kernel.body.block.args, kernel.roles)
+    check_fields(kernel, [field for field, role in roles if role.role[0] != "scalar"])
+    check_columns(kernel)
+    check_joined(kernel)
+
+
+def check_registers(kernel: KernelOp) -> None:
+    """Refuse queues in registers whose homes have place for fewer planes than their readers ask for."""
+    for stage in kernel.stages:
+        home = getattr(stage, "home", None)
+        if not isinstance(home, RegistersAttr):
+            continue
+        asked = max(oldest_age(queue, kernel.stream_axis) for queue in stage.results)
+        if asked > home.depth.data:
+            refuse(
+                stage,
+                f"its home has place for {home.depth.data} older planes, and its readers ask for {asked}; use "
+                f"#tile.registers<depth {asked}, period {home.period.data}>",
+            )
+
+
+def check_columns(kernel: KernelOp) -> None:
+    """Refuse variants that leave columns of tiles to nobody, or have more than there are."""
+    assert kernel.variants is not None
+    geometry = checked_geometry(kernel)
+    for interior in (False, True):
+        have = geometry.columns_of_kind(interior=interior)
+        of_kind = [v for v in kernel.variants if v.is_interior == interior]
+        given = sum(v.columns.data for v in of_kind)
+        takes_rest = sum(v.columns.data == 0 for v in of_kind)
+        if takes_rest > 1 or given > have or (given < have and not takes_rest):
+            refuse(
+                kernel,
+                f"its variants name {given} of {have} columns of tiles {'inside' if interior else 'on'} the rim, and "
+                f"{takes_rest} take the rest; let one take it",
+            )
+
+
+def check_joined(kernel: KernelOp) -> None:
+    """Refuse joined planes of tiles that cannot go on in another column, and more than a column has."""
+    assert kernel.layout is not None and kernel.variants is not None
+    geometry = checked_geometry(kernel)
+    if not geometry.joins_columns:
+        return
+    most = max(variant.joined.data for variant in kernel.variants)
+    if most > geometry.planes:
+        refuse(
+            kernel,
+            f"its variants join {most} planes of each column, which have {geometry.planes}; join no more",
+        )
+    if kernel.layout.warps * kernel.layout.blocks > 1 or kernel.stream_axis is None:
+        refuse(
+            kernel,
+            "its variants join planes of columns, and only streamed tiles of one warp go on from one to the next; leave "
+            "out joined, or give device-tiling tile=warp",
+        )
+
+
+def check_synchronisation(kernel: KernelOp) -> None:
+    """Refuse exchanges whose warps would read too early, or overwrite what is still read."""
+    assert kernel.layout is not None
+    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    kinds = {e.home.sync.data for e in exchanges if e.home is not None}
+    if kernel.stream_axis is None:
+        check_what_stays(kernel, exchanges)
+    if kernel.layout.blocks > 1:
+        check_blocks(kernel, exchanges)
+    if not kernel.layout.has_messages and kinds & {"flags", "grid"}:
+        refuse(
+            kernel,
+            f"it has no blocks that exchange by {min(kinds & {'flags', 'grid'})}; use barrier, mbarrier, or "
+            "tile=device and blocks",
+        )
+    if {"barrier", "mbarrier"} <= kinds:
+        refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
+    if kernel.stream_axis is None:
+        return
+    orders = collect_orders(kernel)
+    if kinds and kinds <= {"mbarrier", "flags"} and not split_keeps(orders):
+        refuse(
+            kernel,
+            "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "
+            "are delayed by a step and have a slot more",
+        )
+    every = steps_between_barriers(messages(kernel))
+    if "grid" in kinds and not batches_keep(orders, every):
+        start = "a step" if every == 1 else f"one step in {every}"
+        refuse(
+            kernel,
+            f"its blocks meet once, at the start of {start}, and it needs barriers elsewhere, too; delay its exchanges "
+            f"by {every} or more",
+        )
+
+
+def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
+    """Refuse what a tile that stays cannot have."""
+    assert kernel.layout is not None
+    if any(exchange.publishes_copies for exchange in exchanges):
+        refuse(
+            kernel,
+            "a tile that stays fetches nothing ahead that copies could serve; use what=plane",
+        )
+    if len(kernel.plane_axes) > 2 and any(e.what.data == "edges" for e in exchanges):
+        refuse(kernel, "the edges of a volume are planes themselves; use what=plane")
+    if kernel.layout.has_cluster:
+        refuse(
+            kernel,
+            "the blocks of a cluster exchange a step of the stream late, and a tile that stays has none; use tile=device",
+        )
+    kept = [result for stage in kernel.stages for result in stage.results]
+    if kernel.layout.blocks > 1 and any(map(lives_in_ring, kept)):
+        refuse(
+            kernel,
+            "the blocks of a tile that stays keep their own cells in registers; use storage=registers",
+        )
+
+
+def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
+    """Refuse what the blocks of a tile cannot exchange."""
+    assert kernel.layout is not None
+    first, *others = kernel.layout.axis_layouts
+    if not others or any(axis.blocks > 1 for axis in others):
+        refuse(kernel, "the blocks of a tile lie along the first of several in-plane axes")
+    edges = any(exchange.what.data == "edges" for exchange in exchanges)
+    if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
+        refuse(
+            kernel,
+            "the warps of a tile of several blocks lie along its first axis; give the others cells, or let it stay and "
+            "exchange whole planes (stream-axis=none, what=plane)",
+        )
+    for exchange in exchanges:
+        if not exchange.publishes_copies and exchange.edges[0] > first.cells:
+            refuse(
+                kernel,
+                f"its taps reach {exchange.edges[0]} cells along the blocks and a warp has {first.cells}; give it more",
+            )
+    sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
+    whole = any(map(is_ring_of_tile, kernel.stages))
+    streamed = kernel.layout.has_messages and kernel.stream_axis is not None
+    if streamed and whole and sent != {"grid"}:
+        refuse(
+            kernel,
+            "the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; "
+            "use register-streaming with sync=grid or what=edges",
+        )
+    if kernel.layout.has_cluster and (whole or "barrier" in sent):
+        refuse(
+            kernel,
+            "the blocks of a tile exchange edges, a step late; use storage=registers and what=edges",
+        )
+    if kernel.layout.has_messages and sent & {"barrier", "mbarrier"}:
+        refuse(
+            kernel, "the blocks of a tile that the device holds exchange by flags or grid; use one"
+        )
+
+
+def is_ring_of_tile(stage: StageOp) -> bool:
+    """Whole planes of a queue are written to shared memory for the tile's other warps."""
+    if isinstance(stage, ExchangeOp):
+        return stage.what.data == "plane"
+    return isinstance(getattr(stage, "home", None), SharedAttr)
+
+
+def check_shared_memory(kernel: KernelOp, taken: int, arch: Arch) -> None:
+    """
+    Refuse blocks that take more shared memory than there is, and tiles whose blocks must be resident together where a
+    multiprocessor has room for fewer than were counted on.
+    """
+    way_out = "give device-tiling fewer warps or cells"
+    if any(isinstance(getattr(stage, "home", None), SharedAttr) for stage in kernel.stages):
+        way_out += ", or multi-queue-buffering storage=registers"
+    elif any(isinstance(s, LoadOp) and s.planes_ahead > 1 for s in kernel.stages):
+        way_out += ", or multi-queue-buffering a smaller ahead"
+    if taken > arch.shared_per_block:
+        refuse(
+            kernel,
+            f"it takes {taken} bytes of shared memory a block, and {arch.name} has {arch.shared_per_block}; {way_out}",
+        )
+    blocks = kernel.blocks_per_multiprocessor
+    held = blocks * (taken + arch.shared_overhead)
+    if messages(kernel) and held > arch.shared_per_multiprocessor:
+        refuse(
+            kernel,
+            f"{blocks} of its blocks, which wait for each other, take {held} bytes of shared memory a multiprocessor, and "
+            f"{arch.name} has {arch.shared_per_multiprocessor}; give device-tiling a smaller occupancy",
+        )

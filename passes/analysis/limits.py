@@ -1,0 +1,50 @@
+"""What kernels cannot have: fields that 32-bit coordinates do not reach, tiles of which nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.plane_geometry import FieldShape
+from timetile.passes.diagnostics import refuse
+
+FARTHEST = 1 << 30
+"""The largest coordinate of a field's cell: tiles begin before their fields and end beyond them, and 32 bits number all."""
+
+
+def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
+    """Refuse fields of other numbers, or that reach farther along an axis than coordinates of 32 bits."""
+    for field in fields:
+        if element_type(field) not in CELL_BYTES:
+            refuse(op, f"fields of {element_type(field)} are not supported; use f32 or f64")
+        shape = FieldShape.of(field)
+        for axis, (low, high) in enumerate(zip(shape.lower, shape.upper)):
+            if max(-low, high) > FARTHEST:
+                refuse(
+                    op,
+                    f"a field reaches from {low} to {high} along axis {axis}, and coordinates end at {FARTHEST}; cut "
+                    "the domain into several",
+                )
+
+
+def check_loop(loop: LoopOp) -> None:
+    """Refuse a time loop over fields that no kernel can have."""
+    check_fields(loop, (*loop.buffers, *loop.captures))
+
+
+def checked_geometry(kernel: KernelOp) -> Geometry:
+    """The geometry of a kernel; refused where its tiles' overlap leaves nothing of them."""
+    try:
+        return Geometry(kernel)
+    except ValueError:
+        refuse(
+            kernel,
+            "what its taps reach around a tile leaves none of its cells; give device-tiling more cells, a smaller "
+            "depth or reads=memory, or run register-streaming, whose copies bring what is loaded",
+        )
