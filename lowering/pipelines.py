@@ -20,6 +20,7 @@ from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
@@ -48,6 +49,8 @@ def temporal_passes(
         RaiseTimeLoopPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),
+        # What is rare at the edges of integers and NaNs, before anything is folded.
+        ExpandCellsPass(),
         SimplifyCellsPass(fp_division),
         # Contraction before any schedule: all compute the same bits then.
         ContractCellsPass(fp_contract),

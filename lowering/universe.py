@@ -24,6 +24,7 @@ DIALECTS = {
 PASSES = {
     "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),
     "expand-powers": lazy("passes.expand_powers", "ExpandPowersPass"),
+    "expand-cells": lazy("passes.expand_cells", "ExpandCellsPass"),
     "simplify-cells": lazy("passes.simplify_cells", "SimplifyCellsPass"),
     "contract-cells": lazy("passes.contract_cells", "ContractCellsPass"),
     "share-subexpressions": lazy("passes.share_subexpressions", "ShareSubexpressionsPass"),

@@ -1,11 +1,12 @@
-"""expand-powers: powers with constant integer exponents become products.
+"""expand-powers: powers with integer exponents become products.
 
 Before: `%p = math.fpowi %x, %c3 : f64, i32`
 After:  `%s = arith.mulf %x, %x : f64   %p = arith.mulf %s, %x : f64`
 
-GPUs have no instruction for powers, and a library's result would differ in its last bits from one
-executor to the next. Products by repeated squaring are the same everywhere; a negative exponent is the
-reciprocal of the positive power. An exponent that is no constant is left, and refused later.
+Products by repeated squaring are the same on every executor, while libraries differ in the last bits; a negative
+exponent is the reciprocal of the positive power. A power of a float by an exponent that is no constant becomes
+`math.powf`. One of an integer takes a product for every bit that the exponent may have, wraps around, and is 0
+for negative exponents, unless the base is 1 or -1.
 """
 
 from __future__ import annotations
@@ -13,42 +14,67 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, ModuleOp, i64
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
+from timetile.passes.analysis.cell_operations import bytes_of
 from timetile.passes.analysis.constants import integer_constant
-from timetile.passes.analysis.rewriting import erase_unread
+from timetile.passes.analysis.expansion import Expansion
 from timetile.passes.contract_cells import cell_functions
 
+Multiply = type[arith.MulfOp] | type[arith.MuliOp]
 
-def expand(op: math_dialect.FPowIOp, exponent: int) -> None:
-    """Replace one power by products, from the highest bit of the exponent down."""
-    kind = op.result.type
+
+def known_power(new: Expansion, base: SSAValue, exponent: int, multiply: Multiply) -> SSAValue:
+    """A power by products, from the highest bit of a positive exponent down."""
+    result = base
+    for bit in bin(exponent)[3:]:
+        result = new.add(multiply(result, result))
+        if bit == "1":
+            result = new.add(multiply(result, base))
+    return result
+
+
+def expand_float(op: math_dialect.FPowIOp) -> SSAValue:
+    """A power of a float."""
+    new, kind, exponent = Expansion(op), op.result.type, integer_constant(op.rhs)
     assert isa(kind, AnyFloat)
-    new: list[Operation] = []
-
-    def add(operation: Operation) -> SSAValue:
-        new.append(operation)
-        return operation.results[0]
-
+    if exponent is None:
+        number = op.rhs
+        if isinstance(number.type, IndexType):
+            number = new.add(arith.IndexCastOp(number, i64))
+        return new.add(math_dialect.PowFOp(op.lhs, new.add(arith.SIToFPOp(number, kind))))
+    if exponent > 0:
+        return known_power(new, op.lhs, exponent, arith.MulfOp)
     if exponent == 0:
-        result = add(arith.ConstantOp(FloatAttr(1.0, kind)))
-    else:
-        result = op.lhs
-        for bit in bin(abs(exponent))[3:]:
-            result = add(arith.MulfOp(result, result))
-            if bit == "1":
-                result = add(arith.MulfOp(result, op.lhs))
-    if exponent < 0:
-        result = add(arith.DivfOp(add(arith.ConstantOp(FloatAttr(1.0, kind))), result))
-    Rewriter.insert_op(new, InsertPoint.before(op))
-    op.result.replace_all_uses_with(result)
-    exponent_value = op.rhs
-    Rewriter.erase_op(op)
-    erase_unread([exponent_value], arith.ConstantOp)
+        return new.add(arith.ConstantOp(FloatAttr(1.0, kind)))
+    positive = known_power(new, op.lhs, -exponent, arith.MulfOp)
+    one = new.add(arith.ConstantOp(FloatAttr(1.0, kind)))
+    return new.add(arith.DivfOp(one, positive))
+
+
+def expand_integer(op: math_dialect.IPowIOp) -> SSAValue:
+    """A power of an integer."""
+    new, base, exponent = Expansion(op), op.lhs, integer_constant(op.rhs)
+    if exponent is not None and exponent > 0:
+        return known_power(new, base, exponent, arith.MuliOp)
+    zero, one = new.int(0, base), new.int(1, base)
+    if exponent == 0:
+        return one
+    # All bits of the exponent count, as powers wrap around; its sign says that there is but 1 or -1.
+    result, power = one, base
+    for bit in range(8 * bytes_of(base.type)):
+        at = new.add(arith.ShRUIOp(op.rhs, new.int(bit, base)))
+        is_set = new.compare("ne", new.add(arith.AndIOp(at, one)), zero)
+        result = new.select(is_set, new.add(arith.MuliOp(result, power)), result)
+        power = new.add(arith.MuliOp(power, power))
+    above = new.add(arith.AddiOp(base, one))
+    unit = new.compare("ule", above, new.int(2, base))
+    other = new.add(arith.AndIOp(unit, new.compare("ne", base, zero)))
+    whole = new.add(arith.OrIOp(other, new.compare("sge", op.rhs, zero)))
+    return new.select(whole, result, zero)
 
 
 class ExpandPowersPass(ModulePass):
@@ -60,6 +86,6 @@ class ExpandPowersPass(ModulePass):
         for function in cell_functions(op):
             for inner in list(function.body.block.ops):
                 if isinstance(inner, math_dialect.FPowIOp):
-                    exponent = integer_constant(inner.rhs)
-                    if exponent is not None:
-                        expand(inner, exponent)
+                    Expansion(inner).finish(expand_float(inner))
+                elif isinstance(inner, math_dialect.IPowIOp):
+                    Expansion(inner).finish(expand_integer(inner))

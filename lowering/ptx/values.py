@@ -246,7 +246,7 @@ def print_copysign(w: Writer, op: xmath.CopySignOp) -> None:
 
 
 def print_bitcast(w: Writer, op: arith.BitcastOp) -> None:
-    w.emit(f"mov.{bits('b', op.result.type)}", op.result, op.operands)
+    w.emit(f"mov.b{8 * bytes_of(op.result.type)}", op.result, op.operands)
 
 
 def print_split(w: Writer, op: simt.SplitOp) -> None:

@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation
 
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, CELL_TYPES
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, CELL_TYPES, bytes_of
 
 __all__ = ["CELL_TYPES", "why_not_in_cell"]
 
@@ -23,6 +23,12 @@ def why_not_in_cell(op: Operation) -> str | None:
         return "it makes an i1 of a number; use arith.cmpi or arith.cmpf"
     if isinstance(op, arith.CmpiOp | arith.CmpfOp) and op.lhs.type != op.rhs.type:
         return f"it compares {op.lhs.type} with {op.rhs.type}; cast one to the other's type"
+    if isinstance(op, arith.ExtFOp | arith.TruncFOp):
+        wider, narrower = bytes_of(op.result.type), bytes_of(op.input.type)
+        if isinstance(op, arith.TruncFOp):
+            wider, narrower = narrower, wider
+        if wider <= narrower:
+            return f"it makes {op.result.type} of {op.input.type}; use extf from f32 to f64 and truncf back"
     for operand, allowed in zip(op.operands, known.operands, strict=True):
         if operand.type == i1 and i1 not in allowed:
             # As a signed number true is -1.

@@ -28,3 +28,26 @@ func.func @power(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>, %
 // CHECK-NEXT:    %[[Q:.*]] = arith.divf %[[ONE]], %[[T2]] : f64
 // CHECK-NEXT:    %{{.*}} = arith.addf %[[S5]], %[[Q]] : f64
 // CHECK-NOT:   math.fpowi
+
+// An exponent that is no constant is one of a power of floats; a power of an integer takes all bits of the exponent.
+
+// CHECK-LABEL: func.func private @unknown(
+// CHECK-NEXT:    %[[n:.*]] = arith.sitofp %n : i32 to f64
+// CHECK-NEXT:    math.powf %x, %[[n]] : f64
+// CHECK-COUNT-32: arith.shrui %n, %{{.*}} : i32
+// CHECK-NOT:     arith.shrui
+// CHECK:         %[[above:.*]] = arith.addi %i, %{{.*}} : i32
+// CHECK:         arith.cmpi sge, %n, %{{.*}} : i32
+// CHECK-NOT:     math.ipowi
+func.func private @unknown(%x: f64, %i: i32, %n: i32) -> (f64, i32) {
+  %p = math.fpowi %x, %n : f64, i32
+  %q = math.ipowi %i, %n : i32
+  func.return %p, %q : f64, i32
+}
+
+func.func @powers(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>, %I: !stencil.field<[0,8]xi32>, %J: !stencil.field<[0,8]xi32>, %n: index) {
+  temporal.loop %n (%b = %B, %j = %J) rotate [0, 1] {
+    temporal.update %b, %j = @unknown(%A[0], %I[0], %I[0]) in <[0], [8]>
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xi32>
+  func.return
+}

@@ -47,3 +47,26 @@ func.func @compares(%n: index, %A: !field, %B: !field) {
   }
   return
 }
+
+// -----
+
+!field = !stencil.field<[0,8]xf32>
+!temp = !stencil.temp<?xf32>
+
+// CHECK:      arith.extf in @widens: the time loop is left as it is: it makes f32 of f32; use extf from f32 to f64 and truncf back
+// CHECK:      scf.for
+func.func @widens(%n: index, %A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %0 = stencil.access %x[0] : !temp
+      %1 = arith.extf %0 : f32 to f32
+      stencil.return %1 : f32
+    }
+    stencil.store %v to %b(<[0], [8]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  return
+}

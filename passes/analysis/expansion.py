@@ -1,0 +1,48 @@
+"""Operations in the place of one, made in order."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from timetile.dialects.syntax import integer_type
+from timetile.passes.analysis.rewriting import erase_unread
+
+
+class Expansion:
+    """The operations that take the place of one."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+
+    def add(self, new: Operation) -> SSAValue:
+        """Put an operation before the one that is replaced."""
+        Rewriter.insert_op(new, InsertPoint.before(self.op))
+        return new.results[0]
+
+    def int(self, value: int, like: SSAValue) -> SSAValue:
+        """An integer constant of another value's type."""
+        return self.add(arith.ConstantOp(IntegerAttr(value, integer_type(like))))
+
+    def select(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """One value where the condition holds, the other elsewhere."""
+        return self.add(arith.SelectOp(condition, yes, no))
+
+    def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A comparison of integers."""
+        return self.add(arith.CmpiOp(a, b, predicate))
+
+    def is_nan(self, value: SSAValue) -> SSAValue:
+        """Whether a float is no number."""
+        return self.add(arith.CmpfOp(value, value, "uno"))
+
+    def finish(self, result: SSAValue) -> None:
+        """The result takes the place of the operation's, which goes with the constants that only it needed."""
+        old = self.op.results[0]
+        result.name_hint = old.name_hint
+        operands = list(self.op.operands)
+        old.replace_all_uses_with(result)
+        Rewriter.erase_op(self.op)
+        erase_unread(operands, arith.ConstantOp)

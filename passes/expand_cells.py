@@ -1,0 +1,153 @@
+"""expand-cells: what machines lack, or do each in its own way at the edges, becomes operations that are alike everywhere.
+
+Before: `%q = arith.divsi %a, %b : i32`
+After:
+```
+%above = arith.addi %b, %one : i32
+%rare = arith.cmpi ult, %above, %two : i32       // %b is 0 or -1
+%safe = arith.select %rare, %one, %b : i32
+%ordinary = arith.divsi %a, %safe : i32
+%product = arith.muli %a, %b : i32
+%q = arith.select %rare, %product, %ordinary : i32
+```
+1. Quotients and remainders of integers: by 0 they are 0, and the least integer divided by -1 is itself, as it wraps
+   around. Constant divisors need no test. `floordivsi`, `ceildivsi` and `ceildivui` become quotients that are rounded
+   towards zero, and a correction.
+2. A NaN has no sign: `copysign` takes it for positive, and `bitcast` makes of every NaN the same integer (0x7ff8 and
+   zeros, 0x7fc0 and zeros in FP32). Machines differ in the sign of a NaN that an invalid operation makes.
+
+Both cost a few instructions of what is rare in cells, and nothing of sums and products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, ModuleOp, f32, f64, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa
+
+from timetile.passes.analysis.constants import float_constant, integer_constant
+from timetile.passes.analysis.expansion import Expansion
+from timetile.passes.contract_cells import cell_functions
+
+Quotient = arith.DivSIOp | arith.DivUIOp
+Remainder = arith.RemSIOp | arith.RemUIOp
+
+NAN_BITS: dict[Attribute, IntegerAttr] = {
+    f64: IntegerAttr(0x7FF8 << 48, i64),
+    f32: IntegerAttr(0x7FC0 << 16, i32),
+}
+"""The integer that every NaN is."""
+
+
+class Division(Expansion):
+    """The operations that take the place of a quotient of integers."""
+
+    def safe_divisor(self, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue | None]:
+        """A divisor that is 1 where `b` is 0, or -1 of signed numbers; and where that is, None where it never is."""
+        known = integer_constant(b)
+        if known is not None and known != 0 and not (signed and known == -1):
+            return b, None
+        one = self.int(1, b)
+        if signed:
+            above = self.add(arith.AddiOp(b, one))
+            rare = self.compare("ult", above, self.int(2, b))
+        else:
+            rare = self.compare("eq", b, self.int(0, b))
+        return self.select(rare, one, b), rare
+
+    def divide(self, a: SSAValue, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue]:
+        """A quotient that is rounded towards zero, and what it leaves."""
+        safe, rare = self.safe_divisor(b, signed=signed)
+        ordinary = self.add((arith.DivSIOp if signed else arith.DivUIOp)(a, safe))
+        left = self.add(arith.SubiOp(a, self.add(arith.MuliOp(ordinary, safe))))
+        if rare is None:
+            return ordinary, left
+        # By 0 that is 0, and by -1 the opposite.
+        product = self.add(arith.MuliOp(a, b))
+        return self.select(rare, product, ordinary), left
+
+
+def expand_quotient(op: Quotient) -> SSAValue | None:
+    """A quotient by what may be 0, or -1 of signed numbers; None where it is neither."""
+    new, signed = Division(op), isinstance(op, arith.DivSIOp)
+    safe, rare = new.safe_divisor(op.rhs, signed=signed)
+    if rare is None:
+        return None
+    ordinary = new.add(type(op)(op.lhs, safe))
+    return new.select(rare, new.add(arith.MuliOp(op.lhs, op.rhs)), ordinary)
+
+
+def expand_remainder(op: Remainder) -> SSAValue | None:
+    """What a quotient leaves, 0 where the divisor is 0; None where it is not."""
+    new, signed = Division(op), isinstance(op, arith.RemSIOp)
+    safe, rare = new.safe_divisor(op.rhs, signed=signed)
+    return None if rare is None else new.add(type(op)(op.lhs, safe))
+
+
+def expand_rounded(op: arith.FloorDivSIOp | arith.CeilDivSIOp | arith.CeilDivUIOp) -> SSAValue:
+    """A quotient that is rounded down or up: one less or more than that towards zero where something is left."""
+    new, down = Division(op), isinstance(op, arith.FloorDivSIOp)
+    signed = not isinstance(op, arith.CeilDivUIOp)
+    quotient, left = new.divide(op.lhs, op.rhs, signed=signed)
+    zero = new.int(0, left)
+    corrects = new.compare("ne", left, zero)
+    if signed:
+        signs = new.add(arith.XOrIOp(left, op.rhs))
+        towards = new.compare("slt" if down else "sge", signs, zero)
+        corrects = new.add(arith.AndIOp(corrects, towards))
+    moved = (arith.SubiOp if down else arith.AddiOp)(quotient, new.int(1, left))
+    return new.select(corrects, new.add(moved), quotient)
+
+
+def expand_copysign(op: math_dialect.CopySignOp) -> SSAValue | None:
+    """A magnitude with the sign of a number, or no sign where that is NaN; None where the sign is a constant's."""
+    if float_constant(op.rhs) is not None:
+        return None
+    new, kind = Expansion(op), op.rhs.type
+    assert isa(kind, AnyFloat)
+    one = new.add(arith.ConstantOp(FloatAttr(1.0, kind)))
+    sign = new.select(new.is_nan(op.rhs), one, op.rhs)
+    return new.add(math_dialect.CopySignOp(op.lhs, sign, op.fastmath))
+
+
+def expand_bitcast(op: arith.BitcastOp) -> SSAValue | None:
+    """The bits of a float as an integer, the same of all NaNs; None where no float becomes one."""
+    bits = NAN_BITS.get(op.input.type)
+    if bits is None or op.result.type != bits.type:
+        return None
+    new = Expansion(op)
+    nan = new.is_nan(op.input)
+    copy = new.add(arith.BitcastOp(op.input, op.result.type))
+    return new.select(nan, new.add(arith.ConstantOp(bits)), copy)
+
+
+EXPANSIONS: dict[type[Operation], Callable[..., SSAValue | None]] = {
+    arith.DivSIOp: expand_quotient,
+    arith.DivUIOp: expand_quotient,
+    arith.RemSIOp: expand_remainder,
+    arith.RemUIOp: expand_remainder,
+    arith.FloorDivSIOp: expand_rounded,
+    arith.CeilDivSIOp: expand_rounded,
+    arith.CeilDivUIOp: expand_rounded,
+    math_dialect.CopySignOp: expand_copysign,
+    arith.BitcastOp: expand_bitcast,
+}
+
+
+class ExpandCellsPass(ModulePass):
+    """Expand operations in all cell functions; see the module's documentation."""
+
+    name = "expand-cells"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in cell_functions(op):
+            for inner in list(function.body.block.ops):
+                expand = EXPANSIONS.get(type(inner))
+                if expand is not None and (result := expand(inner)) is not None:
+                    Expansion(inner).finish(result)

@@ -1,0 +1,128 @@
+"""What operations of cells compute, of Python's numbers: integers of any size and floats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import i1, i32
+from xdsl.ir import Attribute, Operation
+
+from support.cell_operations import Case
+
+
+def width(kind: Attribute) -> int:
+    return 1 if kind == i1 else 32 if kind == i32 else 64
+
+
+def signed(number: int, kind: Attribute) -> int:
+    """A number of any size as the signed one with its last bits."""
+    size = width(kind)
+    low = number & (2**size - 1)
+    return low - 2**size if low >= 2 ** (size - 1) and size > 1 else low
+
+
+def unsigned(number: int, kind: Attribute) -> int:
+    return number & (2 ** width(kind) - 1)
+
+
+def integers(meaning: Callable[..., int]) -> Callable[..., int]:
+    """Signed operands, and a result that wraps around."""
+    return lambda case, *numbers: signed(meaning(*numbers), case.result)
+
+
+def of_unsigned(meaning: Callable[..., int]) -> Callable[..., int]:
+    """The same of operands without a sign."""
+
+    def apply(case: Case, *numbers: int) -> int:
+        kinds = case.operands
+        return signed(meaning(*(unsigned(n, k) for n, k in zip(numbers, kinds))), case.result)
+
+    return apply
+
+
+def towards_zero(a: int, b: int) -> int:
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def shifted(meaning: Callable[[int, int], int], *, keeps_sign: bool = False) -> Callable[..., int]:
+    """A shift; by the width or more, nothing but the sign is left."""
+
+    def apply(case: Case, a: int, amount: int) -> int:
+        size, count = width(case.result), unsigned(amount, case.result)
+        number = a if keeps_sign else unsigned(a, case.result)
+        return signed(meaning(number, min(count, size)), case.result)
+
+    return apply
+
+
+def cut(least: Callable[[int], int], largest: Callable[[int], int]) -> Callable[..., int]:
+    """A float cut off to the nearest integer that there is."""
+
+    def apply(case: Case, a: float) -> int:
+        if math.isnan(a):
+            return 0
+        low, high = least(width(case.result)), largest(width(case.result))
+        whole = low if a <= low else high if a >= high else int(a)
+        return signed(whole, case.result)
+
+    return apply
+
+
+def compared(case: Case, a: int, b: int) -> int:
+    number = case.predicate
+    assert number is not None
+    if number >= 6:
+        a, b = unsigned(a, case.operands[0]), unsigned(b, case.operands[0])
+    tests = (a == b, a != b, a < b, a <= b, a > b, a >= b, a < b, a <= b, a > b, a >= b)
+    return int(tests[number])
+
+
+def power(case: Case, base: int, exponent: int) -> int:
+    if exponent >= 0:
+        return signed(pow(base, exponent, 2 ** width(case.result)), case.result)
+    return base ** (exponent % 2) if base in (1, -1) else 0
+
+
+MEANINGS: dict[type[Operation], Callable[..., Any]] = {
+    arith.AddiOp: integers(lambda a, b: a + b),
+    arith.SubiOp: integers(lambda a, b: a - b),
+    arith.MuliOp: integers(lambda a, b: a * b),
+    arith.DivSIOp: integers(towards_zero),
+    arith.RemSIOp: integers(lambda a, b: 0 if b == 0 else a - towards_zero(a, b) * b),
+    arith.FloorDivSIOp: integers(lambda a, b: 0 if b == 0 else a // b),
+    arith.CeilDivSIOp: integers(lambda a, b: 0 if b == 0 else -(-a // b)),
+    arith.DivUIOp: of_unsigned(lambda a, b: 0 if b == 0 else a // b),
+    arith.RemUIOp: of_unsigned(lambda a, b: 0 if b == 0 else a % b),
+    arith.CeilDivUIOp: of_unsigned(lambda a, b: 0 if b == 0 else -(-a // b)),
+    arith.MaxSIOp: integers(max),
+    arith.MinSIOp: integers(min),
+    arith.MaxUIOp: of_unsigned(max),
+    arith.MinUIOp: of_unsigned(min),
+    arith.AndIOp: of_unsigned(lambda a, b: a & b),
+    arith.OrIOp: of_unsigned(lambda a, b: a | b),
+    arith.XOrIOp: of_unsigned(lambda a, b: a ^ b),
+    arith.ShLIOp: shifted(lambda a, n: a << n),
+    arith.ShRUIOp: shifted(lambda a, n: a >> n),
+    arith.ShRSIOp: shifted(lambda a, n: a >> n, keeps_sign=True),
+    arith.CmpiOp: compared,
+    xmath.AbsIOp: integers(abs),
+    xmath.CtPopOp: lambda case, a: unsigned(a, case.result).bit_count(),
+    xmath.CountLeadingZerosOp: lambda case, a: (
+        width(case.result) - unsigned(a, case.result).bit_length()
+    ),
+    xmath.CountTrailingZerosOp: lambda case, a: (
+        width(case.result) if a == 0 else (a & -a).bit_length() - 1
+    ),
+    xmath.IPowIOp: power,
+    arith.FPToSIOp: cut(lambda size: -(2 ** (size - 1)), lambda size: 2 ** (size - 1) - 1),
+    arith.FPToUIOp: cut(lambda size: 0, lambda size: 2**size - 1),
+    arith.IndexCastOp: integers(lambda a: a),
+    arith.ExtSIOp: integers(lambda a: a),
+    arith.ExtUIOp: of_unsigned(lambda a: a),
+    arith.TruncIOp: integers(lambda a: a),
+}
+"""The operations whose results are integers."""

@@ -1,0 +1,97 @@
+"""Every operation in every type means the same on every executor, at the edges of its types, too; its PTX assembles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import groupby
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import timetile
+from support.cell_meaning import MEANINGS
+from support.cell_operations import Case, arguments, cases
+from support.cell_programs import program_of, stored
+from timetile.passes.analysis.cell_operations import FUNCTIONS
+from timetile.runtime.assembler import assemble
+from timetile.runtime.program import Executor
+
+DTYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
+AT_ONCE = 8
+
+
+def groups(wanted: Sequence[Case]) -> list[list[Case]]:
+    """The operations that take the same types, a few at a time."""
+    found: list[list[Case]] = []
+    ordered = sorted(wanted, key=lambda case: str(case.operands))
+    for _, same in groupby(ordered, key=lambda case: case.operands):
+        every = list(same)
+        found += [every[k : k + AT_ONCE] for k in range(0, len(every), AT_ONCE)]
+    return found
+
+
+GROUPS = groups([case for case in cases() if case.operation not in FUNCTIONS])
+
+
+def name_of(group: Sequence[Case]) -> str:
+    return f"{group[0]}-and-{len(group) - 1}-more"
+
+
+def run(group: Sequence[Case], executor: Executor) -> list[NDArray[np.generic]]:
+    """The results of a group on all samples."""
+    given = [
+        np.ascontiguousarray(axis.astype(DTYPES[stored(kind)]))
+        for axis, kind in zip(arguments(group[0]), group[0].operands)
+    ]
+    made = [np.zeros(given[0].size, DTYPES[stored(case.result)]) for case in group]
+    program = timetile.compile(
+        program_of(group, given[0].size), executor=executor, arch="sm_90", cache=False
+    )
+    program(*given, *made, 1)
+    return made
+
+
+def bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The bits of numbers, where all NaNs are one."""
+    if array.dtype.kind != "f":
+        return array
+    one_nan = np.where(np.isnan(array), array.dtype.type(np.nan), array)
+    return np.abs(one_nan).view(f"u{array.dtype.itemsize}") * 2 + np.signbit(one_nan)
+
+
+@cache
+def on_numpy(number: int) -> list[NDArray[np.generic]]:
+    return run(GROUPS[number], "numpy")
+
+
+@pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
+def test_executors_agree(number: int):
+    expected = on_numpy(number)
+    for executor in ("cpu", "planes", "simt"):
+        for case, wanted, found in zip(GROUPS[number], expected, run(GROUPS[number], executor)):
+            different = np.flatnonzero(bits(wanted) != bits(found))
+            assert not different.size, f"{case} on {executor} at {different[:5]}"
+
+
+@pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
+def test_numbers_are_those_of_python(number: int):
+    for case, found in zip(GROUPS[number], on_numpy(number)):
+        meaning = MEANINGS.get(case.operation)
+        if meaning is None:
+            continue
+        given = arguments(case)
+        for cell, result in enumerate(found.tolist()):
+            numbers = [axis[cell].item() for axis in given]
+            assert result == meaning(case, *numbers), f"{case} of {numbers}"
+
+
+@pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
+def test_ptx_assembles(number: int):
+    group = GROUPS[number]
+    text = program_of(group, arguments(group[0])[0].size)
+    program = timetile.compile(text, executor="planes", arch="sm_90", cache=False)
+    facts = program.kernels.facts[0]
+    for kernel in facts:
+        assert assemble(program.kernels.kernel(kernel.name).ptx, "sm_90").registers > 0
