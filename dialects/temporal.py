@@ -68,6 +68,7 @@ from timetile.dialects.taps import (
     print_taps,
     verify_taps,
 )
+from timetile.dialects.temporal_fields import BroadcastOp, ScratchOp
 
 
 class LoopEffects(MemoryEffect):
@@ -100,6 +101,9 @@ class LoopOp(IRDLOperation):
     Run the region `steps` times. After each step, argument k names the buffer that argument
     `rotate[k]` named. Result k is the buffer that argument k names after the last step.
 
+    A `sweep` is a loop of one step that no time loop of the program makes: callers that ask for another
+    number of steps do not mean it.
+
     With `common_halos` the buffers of a cycle of the rotation are promised to have the same cells outside what
     the updates write. (Only where they take turns to hold one live version is use made of it.)
 
@@ -122,6 +126,7 @@ class LoopOp(IRDLOperation):
     buffers = var_operand_def(FieldType)
     res = var_result_def(FieldType)
     rotate = prop_def(INTEGERS)
+    sweep = opt_prop_def(UnitAttr)
     common_halos = opt_prop_def(UnitAttr)
     depths = opt_prop_def(INTEGERS)
     schedule = opt_prop_def(DictionaryAttr)
@@ -137,6 +142,8 @@ class LoopOp(IRDLOperation):
         rotate: Sequence[int],
         body: Region | None = None,
         depths: Sequence[int] | None = None,
+        *,
+        sweep: bool = False,
     ):
         types = [b.type for b in buffers]
         super().__init__(
@@ -145,6 +152,7 @@ class LoopOp(IRDLOperation):
             properties={
                 "rotate": encode_integers(rotate),
                 "depths": None if depths is None else encode_integers(depths),
+                "sweep": UnitAttr() if sweep else None,
             },
             regions=[body or Region(Block(arg_types=types))],
         )
@@ -217,6 +225,8 @@ class LoopOp(IRDLOperation):
                 ),
             )
         printer.print_string(f" rotate {list(self.rotation)}")
+        if self.sweep is not None:
+            printer.print_string(" sweep")
         if self.common_halos is not None:
             printer.print_string(" common_halos")
         if self.depths is not None:
@@ -248,6 +258,7 @@ class LoopOp(IRDLOperation):
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_buffer)
         parser.parse_keyword("rotate")
         rotate = parse_integers(parser)
+        sweep = parser.parse_optional_keyword("sweep")
         common_halos = parser.parse_optional_keyword("common_halos")
         depths = parse_integers(parser) if parser.parse_optional_keyword("depths") else None
         schedule = parser.parse_attribute() if parser.parse_optional_keyword("schedule") else None
@@ -257,7 +268,7 @@ class LoopOp(IRDLOperation):
         if buffers:
             parser.parse_punctuation(":")
             parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        loop = cls(steps, buffers, rotate, region, depths)
+        loop = cls(steps, buffers, rotate, region, depths, sweep=sweep is not None)
         if common_halos:
             loop.common_halos = UnitAttr()
         if schedule is not None:
@@ -437,4 +448,4 @@ def parse_scalars_and_indices(parser: Parser) -> tuple[list[SSAValue], list[int]
     return scalars, indices
 
 
-Temporal = Dialect("temporal", [LoopOp, UpdateOp], [])
+Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp], [])

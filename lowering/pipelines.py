@@ -15,17 +15,22 @@ from timetile.lowering.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.share_cells import ShareCellsPass
+from timetile.passes.bound_accesses import BoundAccessesPass
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.drop_timers import DropTimersPass
 from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
+from timetile.passes.load_fields import LoadFieldsPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
 from timetile.passes.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.roll_returns import RollReturnsPass
+from timetile.passes.select_branches import SelectBranchesPass
 from timetile.passes.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.split_sums import SplitSumsPass
@@ -46,6 +51,13 @@ def temporal_passes(
     `common_halos` the caller promises what the pass of this name says.
     """
     return (
+        DropTimersPass(),
+        # What frontends write in several ways is written in one: values, one cell an apply, no branches.
+        LoadFieldsPass(),
+        RollReturnsPass(),
+        SelectBranchesPass(),
+        # Which place an access reads may be a select.
+        BoundAccessesPass(),
         RaiseTimeLoopPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),

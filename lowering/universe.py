@@ -22,6 +22,11 @@ DIALECTS = {
 }
 
 PASSES = {
+    "drop-timers": lazy("passes.drop_timers", "DropTimersPass"),
+    "load-fields": lazy("passes.load_fields", "LoadFieldsPass"),
+    "roll-returns": lazy("passes.roll_returns", "RollReturnsPass"),
+    "select-branches": lazy("passes.select_branches", "SelectBranchesPass"),
+    "bound-accesses": lazy("passes.bound_accesses", "BoundAccessesPass"),
     "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),
     "expand-powers": lazy("passes.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.expand_cells", "ExpandCellsPass"),

@@ -59,9 +59,14 @@ def collected_remarks() -> Generator[list[str]]:
 
 def remark(op: Operation, text: str) -> None:
     """Say why an operation is left as it is."""
-    LOGGER.warning("%s: %s", where(op), text)
+    remark_at(where(op), text)
+
+
+def remark_at(place: str, text: str) -> None:
+    """Say something about an operation that may be gone; `where` gives its place while it is there."""
+    LOGGER.warning("%s: %s", place, text)
     if (remarks := REMARKS.get()) is not None:
-        remarks.append(f"{where(op)}: {text}")
+        remarks.append(f"{place}: {text}")
 
 
 def check_options(item: ModulePass, **least: int) -> None:

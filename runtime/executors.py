@@ -14,14 +14,17 @@ from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic import Array
 from timetile.runtime.cpu import Progress, run_loop
 from timetile.runtime.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values
+from timetile.runtime.host_memory import ArrayMemory, Memory, memory_handlers
 from timetile.runtime.kernels import ProgramKernels, launch_fact
 from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.planes import PlanesLaunch
 from timetile.runtime.planning import planned_function
+from timetile.runtime.run_record import LoopRun, RunRecord
 from timetile.runtime.simt.interpreter import Launch
 from timetile.runtime.simt.memory import Buffer
 
@@ -30,7 +33,13 @@ RESIDENT_BLOCKS = 8
 
 
 class LoopRunner(Protocol):
-    """Runs a time loop on buffers; `outside` maps captured fields and, after them, scalars."""
+    """
+    Runs a time loop on buffers; `outside` maps captured fields and, after them, scalars. `memory` is how
+    the host reads and writes single cells of the buffers.
+    """
+
+    @property
+    def memory(self) -> Memory: ...
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
@@ -42,6 +51,7 @@ class NumpyRunner:
 
     def __init__(self, progress: Progress | None = None):
         self.progress = progress
+        self.memory: Memory = ArrayMemory()
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
@@ -54,6 +64,7 @@ class PlannedRunner:
 
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         self.kernels, self.progress = kernels, progress
+        self.memory: Memory = ArrayMemory()
         self.host = Host(
             {LaunchOp: self.counted_launch, ScratchOp: self.scratch, CopyOp: self.copy}
         )
@@ -139,6 +150,7 @@ class PlanesRunner(PlannedRunner):
 
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         super().__init__(kernels, progress)
+        self.memory = CellsMemory()
         self.tiled: dict[str, KernelOp] = {}
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
@@ -159,8 +171,58 @@ class PlanesRunner(PlannedRunner):
         return []
 
 
+class CellsMemory(ArrayMemory):
+    """Fields that know which of their cells are set; memory that only the host uses is arrays."""
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        return super().read(buffer.data if isinstance(buffer, Cells) else buffer, place, dtype)
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        if isinstance(buffer, Cells):
+            super().write(buffer.known, place, True)
+            buffer = buffer.data
+        super().write(buffer, place, value)
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return Cells.of(super().new(op, shape, dtype), known=False)
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return buffer.data
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        buffer.data[...] = cells
+        buffer.known[...] = True
+
+
+class BufferMemory(ArrayMemory):
+    """Fields that track races; memory that only the host uses is arrays."""
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        return super().read(buffer.data if isinstance(buffer, Buffer) else buffer, place, dtype)
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        if isinstance(buffer, Buffer):
+            buffer.unset[place] = False
+            buffer = buffer.data
+        super().write(buffer, place, value)
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return Buffer(super().new(op, shape, dtype), unset=True)
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return buffer.data.reshape(shape)
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        buffer.data[:] = cells.reshape(-1)
+        buffer.unset[:] = False
+
+
 class SimtRunner(PlannedRunner):
     """Runs planned launches with the SIMT interpreter, on buffers that track races."""
+
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        super().__init__(kernels, progress)
+        self.memory = BufferMemory()
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         module = self.kernels.threads(op.kernel.string_value())
@@ -188,20 +250,29 @@ class SimtRunner(PlannedRunner):
 
 
 def loop_handler(
-    runner: LoopRunner, steps: int | None, results: list[Any], loops: KnownLoops
+    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
 ) -> dict[type[Operation], Handler]:
-    """The host handlers that run time loops; `results` collects (loop, steps, buffers)."""
+    """The host handler that runs time loops and sweeps; `steps` replaces time loops' trip counts."""
 
     def run(loop: LoopOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         count, *buffers = operands
-        total = int(count) if steps is None else steps
+        is_sweep = loop.sweep is not None
+        total = max(int(count) if steps is None or is_sweep else steps, 0)
         facts = loops.of(loop)
         outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
         memory = [id(field) for field in (*buffers, *(outside[field] for field in facts.captures))]
         if any(memory.count(id(buffer)) > 1 for buffer in buffers):
             refuse(loop, "two of its buffers are one field; give each its own")
-        names = runner(loop, max(total, 0), buffers, outside)
-        results.append((loop, max(total, 0), list(names)))
+        names = runner(loop, total, buffers, outside)
+        written = [names[role] for role in facts.latest]
+        record.add(LoopRun(total, total * facts.cells, written, is_sweep))
         return names
 
     return {LoopOp: run}
+
+
+def handlers_of(
+    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
+) -> dict[type[Operation], Handler]:
+    """All that a host function needs to run its loops and its own accesses to memory."""
+    return {**loop_handler(runner, steps, record, loops), **memory_handlers(runner.memory)}

@@ -6,20 +6,24 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.runtime.arguments import Arguments
+from timetile.runtime.arithmetic import Array
 from timetile.runtime.executors import PlannedRunner
 from timetile.runtime.gpu import Device, checked
 from timetile.runtime.halos import HaloFrame
 from timetile.runtime.host import Values
+from timetile.runtime.host_memory import ArrayMemory
 from timetile.runtime.kernels import Kernel, ProgramKernels
 
 LAUNCHES_OF_A_GRAPH = 16
@@ -104,12 +108,60 @@ class Run:
         return self.again > (len(self.launches) >= FEWEST_LAUNCHES)
 
 
+class DeviceMemory(ArrayMemory):
+    """Fields in device memory, one copy a cell; memory that only the host uses is arrays."""
+
+    def __init__(self, on: Device, stream: int):
+        super().__init__()
+        self.device, self.stream = on, stream
+        self.fields: dict[Operation, DeviceBuffer] = {}
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        if not isinstance(buffer, DeviceBuffer):
+            return super().read(buffer, place, dtype)
+        cell = np.empty(1, dtype)
+        self.device.synchronize(self.stream)
+        self.device.download(cell, buffer.pointer + place * dtype.itemsize)
+        return cell[0]
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        if not isinstance(buffer, DeviceBuffer):
+            super().write(buffer, place, value)
+            return
+        cell = np.asarray([value])
+        self.device.synchronize(self.stream)
+        self.device.upload(buffer.pointer + place * cell.itemsize, cell)
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if op not in self.fields:
+            size = prod(shape) * dtype.itemsize
+            self.fields[op] = DeviceBuffer(self.device.allocate(size), size)
+        return self.fields[op]
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        cells = np.empty(shape, dtype)
+        self.device.synchronize(self.stream)
+        self.device.download(cells, buffer.pointer)
+        return cells
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        self.device.synchronize(self.stream)
+        self.device.upload(buffer.pointer, cells)
+
+    def close(self) -> None:
+        """Free the fields that the program made."""
+        for buffer in self.fields.values():
+            self.device.free(buffer.pointer)
+        self.fields.clear()
+
+
 class GpuRunner(PlannedRunner):
     """Runs planned launches on a device, on one stream."""
 
     def __init__(self, kernels: ProgramKernels, on: Device, stream: int = 0):
         super().__init__(kernels)
         self.device, self.stream = on, stream
+        self.memory = self.fields = DeviceMemory(on, stream)
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
         self.scratch_count = 0
         self.prepared: dict[LaunchOp, Prepared] = {}
@@ -281,6 +333,7 @@ class GpuRunner(PlannedRunner):
         for buffer in self.scratches.values():
             self.device.free(buffer.pointer)
         self.scratches.clear()
+        self.fields.close()
         self.device.forget(self.kernels.made.values(), self.stream)
 
 

@@ -7,17 +7,23 @@ passes them on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from itertools import product
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith, scf, stencil
+from xdsl.dialects import arith, llvm, memref, scf, stencil
 from xdsl.dialects import math as xmath
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
 
+from timetile.dialects.temporal import LoopOp
 from timetile.passes.diagnostics import refuse
-from timetile.passes.raise_time_loop import ALIASES
+from timetile.passes.raise_time_loop import TIME_LOOP
+from timetile.passes.raising.memory import ALIASES
 from timetile.runtime.arithmetic import evaluate, no_signals
+from timetile.runtime.run_record import RunRecord
 
 Values = dict[SSAValue, Any]
 
@@ -50,11 +56,24 @@ SCALARS: dict[type[Operation], Callable[..., Any]] = {
 """What the host computes of scalars, though no cell may."""
 
 
-class Host:
-    """An interpreter of host functions; `handlers` run the operations that touch buffers."""
+IGNORED = (memref.DeallocOp,)
+"""Operations that have nothing to do here."""
 
-    def __init__(self, handlers: dict[type[Operation], Handler]):
-        self.handlers = handlers
+
+class Host:
+    """
+    An interpreter of host functions; `handlers` run the operations that touch buffers. `steps` replaces
+    the trip count of the host's own time loops, and `record` notes them.
+    """
+
+    def __init__(
+        self,
+        handlers: dict[type[Operation], Handler],
+        steps: int | None = None,
+        record: RunRecord | None = None,
+    ):
+        self.handlers, self.steps = handlers, steps
+        self.record = RunRecord() if record is None else record
         self.listed: dict[Block, list[Listed]] = {}
         """The operations of blocks that were run: loops run them again and again."""
 
@@ -75,37 +94,116 @@ class Host:
                 results = handler(op, operands, values)
                 if not results:
                     continue
-            elif isinstance(op, ReturnOp | scf.YieldOp):
+            elif isinstance(op, ReturnOp | scf.YieldOp | scf.ReduceOp):
                 return operands
-            elif isinstance(op, ALIASES):
-                results = operands
-            elif isinstance(op, scf.ForOp):
-                results = self.run_for(op, operands, values)
-            elif type(op) in SCALARS:
-                results = [SCALARS[type(op)](*operands)]
-            elif op.name.startswith(("arith.", "math.")) and not op.regions:
-                results = [evaluate(op, operands)]
-            elif isinstance(op, stencil.ExternalStoreOp):
-                if operands[0] is not operands[1]:
-                    refuse(
-                        op,
-                        "it stores a field to other memory than the field's own; store it to the memref that it was "
-                        "loaded from",
-                    )
-                results = []
             else:
-                refuse(
-                    op,
-                    "it is outside a raised time loop and cannot be run; keep only time loops, "
-                    "casts and scalar arithmetic in the function",
-                )
+                results = self.run_operation(op, operands, values)
             values.update(zip(op.results, results))
         return []
+
+    def run_operation(
+        self, op: Operation, operands: Sequence[Any], values: Values
+    ) -> Sequence[Any]:
+        """Run an operation that no handler runs; CompileError where the host has no meaning for it."""
+        match op:
+            case llvm.UndefOp():
+                return [None]
+            case llvm.InsertValueOp():
+                is_pointer = isinstance(op.value.type, llvm.LLVMPointerType)
+                return [operands[1] if is_pointer else operands[0]]
+            case scf.ForOp():
+                return self.run_for(op, operands, values)
+            case scf.IfOp():
+                region = op.true_region if operands[0] else op.false_region
+                return self.run_block(region.block, values) if region.blocks else []
+            case scf.ParallelOp():
+                return self.run_parallel(op, operands, values)
+            case CallOp():
+                return self.run_call(op, operands)
+            case stencil.ExternalStoreOp():
+                if operands[0] is operands[1]:
+                    return []
+                refuse(
+                    op,
+                    "it stores a field to other memory than the field's own; store it to the memref "
+                    "that it was loaded from",
+                )
+            case _ if isinstance(op, ALIASES):
+                return operands
+            case _ if isinstance(op, IGNORED):
+                return []
+            case _ if type(op) in SCALARS:
+                return [SCALARS[type(op)](*operands)]
+            case _ if is_scalar(op):
+                return [evaluate(op, operands)]
+            case _:
+                refuse(op, WHY_NOT_RUN)
 
     def run_for(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         """A counted loop of the host."""
         low, high, step, *carried = operands
-        for index in range(int(low), int(high), int(step)):
-            values.update(zip(op.body.block.args, [index, *carried]))
-            carried = self.run_block(op.body.block, values)
+        is_time_loop = TIME_LOOP in op.attributes
+        if is_time_loop and self.steps is not None:
+            high = int(low) + self.steps * int(step)
+        counts = range(int(low), int(high), int(step))
+        scope = self.record.time_loop(len(counts)) if is_time_loop else nullcontext()
+        with scope as run:
+            for index in counts:
+                if run is not None:
+                    # What the last step writes is the latest.
+                    run.written = []
+                values.update(zip(op.body.block.args, [index, *carried]))
+                carried = self.run_block(op.body.block, values)
         return carried
+
+    def run_parallel(
+        self, op: scf.ParallelOp, operands: Sequence[Any], values: Values
+    ) -> Sequence[Any]:
+        """A loop nest of the host without reductions, in row-major order."""
+        rank = len(op.lowerBound)
+        if op.results:
+            refuse(op, "it reduces values; write a loop with scf.for")
+        low, high, step = (operands[k * rank : (k + 1) * rank] for k in range(3))
+        ranges = [range(int(a), int(b), int(c)) for a, b, c in zip(low, high, step)]
+        for indices in product(*ranges):
+            values.update(zip(op.body.block.args, indices))
+            self.run_block(op.body.block, values)
+        return []
+
+    def run_call(self, op: CallOp, operands: Sequence[Any]) -> Sequence[Any]:
+        """A call of a function of the module."""
+        callee = SymbolTable.lookup_symbol(op, op.callee)
+        if not isinstance(callee, FuncOp) or callee.is_declaration:
+            refuse(op, f"{op.callee} has no body; define it, or leave the call out")
+        return self.run(callee, operands)
+
+
+def is_scalar(op: Operation) -> bool:
+    """The operation computes numbers from numbers."""
+    return op.name.startswith(("arith.", "math.")) and not op.regions
+
+
+WHY_NOT_RUN = (
+    "it is outside a raised time loop and cannot be run; keep only time loops, sweeps, casts, scalar "
+    "arithmetic, conditions, and memref loads and stores in the function"
+)
+
+
+def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
+    """CompileError where the host cannot run an operation of a function; `known` have handlers."""
+    runnable = (
+        *known, *ALIASES, *IGNORED, ReturnOp, CallOp, stencil.ExternalStoreOp, llvm.UndefOp,
+        llvm.InsertValueOp, scf.YieldOp, scf.ForOp, scf.IfOp, scf.ParallelOp, scf.ReduceOp,
+    )  # fmt: skip
+    waiting = [op for block in function.body.blocks for op in block.ops]
+    while waiting:
+        op = waiting.pop(0)
+        if not (isinstance(op, runnable) or type(op) in SCALARS or is_scalar(op)):
+            refuse(op, WHY_NOT_RUN)
+        if isinstance(op, CallOp):
+            callee = SymbolTable.lookup_symbol(op, op.callee)
+            if not isinstance(callee, FuncOp) or callee.is_declaration:
+                refuse(op, f"{op.callee} has no body; define it, or leave the call out")
+        if not isinstance(op, LoopOp):
+            inner = (region for region in op.regions)
+            waiting = [o for region in inner for b in region.blocks for o in b.ops] + waiting

@@ -30,8 +30,13 @@ from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.host import check_host
+from timetile.runtime.host_memory import HOST_OPERATIONS
 from timetile.runtime.kernel import Kernel, decode_facts, decode_kernel, encode_facts, encode_kernel
 from timetile.runtime.selection import keep_only
+
+LEFT = "left as it is: "
+"""What remarks say of stencil operations that neither a kernel nor the host runs."""
 
 LOGGER = logging.getLogger("timetile")
 
@@ -252,21 +257,26 @@ class ProgramKernels:
 
 def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     """
-    The program at temporal level, with the function to run alone; CompileError where that has no time
-    loop.
+    The program at temporal level, with the function to run alone; CompileError where that stores no
+    field, or holds what neither a kernel nor the host can run.
     """
     common = options.halos == "common"
     passes = temporal_passes(options.fp_contract, options.fp_division, common_halos=common)
-    keep_only(module, options.function)
+    function = keep_only(module, options.function)
     with collected_remarks() as remarks:
         run_passes(passes, module)
-    if not any(isinstance(op, LoopOp) for op in module.walk()):
-        why = "the remarks say what stands in the way" if remarks else "none stores a stencil field"
-        error = CompileError(
-            f"no time loop was found: timetile compiles scf.for loops over rotated stencil fields; {why}"
-        )
+    left = [remark for remark in remarks if LEFT in remark]
+    if left:
+        error = CompileError(left[0])
         # For who catches it without having seen the logger's.
-        for remark in remarks:
+        for remark in left:
             error.add_note(remark)
         raise error
+    if not any(isinstance(op, LoopOp) for op in module.walk()):
+        raise CompileError(
+            f"@{function.sym_name.data} stores no field: timetile compiles stencil.store operations, "
+            "in scf.for loops over rotated fields or outside them; name another function, or store "
+            "a result"
+        )
+    check_host(function, HOST_OPERATIONS)
     return module

@@ -7,6 +7,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
@@ -17,6 +18,7 @@ from timetile.lowering.cpu.updates import outermost
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.cpu import Progress
+from timetile.runtime.host_memory import ArrayMemory, Memory
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.llvm import Code, object_code, processor
 from timetile.runtime.teams import Team
@@ -86,7 +88,7 @@ class LoopCode:
     ) -> list[Any]:
         """Run some steps on NumPy arrays, in place, and return the buffers that the results name."""
         names = list(buffers)
-        scalars = [outside[scalar].item() for scalar in self.given.scalars]
+        scalars = [np.asarray(outside[scalar]).item() for scalar in self.given.scalars]
         captures = [outside[field] for field in self.given.captures]
         size = max(1, min(threads, self.most_threads))
         most = max(1, size * CELLS_PER_CALL // self.cells)
@@ -124,6 +126,7 @@ class NativeRunner:
     """Runs time loops with machine code on some threads."""
 
     def __init__(self, program: NativeProgram, threads: int, progress: Progress | None = None):
+        self.memory: Memory = ArrayMemory()
         self.program, self.threads, self.progress = program, threads, progress
 
     def __call__(

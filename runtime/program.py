@@ -11,14 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects import stencil
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
-from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.syntax import element_type, field_type
-from timetile.dialects.temporal import LoopOp
 from timetile.runtime.arrays import (
     DeviceArray,
     check_aliasing,
@@ -36,7 +30,7 @@ from timetile.runtime.executors import (
     NumpyRunner,
     PlanesRunner,
     SimtRunner,
-    loop_handler,
+    handlers_of,
 )
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.gpu import device
@@ -46,6 +40,8 @@ from timetile.runtime.host import Host
 from timetile.runtime.kernels import ProgramKernels
 from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.native import NativeProgram, NativeRunner
+from timetile.runtime.parameters import Parameter, parameters_of
+from timetile.runtime.run_record import RunRecord
 from timetile.runtime.selection import host_function
 from timetile.runtime.simt.memory import Buffer
 from timetile.runtime.teams import thread_count
@@ -58,54 +54,20 @@ class RunResult:
     """
     What a run leaves: `latest[k]` is the argument that holds what time loop k wrote last (one per
     buffer that its step writes), `steps` the steps of each loop, `cells` the cells that were updated,
-    `seconds` the time of the run without transfers (0 for asynchronous runs).
+    `seconds` the time of the run without transfers (0 for asynchronous runs), `returned` what the function
+    returns: a number, or the position of the argument that is returned.
     """
 
     latest: tuple[tuple[int, ...], ...]
     steps: tuple[int, ...]
     cells: int
     seconds: float = field(compare=False)
+    returned: tuple[Any, ...] = ()
 
     @property
     def gcells_per_second(self) -> float:
         """Cell updates per nanosecond."""
         return self.cells / self.seconds / 1e9 if self.seconds else 0.0
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One argument of the program: a field (with bounds) or a scalar."""
-
-    position: int
-    name: str | None
-    kind: Attribute
-    bounds: StencilBoundsAttr | None
-
-
-def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
-    """The arguments of a host function; a field cast to static bounds has those."""
-    parameters: list[Parameter] = []
-    for position, argument in enumerate(function.body.block.args):
-        bounds: StencilBoundsAttr | None = None
-        kind = argument.type
-        for value in (argument, *cast_results(argument)):
-            if isinstance(value.type, FieldType):
-                kind = element_type(value)
-                found = field_type(value).bounds
-                if isinstance(found, StencilBoundsAttr):
-                    bounds = found
-        parameters.append(Parameter(position, argument.name_hint, kind, bounds))
-    return tuple(parameters)
-
-
-def cast_results(value: SSAValue) -> list[SSAValue]:
-    """The fields that an argument is cast or loaded to."""
-    results: list[SSAValue] = []
-    for use in value.uses:
-        if isinstance(use.operation, stencil.CastOp | stencil.ExternalLoadOp):
-            results.append(use.operation.result)
-            results += cast_results(use.operation.result)
-    return results
 
 
 class CompiledProgram:
@@ -189,6 +151,8 @@ class CompiledProgram:
 
     def check(self, parameter: Parameter, value: Any, stream: int = 0) -> Any:
         """An argument as the executors take it; TypeError or ValueError where it does not fit."""
+        if not parameter.is_read and (value is None or parameter.bounds is None):
+            return None
         if parameter.bounds is None:
             return checked_scalar(parameter.position, value, parameter.kind)
         if is_on_device(value):
@@ -232,31 +196,42 @@ class CompiledProgram:
         """The program's machine code for this processor."""
         return NativeProgram(self.module, self.kernels.cache)
 
+    def run_function(
+        self, runner: LoopRunner, values: Sequence[Any], steps: int | None
+    ) -> tuple[RunRecord, list[Any]]:
+        """Run the host function with a runner of time loops; what it did, and what it returns."""
+        record = RunRecord()
+        handlers = handlers_of(runner, steps, record, self.loops)
+        returned = Host(handlers, steps, record).run(self.function, list(values))
+        return record, returned
+
     def run_host(self, runner: LoopRunner, values: Sequence[Any], steps: int | None) -> RunResult:
         """Run the host function with a runner of time loops."""
-        collected: list[tuple[LoopOp, int, list[Any]]] = []
         start = time.perf_counter()
-        Host(loop_handler(runner, steps, collected, self.loops)).run(self.function, list(values))
+        record, returned = self.run_function(runner, values, steps)
         seconds = time.perf_counter() - start
-        return self.result(collected, values, seconds)
+        return self.result(record, returned, values, seconds)
 
     def result(
         self,
-        collected: Sequence[tuple[LoopOp, int, list[Any]]],
+        record: RunRecord,
+        returned: Sequence[Any],
         values: Sequence[Any],
         seconds: float,
     ) -> RunResult:
         """Describe a run."""
-        latest: list[tuple[int, ...]] = []
-        cells = 0
-        for loop, count, names in collected:
-            facts = self.loops.of(loop)
-            written = [names[role] for role in facts.latest]
-            latest.append(
-                tuple(k for name in written for k, value in enumerate(values) if value is name)
-            )
-            cells += count * facts.cells
-        return RunResult(tuple(latest), tuple(count for _, count, _ in collected), cells, seconds)
+
+        def places(buffer: Any) -> tuple[int, ...]:
+            return tuple(k for k, value in enumerate(values) if value is buffer)
+
+        loops = record.time_loops
+        return RunResult(
+            tuple(tuple(k for buffer in run.written for k in places(buffer)) for run in loops),
+            tuple(run.steps for run in loops),
+            sum(run.cells for run in record.runs),
+            seconds,
+            tuple(next(iter(places(value)), value) for value in returned),
+        )
 
     def run_checked(
         self,
@@ -266,7 +241,10 @@ class CompiledProgram:
         steps: int | None,
     ) -> RunResult:
         """Run with an executor that works on copies of the fields which know what was written: slow."""
-        copies: list[Any] = [copy(value) if is_numpy_array(value) else value for value in values]
+        copies: list[Any] = [
+            copy(value) if is_numpy_array(value) and parameter.is_field else value
+            for parameter, value in zip(self.parameters, values)
+        ]
         result = self.run_host(runner, copies, steps)
         for made, value in zip(copies, values):
             if isinstance(made, Cells | Buffer):
@@ -288,17 +266,16 @@ class CompiledProgram:
         with gpu.current():
             placed: list[Any] = []
             try:
-                for value in values:
-                    if is_numpy_array(value):
+                for parameter, value in zip(self.parameters, values):
+                    if is_numpy_array(value) and parameter.is_field:
                         buffer = DeviceBuffer(gpu.allocate(value.nbytes), value.nbytes)
                         placed.append(buffer)
                         gpu.upload(buffer.pointer, value)
                     else:
                         placed.append(value)
                 gpu.synchronize(runner.stream)
-                collected: list[tuple[LoopOp, int, list[Any]]] = []
                 start = time.perf_counter()
-                Host(loop_handler(runner, steps, collected, self.loops)).run(self.function, placed)
+                record, returned = self.run_function(runner, placed, steps)
                 gpu.synchronize(runner.stream)
                 seconds = time.perf_counter() - start
                 for buffer, value in zip(placed, values):
@@ -308,7 +285,7 @@ class CompiledProgram:
                 for buffer in placed:
                     if isinstance(buffer, DeviceBuffer):
                         gpu.free(buffer.pointer)
-        return self.result(collected, placed, seconds)
+        return self.result(record, returned, placed, seconds)
 
     def run_on_device_arrays(
         self, values: Sequence[Any], steps: int | None, stream: Any
@@ -331,9 +308,8 @@ class CompiledProgram:
             for value in values:
                 if isinstance(value, DeviceArray) and value.stream is not None:
                     gpu.wait_for_stream(runner.stream, value.stream)
-            collected: list[tuple[LoopOp, int, list[Any]]] = []
-            Host(loop_handler(runner, steps, collected, self.loops)).run(self.function, placed)
-        return self.result(collected, placed, 0.0)
+            record, returned = self.run_function(runner, placed, steps)
+        return self.result(record, returned, placed, 0.0)
 
 
 def stream_handle(stream: Any) -> int:

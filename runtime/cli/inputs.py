@@ -15,7 +15,8 @@ from timetile.runtime.arithmetic import dtype_of
 from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.loop_facts import is_trip_count
-from timetile.runtime.program import CompiledProgram, Parameter
+from timetile.runtime.parameters import Parameter
+from timetile.runtime.program import CompiledProgram
 
 Array = NDArray[Any]
 
@@ -134,6 +135,9 @@ class Arguments:
 
     def all(self) -> list[Any]:
         """The values in order; UsageError where one is missing or does not fit."""
+        for parameter in self.program.parameters:
+            if not parameter.is_read:
+                self.values.setdefault(parameter.position, None)
         missing = [p for p in self.program.parameters if p.position not in self.values]
         fields = ", ".join(label(p) for p in missing if p.bounds)
         if fields:

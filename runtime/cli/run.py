@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.math import RsqrtOp
-from xdsl.ir import SSAValue
 
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import LaunchOp
+from timetile.runtime.ahead import kernels_of_run
 from timetile.runtime.cli.compiled import compile_kernels, compiled
 from timetile.runtime.cli.inputs import Arguments, label, read_arrays, write_arrays
 from timetile.runtime.cli.options import Options
@@ -19,29 +17,8 @@ from timetile.runtime.cli.plotting import check_picture, plot
 from timetile.runtime.cli.terminal import Log, progress, say
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.comparison import difference
-from timetile.runtime.executors import loop_handler
 from timetile.runtime.gpu import device
-from timetile.runtime.host import Host
-from timetile.runtime.planning import planned_function
 from timetile.runtime.program import CompiledProgram, Executor, RunResult
-
-
-def kernels_of_run(
-    program: CompiledProgram, values: Sequence[Any], steps: int | None
-) -> Sequence[str]:
-    """The kernels that a run with these arguments launches."""
-    found: dict[str, None] = {}
-
-    def plan_only(
-        loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
-    ) -> Sequence[Any]:
-        plan = planned_function(loop, program.kernels.facts_of(loop), steps)
-        launches = [op for op in plan.walk() if isinstance(op, LaunchOp)]
-        found.update(dict.fromkeys(launch.kernel.string_value() for launch in launches))
-        return buffers
-
-    Host(loop_handler(plan_only, steps, [], program.loops)).run(program.function, list(values))
-    return list(found)
 
 
 def prepare(program: CompiledProgram, values: Sequence[Any], steps: int | None) -> None:

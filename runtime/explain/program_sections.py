@@ -27,14 +27,15 @@ from timetile.runtime.explain.names import name_of, names, spans
 from timetile.runtime.explain.summary_facts import plural
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.loop_facts import is_trip_count
-from timetile.runtime.program import CompiledProgram, Parameter, cast_results
+from timetile.runtime.parameters import Parameter, names_of
+from timetile.runtime.program import CompiledProgram
 
 
 def role(program: CompiledProgram, parameter: Parameter, value: SSAValue) -> str:
     """What the time loops make of an argument."""
     if parameter.bounds is None:
         return "number of steps" if is_trip_count(value) else "scalar"
-    aliases = {value, *cast_results(value)}
+    aliases = set(names_of(value))
     for loop in loops_of(program.module):
         if aliases & set(loop.buffers):
             return "buffer"

@@ -170,8 +170,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "compile {empty}",
-            "no time loop was found: timetile compiles scf.for loops over rotated stencil fields; none stores a "
-            "stencil field",
+            "@empty stores no field: timetile compiles stencil.store operations, in scf.for loops over rotated "
+            "fields or outside them; name another function, or store a result",
         ),
     ],
 )  # fmt: skip

@@ -94,7 +94,7 @@ def test_a_function_beside_the_time_loops_is_not_taken_for_them(
     """A function without a loop is refused by name, even though another one has a loop."""
     program.write_text(loop("looped", 2.0) + "func.func @other() { func.return }")
     assert error_of(f"compile {program} --function other", capsys).startswith(
-        "no time loop was found"
+        "@other stores no field"
     )
 
 

@@ -293,3 +293,28 @@ func.func @twice(%n: index, %A: !field) {
   }
   return
 }
+
+// -----
+
+// Carried fields of unknown bounds that the body casts: the loop carries the casts.
+
+!open = !stencil.field<?xf64>
+!field = !stencil.field<[-1,9]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK-LABEL: func.func @casts_inside
+// CHECK:         %[[a:.*]] = stencil.cast %A : !stencil.field<?xf64> -> !stencil.field<[-1,9]xf64>
+// CHECK:         %[[b:.*]] = stencil.cast %B : !stencil.field<?xf64> -> !stencil.field<[-1,9]xf64>
+// CHECK:         temporal.loop %n (%{{.*}} = %[[a]], %{{.*}} = %[[b]]) rotate [1, 0] {
+func.func @casts_inside(%n: index, %A: !open, %B: !open) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!open, !open) {
+    %p = stencil.cast %a : !open -> !field
+    %q = stencil.cast %b : !open -> !field
+    %u = stencil.load %p : !field -> !temp
+    stencil.store %u to %q(<[0], [8]>) : !temp to !field
+    scf.yield %b, %a : !open, !open
+  }
+  return
+}

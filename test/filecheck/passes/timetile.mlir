@@ -4,12 +4,13 @@
 // RUN: xdsl-opt %s -p timetile 2>/dev/null | filecheck %s --check-prefix=CHOSEN
 
 // The whole pipeline under one name: from a time loop of the stencil dialect to kernels that the PTX
-// target prints, beside the loop that names them. What cannot be raised is left to others.
+// target prints, beside the loop that names them. A time loop that the host takes part in
+// stays a loop of the host, around a sweep.
 
 !field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 !temp = !stencil.temp<?x?xf64>
 
-// CHECK:       scf.for in @other: the time loop is left as it is: it carries a value of type f64
+// CHECK:       scf.for in @other: the time loop runs a step at a time: it carries a value of type f64
 // CHECK:       func.func private @heat_cell0
 // CHECK:         math.fma
 // PLAIN:       func.func private @heat_cell0
@@ -60,6 +61,7 @@ func.func @heat(%n: index, %A: !field, %B: !field) {
 
 // CHECK-LABEL: func.func @other
 // CHECK:         scf.for
+// CHECK:           temporal.loop {{.*}} sweep depths [1]
 func.func @other(%n: index, %s: f64, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -206,3 +206,43 @@ func.func @undefined_buffer(%n: index, %A: !stencil.field<[0,4]xf64>) {
   } : !stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf64>
   func.return
 }
+
+// -----
+
+func.func @spread_along_too_few(%w: !stencil.field<[0,8]xf64>) {
+  // CHECK: axes must be 1 increasing numbers, got [0, 1]
+  %wide = temporal.broadcast %w axes [0, 1] : !stencil.field<[0,8]xf64> to !stencil.field<[0,8]x[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @spread_along_another(%w: !stencil.field<[0,8]xf64>) {
+  // CHECK: axes [2] of a field of rank 2
+  %wide = temporal.broadcast %w axes [2] : !stencil.field<[0,8]xf64> to !stencil.field<[0,8]x[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @spread_to_another_type(%w: !stencil.field<[0,8]xf64>) {
+  // CHECK: source and result must have cells of one type
+  %wide = temporal.broadcast %w axes [0] : !stencil.field<[0,8]xf64> to !stencil.field<[0,8]x[0,4]xf32>
+  func.return
+}
+
+// -----
+
+func.func @spread_too_far(%w: !stencil.field<[0,8]xf64>) {
+  // CHECK: the result covers [0, 9) along axis 0, outside the source's [0, 8)
+  %wide = temporal.broadcast %w axes [0] : !stencil.field<[0,8]xf64> to !stencil.field<[0,9]x[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @scratch_of_unknown_extent() {
+  // CHECK: expected a field with static bounds, got !stencil.field<?xf64>
+  %mid = temporal.scratch : !stencil.field<?xf64>
+  func.return
+}

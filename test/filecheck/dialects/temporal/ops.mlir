@@ -58,3 +58,18 @@ func.func @empty(%n: index) {
   }
   func.return
 }
+
+// A sweep, over a field of the function's own and one that is spread along an axis.
+// CHECK-LABEL: func.func @sweep
+func.func @sweep(%one: index, %w: !stencil.field<[-1,9]xf64>) {
+  // CHECK:      %mid = temporal.scratch : !stencil.field<[0,8]x[0,4]xf64>
+  // CHECK-NEXT: %wide = temporal.broadcast %w axes [0] : !stencil.field<[-1,9]xf64> to !stencil.field<[0,8]x[0,4]xf64>
+  // CHECK-NEXT: temporal.loop %one (%m = %mid) rotate [0] sweep depths [1] {
+  // GENERIC:    "temporal.broadcast"(%w) <{axes = array<i64: 0>}>
+  %mid = temporal.scratch : !stencil.field<[0,8]x[0,4]xf64>
+  %wide = temporal.broadcast %w axes [0] : !stencil.field<[-1,9]xf64> to !stencil.field<[0,8]x[0,4]xf64>
+  %r = temporal.loop %one (%m = %mid) rotate [0] sweep depths [1] {
+    temporal.update %m = @average(%wide[0, 0], %wide[0, 0]) in <[0, 0], [8, 4]>
+  } : !stencil.field<[0,8]x[0,4]xf64>
+  func.return
+}

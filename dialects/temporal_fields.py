@@ -1,0 +1,131 @@
+"""Fields that a function makes: scratch for values of a step, and fields spread along more axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.stencil import FieldType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryAllocEffect
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.syntax import (
+    INTEGERS,
+    decode_integers,
+    element_type,
+    encode_integers,
+    field_bounds,
+    parse_integers,
+    parse_value,
+)
+
+
+@irdl_op_definition
+class ScratchOp(IRDLOperation):
+    """
+    A field that no argument of the function holds, for values of a step. Its cells are unknown until an
+    update writes them.
+
+    Example:
+    ```
+    %mid = temporal.scratch : !stencil.field<[-1,65]xf64>
+    ```
+    """
+
+    name = "temporal.scratch"
+
+    field = result_def(FieldType)
+
+    traits = traits_def(MemoryAllocEffect())
+
+    assembly_format = "attr-dict `:` type($field)"
+
+    def __init__(self, kind: FieldType[Attribute]):
+        super().__init__(result_types=[kind])
+
+    def verify_(self) -> None:
+        field_bounds(self.field)
+
+
+@irdl_op_definition
+class BroadcastOp(IRDLOperation):
+    """
+    A field of more axes whose cells depend on `axes` alone: its cell c is the source's cell at the
+    coordinates of c along `axes`. The source is read where the operation stands.
+
+    Example:
+    ```
+    %wide = temporal.broadcast %A axes [1]
+      : !stencil.field<[-1,65]xf64> to !stencil.field<[0,4]x[0,8]xf64>
+    ```
+    """
+
+    name = "temporal.broadcast"
+
+    source = operand_def(FieldType)
+    field = result_def(FieldType)
+    axes = prop_def(INTEGERS)
+
+    traits = traits_def(MemoryAllocEffect())
+
+    def __init__(self, source: SSAValue, axes: Sequence[int], kind: FieldType[Attribute]):
+        super().__init__(
+            operands=[source], result_types=[kind], properties={"axes": encode_integers(axes)}
+        )
+
+    @property
+    def axis_list(self) -> tuple[int, ...]:
+        """The axes of the result along which the source has cells, in the source's order."""
+        return decode_integers(self.axes)
+
+    def verify_(self) -> None:
+        source, wide = field_bounds(self.source), field_bounds(self.field)
+        axes, rank = self.axis_list, len(wide.lb)
+        if len(axes) != len(source.lb) or list(axes) != sorted(set(axes)):
+            raise VerifyException(
+                f"axes must be {len(source.lb)} increasing numbers, got {list(axes)}"
+            )
+        if axes and not 0 <= axes[0] <= axes[-1] < rank:
+            raise VerifyException(f"axes {list(axes)} of a field of rank {rank}")
+        if element_type(self.source) != element_type(self.field):
+            raise VerifyException("source and result must have cells of one type")
+        for k, axis in enumerate(axes):
+            has = tuple(source.lb)[k], tuple(source.ub)[k]
+            wants = tuple(wide.lb)[axis], tuple(wide.ub)[axis]
+            if wants[0] < has[0] or wants[1] > has[1]:
+                raise VerifyException(
+                    f"the result covers [{wants[0]}, {wants[1]}) along axis {axis}, "
+                    f"outside the source's [{has[0]}, {has[1]})"
+                )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        printer.print_string(f" axes {list(self.axis_list)} : ")
+        printer.print_attribute(self.source.type)
+        printer.print_string(" to ")
+        printer.print_attribute(self.field.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BroadcastOp:
+        source = parse_value(parser)
+        parser.parse_keyword("axes")
+        axes = parse_integers(parser)
+        parser.parse_punctuation(":")
+        parser.parse_type()
+        parser.parse_keyword("to")
+        kind = parser.parse_type()
+        if not isinstance(kind, FieldType):
+            parser.raise_error(f"expected a field, got {kind}")
+        return cls(source, axes, cast(FieldType[Attribute], kind))

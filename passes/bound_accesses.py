@@ -1,0 +1,152 @@
+"""bound-accesses: an access at a computed place of few possible offsets becomes a choice of accesses.
+
+Before:
+```
+%i = stencil.index 0 <[0]>
+%k = arith.addi %i, %shift : index
+%v = stencil.dyn_access %x[%k] in <[-1]> : <[1]> : !t
+```
+After:
+```
+%d = arith.subi %k, %i : index
+%0 = stencil.access %x[-1] : !t
+%1 = stencil.access %x[0] : !t
+%2 = stencil.access %x[1] : !t
+... arith.select of these by %d
+```
+1. Along each axis the place must be the cell's own coordinate plus an offset. The offset is a sum of
+   constants, selects of constants, and scalars.
+2. An offset of constants and selects has the values that these can take. A scalar is the same for all
+   cells, so the declared extent, which holds for the first and the last cell, bounds it.
+3. The accesses at all possible offsets are read, at most `MOST_PLACES`, and the right one is selected.
+
+An access with more places, or at a place that depends on fields, stays as it is; the pass that outlines
+cells refuses it.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from xdsl.context import Context
+from xdsl.dialects import arith, stencil
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from timetile.passes.analysis.constants import integer_constant
+
+MOST_PLACES = 64
+"""An access that may read more places costs more registers and selects than a load is worth."""
+
+Offsets = frozenset[int]
+
+
+def offsets(value: SSAValue, axis: int, low: int, high: int) -> Offsets | None:
+    """What a value can be beyond the cell's own coordinate along an axis; None if that is unknown."""
+    owner = value.owner
+    match owner:
+        case stencil.IndexOp():
+            own = owner.dim.value.data == axis
+            return frozenset({tuple(owner.offset)[axis]}) if own else None
+        case arith.AddiOp():
+            for place, shift in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)):
+                first = offsets(place, axis, low, high)
+                second = shifts(shift, low, high)
+                if first is not None and second is not None:
+                    return frozenset(a + b for a, b in product(first, second))
+        case arith.SubiOp():
+            first = offsets(owner.lhs, axis, low, high)
+            second = shifts(owner.rhs, low, high, negated=True)
+            if first is not None and second is not None:
+                return frozenset(a + b for a, b in product(first, second))
+        case arith.SelectOp():
+            first = offsets(owner.lhs, axis, low, high)
+            second = offsets(owner.rhs, axis, low, high)
+            return None if first is None or second is None else first | second
+        case _:
+            return None
+    return None
+
+
+def shifts(value: SSAValue, low: int, high: int, *, negated: bool = False) -> Offsets | None:
+    """What a shift can be; a scalar lies within the declared extent."""
+    sign = -1 if negated else 1
+    constant = integer_constant(value)
+    if constant is not None:
+        return frozenset({sign * constant})
+    owner = value.owner
+    if isinstance(value, BlockArgument):
+        return frozenset(range(low, high + 1))
+    if isinstance(owner, arith.SelectOp):
+        first = shifts(owner.lhs, low, high, negated=negated)
+        second = shifts(owner.rhs, low, high, negated=negated)
+        return None if first is None or second is None else first | second
+    if isinstance(owner, arith.IndexCastOp):
+        return shifts(owner.input, low, high, negated=negated)
+    return None
+
+
+def choice(op: stencil.DynAccessOp) -> list[tuple[int, ...]] | None:
+    """The offsets that an access may read at; None where they are unknown or too many."""
+    lower, upper = tuple(op.lb), tuple(op.ub)
+    found: list[list[int]] = []
+    for axis, place in enumerate(op.offset):
+        along = offsets(place, axis, lower[axis], upper[axis])
+        if along is None:
+            return None
+        found.append(sorted(d for d in along if lower[axis] <= d <= upper[axis]))
+    places = list(product(*found))
+    return places if 0 < len(places) <= MOST_PLACES else None
+
+
+def choose(op: stencil.DynAccessOp, places: list[tuple[int, ...]]) -> None:
+    """Replace one access by a choice of accesses at these offsets."""
+    made: list[Operation] = []
+
+    def add(new: Operation) -> SSAValue:
+        new.location = op.location
+        made.append(new)
+        return new.results[0]
+
+    rank = len(op.offset)
+    several = [axis for axis in range(rank) if len({place[axis] for place in places}) > 1]
+    moved = {
+        axis: add(arith.SubiOp(op.offset[axis], add(index_of(axis, rank)))) for axis in several
+    }
+    value = add(stencil.AccessOp(op.temp, places[0]))
+    for place in places[1:]:
+        here: SSAValue | None = None
+        for axis in several:
+            constant = add(arith.ConstantOp(IntegerAttr(place[axis], IndexType())))
+            same = add(arith.CmpiOp(moved[axis], constant, "eq"))
+            here = same if here is None else add(arith.AndIOp(here, same))
+        assert here is not None
+        value = add(arith.SelectOp(here, add(stencil.AccessOp(op.temp, place)), value))
+    Rewriter.insert_op(made, InsertPoint.before(op))
+    op.res.replace_all_uses_with(value)
+    Rewriter.erase_op(op)
+
+
+def index_of(axis: int, rank: int) -> stencil.IndexOp:
+    """The cell's coordinate along an axis."""
+    return stencil.IndexOp.build(
+        properties={
+            "dim": IntegerAttr(axis, IndexType()),
+            "offset": stencil.IndexAttr.from_indices(*(0 for _ in range(rank))),
+        },
+        result_types=[IndexType()],
+    )
+
+
+class BoundAccessesPass(ModulePass):
+    """Accesses at known offsets; see the module's documentation."""
+
+    name = "bound-accesses"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for access in [i for i in op.walk() if isinstance(i, stencil.DynAccessOp)]:
+            places = choice(access)
+            if places is not None:
+                choose(access, places)

@@ -1,0 +1,123 @@
+"""drop-timers: calls that measure time, and what only they need, are left out.
+
+Before:
+```
+%t0 = func.call @timer_start() : () -> f64
+...
+%t1 = func.call @timer_end(%t0) : (f64) -> f64
+"llvm.store"(%t1, %timers) : (f64, !llvm.ptr) -> ()
+```
+After: nothing of these.
+
+1. A timer is a function without a body that takes and returns numbers alone: it can touch no field.
+2. A store through a pointer is left out where the pointer is an argument of the function that only such
+   stores use, and the value comes from timers.
+3. A call of a timer is left out where nobody uses its results any more.
+
+The pointer stays an argument of the function; nothing reads it.
+"""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects import llvm, memref
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerType, ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.traits import SymbolTable
+
+from timetile.passes.raising.memory import is_pure, memory_of
+
+
+def is_number(kind: Attribute) -> bool:
+    """Values of the type are numbers, not memory."""
+    return isinstance(kind, IntegerType | IndexType) or kind in FLOATS
+
+
+FLOATS = tuple(FloatAttr(0.0, width).type for width in (16, 32, 64))
+
+
+def is_timer(call: CallOp) -> bool:
+    """The callee has no body, and nothing but numbers goes in or out."""
+    callee = SymbolTable.lookup_symbol(call, call.callee)
+    declared = not isinstance(callee, FuncOp) or callee.is_declaration
+    return declared and all(is_number(v.type) for v in (*call.arguments, *call.res))
+
+
+def comes_from_timer(value: SSAValue) -> bool:
+    """The value is a timer's, or computed from timers' and constants."""
+    owner = value.owner
+    if isinstance(owner, CallOp):
+        return is_timer(owner)
+    return (
+        isinstance(owner, Operation)
+        and is_pure(owner)
+        and bool(owner.operands)
+        and any(comes_from_timer(operand) for operand in owner.operands)
+    )
+
+
+def written_pointer(op: Operation) -> SSAValue | None:
+    """The memory that a store of a number goes to."""
+    if isinstance(op, llvm.StoreOp):
+        return op.ptr
+    return op.memref if isinstance(op, memref.StoreOp) else None
+
+
+def is_only_written(pointer: SSAValue) -> bool:
+    """The pointer is an argument that nothing but stores of timers uses."""
+    if not isinstance(pointer, BlockArgument) or not isinstance(pointer.owner.parent_op(), FuncOp):
+        return False
+    for use in pointer.uses:
+        op = use.operation
+        if isinstance(op, llvm.GEPOp):
+            if not all(stores_timer(inner.operation, op.result) for inner in op.result.uses):
+                return False
+        elif not stores_timer(op, pointer):
+            return False
+    return True
+
+
+def stores_timer(op: Operation, pointer: SSAValue) -> bool:
+    """The operation stores what a timer measured to the pointer."""
+    if written_pointer(op) is not pointer:
+        return False
+    value = op.operands[0]
+    return comes_from_timer(value)
+
+
+def root_of(pointer: SSAValue) -> SSAValue:
+    """The pointer that an address was computed from."""
+    while isinstance(pointer.owner, llvm.GEPOp):
+        pointer = pointer.owner.ptr
+    return memory_of(pointer)
+
+
+class DropTimersPass(ModulePass):
+    """Leave out timers; see the module's documentation."""
+
+    name = "drop-timers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        stores = [
+            inner
+            for inner in op.walk()
+            if (pointer := written_pointer(inner)) is not None
+            and is_only_written(root_of(pointer))
+            and comes_from_timer(inner.operands[0])
+        ]
+        for store in stores:
+            Rewriter.erase_op(store)
+        for inner in reversed(list(op.walk())):
+            unused = inner.results and all(r.first_use is None for r in inner.results)
+            if unused and is_left_over(inner):
+                Rewriter.erase_op(inner)
+
+
+def is_left_over(op: Operation) -> bool:
+    """The operation is a timer, computes with what timers measured, or where that is stored."""
+    if isinstance(op, CallOp):
+        return is_timer(op)
+    return isinstance(op, llvm.GEPOp) or comes_from_timer(op.results[0])

@@ -1,0 +1,47 @@
+"""Boxes of cells: moved, cut and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.stencil import StencilBoundsAttr
+
+
+def box_of(low: Sequence[int], high: Sequence[int]) -> StencilBoundsAttr:
+    """The cells from `low` up to, not including, `high`."""
+    return StencilBoundsAttr.from_bounds(list(zip(low, high)))
+
+
+def moved(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
+    """The box, each cell moved by the offset."""
+    return box_of(
+        [low + d for low, d in zip(box.lb, offset)], [high + d for high, d in zip(box.ub, offset)]
+    )
+
+
+def overlap(a: StencilBoundsAttr, b: StencilBoundsAttr) -> bool:
+    """Some cell lies in both boxes."""
+    return all(low < high for low, high in zip(a.lb, b.ub)) and all(
+        low < high for low, high in zip(b.lb, a.ub)
+    )
+
+
+def covers(outer: StencilBoundsAttr, inner: StencilBoundsAttr) -> bool:
+    """Every cell of `inner` lies in `outer`."""
+    return all(a <= b for a, b in zip(outer.lb, inner.lb)) and all(
+        a >= b for a, b in zip(outer.ub, inner.ub)
+    )
+
+
+def below(box: StencilBoundsAttr, axis: int, end: int) -> StencilBoundsAttr | None:
+    """The cells of the box whose coordinate along the axis is less than `end`; None if there is none."""
+    high = list(box.ub)
+    high[axis] = min(high[axis], end)
+    return box_of(list(box.lb), high) if tuple(box.lb)[axis] < high[axis] else None
+
+
+def above(box: StencilBoundsAttr, axis: int, start: int) -> StencilBoundsAttr | None:
+    """The cells of the box whose coordinate along the axis is `start` or more; None if there is none."""
+    low = list(box.lb)
+    low[axis] = max(low[axis], start)
+    return box_of(low, list(box.ub)) if low[axis] < tuple(box.ub)[axis] else None

@@ -1,0 +1,149 @@
+"""From an apply to a scalar function: its accesses, scalars and coordinates become arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, stencil
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import ReturnOp as FuncReturnOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.rewriter import Rewriter
+
+from timetile.dialects.syntax import element_type
+from timetile.dialects.taps import Tap
+from timetile.passes.analysis.cell_values import why_not_in_cell
+from timetile.passes.raising.demand import Access, accesses
+from timetile.passes.raising.errors import CannotRaiseError
+
+SourceOf = Callable[[Access], SSAValue]
+"""The field that an access of an apply reads."""
+
+
+@dataclass
+class Cell:
+    """An outlined apply: its function's body and what each argument is."""
+
+    block: Block = field(default_factory=Block)
+    sources: list[SSAValue] = field(default_factory=list[SSAValue])
+    taps: list[Tap] = field(default_factory=list[Tap])
+    scalars: list[SSAValue] = field(default_factory=list[SSAValue])
+    indices: list[int] = field(default_factory=list[int])
+    results: list[SSAValue] = field(default_factory=list[SSAValue])
+
+    def function(self, name: str, results: list[int]) -> FuncOp:
+        """A private function of some of the results, without what they do not need."""
+        mapping: dict[SSAValue, SSAValue] = {}
+        block = Block(arg_types=self.block.arg_types)
+        mapping.update(zip(self.block.args, block.args))
+        for op in self.block.ops:
+            block.add_op(op.clone(mapping))
+        values = [mapping[self.results[k]] for k in results]
+        block.add_op(FuncReturnOp(*values))
+        erase_unused(block)
+        kinds = [value.type for value in values]
+        return FuncOp(name, (block.arg_types, kinds), Region(block), visibility="private")
+
+
+def erase_unused(block: Block) -> None:
+    """Erase what no result needs; everything in a cell function is pure."""
+    for op in reversed(list(block.ops)):
+        if not isinstance(op, FuncReturnOp) and all(r.first_use is None for r in op.results):
+            Rewriter.erase_op(op)
+
+
+def copying_cell(source: SSAValue, rank: int) -> Cell:
+    """The cell function that returns its only tap."""
+    cell = Cell(sources=[source], taps=[Tap(0, (0,) * rank)])
+    argument = cell.block.insert_arg(element_type(source), 0)
+    cell.results = [argument]
+    return cell
+
+
+def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> Cell:
+    """The scalar function of an apply whose accesses read the fields that `source_of` gives."""
+    cell, body = Cell(), apply.region.block
+    mapping: dict[SSAValue, SSAValue] = {}
+    add_taps(apply, cell, mapping, source_of)
+    for argument, operand in zip(body.args, apply.args):
+        if isinstance(argument.type, stencil.StencilType):
+            continue
+        constant = operand.owner
+        if isinstance(constant, arith.ConstantOp) and constant.parent is apply.parent:
+            cell.block.add_op(copy := constant.clone())
+            mapping[argument] = copy.result
+            continue
+        cell.scalars.append(operand)
+        mapping[argument] = cell.block.insert_arg(operand.type, len(cell.block.args))
+    add_coordinates(apply, cell, mapping)
+    clone_body(body, cell, mapping)
+    return cell
+
+
+def add_taps(
+    apply: stencil.ApplyOp, cell: Cell, mapping: dict[SSAValue, SSAValue], source_of: SourceOf
+) -> None:
+    """One argument for each place of a field that is read, in the order of first reads."""
+    known: dict[Tap, SSAValue] = {}
+    for access in accesses(apply):
+        source = source_of(access)
+        if source not in cell.sources:
+            cell.sources.append(source)
+        tap = Tap(cell.sources.index(source), access.offset)
+        if tap not in known:
+            known[tap] = cell.block.insert_arg(element_type(source), len(cell.block.args))
+            cell.taps.append(tap)
+        mapping[access.op.res] = known[tap]
+
+
+def add_coordinates(apply: stencil.ApplyOp, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> None:
+    """One argument for each axis whose coordinate is read, and a sum where it is moved."""
+    rank = apply.get_rank()
+    reads = [op for op in apply.region.block.ops if isinstance(op, stencil.IndexOp)]
+    for read in reads:
+        if read.dim.value.data >= rank:
+            raise CannotRaiseError(
+                read, f"it names axis {read.dim.value.data} of {rank}; the first is 0"
+            )
+    for axis in sorted({read.dim.value.data for read in reads}):
+        cell.indices.append(axis)
+        coordinate = cell.block.insert_arg(IndexType(), len(cell.block.args))
+        for read in reads:
+            if read.dim.value.data != axis:
+                continue
+            shift = tuple(read.offset)[axis]
+            if shift == 0:
+                mapping[read.idx] = coordinate
+                continue
+            constant = arith.ConstantOp(IntegerAttr(shift, IndexType()))
+            moved = arith.AddiOp(coordinate, constant.result)
+            cell.block.add_ops([constant, moved])
+            mapping[read.idx] = moved.result
+
+
+def clone_body(body: Block, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> None:
+    """Copy the arithmetic of an apply into its cell function."""
+    for op in body.ops:
+        match op:
+            case stencil.AccessOp() | stencil.IndexOp():
+                continue
+            case stencil.StoreResultOp(arg=value):
+                if value is None:
+                    raise CannotRaiseError(op, "it stores nothing; return a value on every path")
+                mapping[op.res] = mapping[value]
+            case stencil.ReturnOp():
+                if op.unroll is not None:
+                    raise CannotRaiseError(op, "it is unrolled; run roll-returns first")
+                cell.results = [mapping[value] for value in op.arg]
+            case _ if op.regions or op.name.startswith("stencil."):
+                raise CannotRaiseError(
+                    op,
+                    "it is not supported inside a stencil.apply; use arith, math and "
+                    "stencil.access",
+                )
+            case _:
+                if (reason := why_not_in_cell(op)) is not None:
+                    raise CannotRaiseError(op, reason)
+                cell.block.add_op(op.clone(mapping))

@@ -1,0 +1,143 @@
+"""Over which boxes the values of a block are needed: backwards, from its stores.
+
+A `stencil.store` needs its value over the store's box. An apply that is computed over a box needs each
+operand over that box moved by the offset of every access. `stencil.combine` divides a box between the
+values that it joins; `stencil.buffer` is another name of its operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import stencil
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Operation, SSAValue
+
+from timetile.passes.raising.boxes import above, below, moved
+from timetile.passes.raising.errors import CannotRaiseError
+
+
+@dataclass(frozen=True)
+class Access:
+    """A read of an operand of an apply, with its offset along all axes of the domain."""
+
+    op: stencil.AccessOp
+    operand: SSAValue
+    offset: tuple[int, ...]
+    axes: tuple[int, ...]
+    """The axes of the domain that the operand has."""
+
+
+def accesses(apply: stencil.ApplyOp) -> Iterator[Access]:
+    """The reads of an apply, in order; an axis that an operand lacks has offset 0."""
+    rank, block = apply.get_rank(), apply.region.block
+    for op in block.walk():
+        if not isinstance(op, stencil.AccessOp):
+            continue
+        axes = tuple(range(rank)) if op.offset_mapping is None else tuple(op.offset_mapping)
+        if len(axes) != len(op.offset):
+            axes = tuple(range(len(op.offset)))
+        offset = [0] * rank
+        for axis, shift in zip(axes, op.offset):
+            offset[axis] = shift
+        yield Access(op, apply.args[block.args.index(op.temp)], tuple(offset), axes)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A value over a box: a loaded field, or result `result` of an apply."""
+
+    source: stencil.ApplyOp | stencil.LoadOp
+    result: int
+    box: StencilBoundsAttr
+
+
+def unbuffered(value: SSAValue) -> SSAValue:
+    """The value that `stencil.buffer` operations name."""
+    while isinstance(value.owner, stencil.BufferOp):
+        value = value.owner.temp
+    return value
+
+
+def combined(op: stencil.CombineOp, value: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
+    """What a result of `stencil.combine` is below its index, and from its index on."""
+    at = op.results.index(value)
+    both = len(op.lower)
+    if at < both:
+        return op.lower[at], op.upper[at]
+    if at < both + len(op.lowerext):
+        return op.lowerext[at - both], None
+    return None, op.upperext[at - both - len(op.lowerext)]
+
+
+def pieces(value: SSAValue | None, box: StencilBoundsAttr | None, reader: Operation) -> list[Piece]:
+    """What a value is made of over a box; nothing where either is None."""
+    if value is None or box is None:
+        return []
+    value = unbuffered(value)
+    owner = value.owner
+    if isinstance(owner, stencil.CombineOp):
+        axis, index = owner.dim.value.data, owner.index.value.data
+        if axis >= len(box.lb):
+            raise CannotRaiseError(owner, f"it names axis {axis} of {len(box.lb)}; the first is 0")
+        lower, upper = combined(owner, value)
+        return [
+            *pieces(lower, below(box, axis, index), reader),
+            *pieces(upper, above(box, axis, index), reader),
+        ]
+    if isinstance(owner, stencil.ApplyOp):
+        return [Piece(owner, owner.res.index(value), box)]
+    assert isinstance(owner, stencil.LoadOp)
+    return [Piece(owner, 0, box)]
+
+
+@dataclass
+class Demand:
+    """
+    What a block needs: for each apply the boxes of its direct stores, and for each value that an apply
+    reads the smallest box around all reads.
+    """
+
+    stored: dict[stencil.ApplyOp, list[StencilBoundsAttr]] = field(
+        default_factory=dict[stencil.ApplyOp, list[StencilBoundsAttr]]
+    )
+    read: dict[SSAValue, StencilBoundsAttr] = field(
+        default_factory=dict[SSAValue, StencilBoundsAttr]
+    )
+
+    def boxes(self, apply: stencil.ApplyOp) -> list[StencilBoundsAttr]:
+        """The boxes over which an apply is computed, in no order."""
+        boxes = list(self.stored.get(apply, []))
+        boxes += [self.read[result] for result in apply.res if result in self.read]
+        return list(dict.fromkeys(boxes))
+
+    def need(self, value: SSAValue, box: StencilBoundsAttr) -> None:
+        """An apply reads a value over a box."""
+        value = unbuffered(value)
+        self.read[value] = self.read[value] | box if value in self.read else box
+
+
+def demand_of(ops: Sequence[Operation]) -> Demand:
+    """What the operations of a block need, backwards."""
+    demand = Demand()
+    for op in reversed(ops):
+        match op:
+            case stencil.StoreOp():
+                for piece in pieces(op.temp, op.bounds, op):
+                    if isinstance(piece.source, stencil.ApplyOp):
+                        demand.stored.setdefault(piece.source, []).append(piece.box)
+            case stencil.ApplyOp():
+                for box in demand.boxes(op):
+                    for access in accesses(op):
+                        demand.need(access.operand, moved(box, access.offset))
+            case stencil.CombineOp():
+                for result in op.results:
+                    if result not in demand.read:
+                        continue
+                    for piece in pieces(result, demand.read[result], op):
+                        if isinstance(piece.source, stencil.ApplyOp):
+                            demand.stored.setdefault(piece.source, []).append(piece.box)
+            case _:
+                continue
+    return demand

@@ -1,0 +1,244 @@
+"""From `scf.for` over rotated fields to one `temporal.loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, memref, scf, stencil
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from timetile.dialects.syntax import field_type, integer_type
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.raising.memory import (
+    is_alias,
+    is_pure,
+    memory_of,
+    name_fields_once,
+    written_memory,
+)
+from timetile.passes.raising.sequence import (
+    Updates,
+    build,
+    check_aliases,
+    check_fields,
+    updates_of,
+    verify_updates,
+)
+from timetile.passes.raising.sweeps import RAISED, check_spread, top_level
+
+
+def rotation_of(loop: scf.ForOp) -> list[int]:
+    """For each argument, the argument whose buffer it names after one iteration."""
+    args = loop.body.block.args[1:]
+    for arg in args:
+        if not isinstance(arg.type, stencil.FieldType):
+            raise CannotRaiseError(
+                loop, f"it carries a value of type {arg.type}; carry stencil.field values only"
+            )
+    terminator = loop.body.block.last_op
+    assert isinstance(terminator, scf.YieldOp)
+    rotation: list[int] = []
+    for value in terminator.arguments:
+        name = memory_of(value)
+        if not (isinstance(name, BlockArgument) and name in args):
+            raise CannotRaiseError(
+                terminator,
+                "it yields something else than the loop's own fields; yield a rotation of them",
+            )
+        rotation.append(name.index - 1)
+    if sorted(rotation) != list(range(len(args))):
+        raise CannotRaiseError(terminator, "it yields a field twice; yield each carried field once")
+    return rotation
+
+
+def trip_count(loop: scf.ForOp) -> tuple[list[Operation], SSAValue]:
+    """The number of iterations as an index value, and the operations that compute it."""
+    if (
+        integer_constant(loop.lb) == 0
+        and integer_constant(loop.step) == 1
+        and loop.ub.type == IndexType()
+    ):
+        return [], loop.ub
+    ops: list[Operation] = []
+
+    def add(op: Operation) -> SSAValue:
+        ops.append(op)
+        return op.results[0]
+
+    difference = add(arith.SubiOp(loop.ub, loop.lb))
+    count = add(arith.CeilDivSIOp(difference, loop.step))
+    zero = add(arith.ConstantOp(IntegerAttr(0, integer_type(count))))
+    count = add(arith.MaxSIOp(count, zero))
+    if count.type != IndexType():
+        count = add(arith.IndexCastOp(count, IndexType()))
+    return ops, count
+
+
+def invariants(loop: scf.ForOp) -> list[Operation]:
+    """
+    The operations of the body whose values are the same in every iteration, in order; CannotRaiseError
+    for one that the host has to run in each.
+    """
+    block = loop.body.block
+    written = [memory for op in block.ops for memory in written_memory(op)]
+    found: list[Operation] = []
+    for op in block.ops:
+        if isinstance(op, RAISED) or op is block.last_op or is_name_of_own(op, block):
+            continue
+        own = [operand for operand in op.operands if operand.owner is block]
+        if block.args[0] in own:
+            raise CannotRaiseError(op, "it depends on the time index, and kernels do not")
+        is_load = isinstance(op, memref.LoadOp)
+        if is_load and memory_of(op.memref) not in written and None not in written and not own:
+            found.append(op)
+        elif not is_pure(op) or own:
+            raise CannotRaiseError(op, "it runs on the host between steps; move it out of the loop")
+        else:
+            found.append(op)
+    return found
+
+
+def is_name_of_own(op: Operation, block: Block) -> bool:
+    """The operation gives another name to a field that the loop carries."""
+    return is_alias(op) and memory_of(op.results[0]).owner is block
+
+
+def static_names(loop: scf.ForOp, rotation: Sequence[int]) -> list[SSAValue]:
+    """
+    For each carried field the name with static bounds by which the body uses it: the argument, or a
+    cast of it. Fields that take turns have casts to one type.
+    """
+    args = loop.body.block.args[1:]
+    names: list[SSAValue] = list(args)
+    for k, arg in enumerate(args):
+        casts = [
+            op.results[0]
+            for op in loop.body.block.ops
+            if is_alias(op)
+            and memory_of(op.results[0]) is arg
+            and isinstance(op.results[0].type, stencil.FieldType)
+        ]
+        kinds = {cast.type for cast in casts}
+        if isinstance(field_type(arg).bounds, StencilBoundsAttr) or not casts:
+            continue
+        if len(kinds) > 1:
+            raise CannotRaiseError(loop, "it casts a carried field to several types; use one")
+        names[k] = casts[0]
+    for k, source in enumerate(rotation):
+        if names[k].type != names[source].type and isinstance(
+            field_type(names[source]).bounds, StencilBoundsAttr
+        ):
+            raise CannotRaiseError(
+                loop, "fields that take turns are cast to several types; use one for all"
+            )
+    return names
+
+
+def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
+    """Replace one loop; CannotRaiseError leaves it as it was."""
+    name_fields_once(loop)
+    rotation = rotation_of(loop)
+    hoisted = invariants(loop)
+    names = static_names(loop, rotation)
+    updates = updates_of(list(loop.body.block.ops))
+    check_outer_names(loop, updates)
+    own: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args[1:])}
+    targets = [updates.target(target) for item in updates.items for target in item.targets]
+    captured = list(dict.fromkeys(t for t in targets if memory_of(t) not in own))
+    inits = [casted(init, name) for init, name in zip(loop.iter_args, names)]
+    casts = [cast for init, _ in inits if isinstance(cast := init.owner, Operation)]
+    casts = [cast for cast in casts if cast.parent is None]
+    buffers = [*(init for init, _ in inits), *captured]
+    check_fields([*names, *captured], loop)
+    rotation += range(len(names), len(buffers))
+    count_ops, count = trip_count(loop)
+    raised = LoopOp(count, buffers, rotation)
+    raised.location = loop.location
+    rename: dict[SSAValue, SSAValue] = dict(zip(captured, raised.body.block.args[len(names) :]))
+    for value in aliases_in(loop, own):
+        rename[value] = raised.body.block.args[own[memory_of(value)]]
+    functions, made = build(updates, updates.items, rename, module, prefix)
+    inner = set(raised.body.block.args)
+    sources = list(dict.fromkeys(s for update in made for s in update.sources if s not in inner))
+    check_fields(sources, loop)
+    outer = [*loop.iter_args, *captured]
+    if any(source in loop.iter_args for source in sources):
+        raise CannotRaiseError(
+            loop, "it uses a carried field by its outer name; use the loop's argument"
+        )
+    check_aliases(outer, sources, loop)
+    raised.body.block.add_ops(made)
+    verify_updates(made, loop)
+    for (value, _), wide in updates.spread.items():
+        check_spread(wide, value.owner)
+        if memory_of(wide.source) in [memory_of(t) for t in targets] or wide.source in own:
+            assert isinstance(value.owner, Operation)
+            raise CannotRaiseError(
+                value.owner, "it loads a field of fewer axes that the loop writes; give it all axes"
+            )
+    for function in functions:
+        module.body.block.insert_op_before(function, top_level(loop.body.block, module))
+    for op in hoisted:
+        op.detach()
+    scratch = list(updates.scratch.values())
+    wide = list(updates.spread.values())
+    new = [*hoisted, *casts, *scratch, *wide, *count_ops, raised]
+    Rewriter.insert_op(new, InsertPoint.before(loop))
+    replace_results(loop, raised)
+    for old, name in zip((*loop.body.block.args[1:], *captured), raised.body.block.args):
+        name.name_hint = old.name_hint
+    Rewriter.erase_op(loop)
+
+
+def aliases_in(loop: scf.ForOp, own: dict[SSAValue, int]) -> list[SSAValue]:
+    """The carried fields, and the other names that the body gives them."""
+    results = [op.results[0] for op in loop.body.block.ops if is_alias(op)]
+    return [*own, *(value for value in results if memory_of(value) in own)]
+
+
+def cast_to(field: SSAValue, kind: stencil.FieldType[Attribute]) -> stencil.CastOp:
+    """A field under a type of other bounds."""
+    return stencil.CastOp.build(operands=[field], result_types=[kind])
+
+
+def casted(init: SSAValue, name: SSAValue) -> tuple[SSAValue, bool]:
+    """The field that a loop begins with, cast to the type by which its body uses it."""
+    if init.type == name.type:
+        return init, False
+    memory = memory_of(init)
+    if memory.type == name.type:
+        return memory, False
+    return cast_to(init, field_type(name)).result, True
+
+
+def replace_results(loop: scf.ForOp, raised: LoopOp) -> None:
+    """Users of the old loop's results use the new loop's, cast back where types differ."""
+    for old, new in zip(loop.results, raised.results):
+        new.name_hint = old.name_hint
+        value: SSAValue = new
+        if old.type != new.type and old.first_use is not None:
+            back = cast_to(new, field_type(old))
+            Rewriter.insert_op(back, InsertPoint.after(raised))
+            value = back.result
+        old.replace_all_uses_with(value)
+
+
+def check_outer_names(loop: scf.ForOp, updates: Updates) -> None:
+    """CannotRaiseError where a field that was loaded before the loop is written in it."""
+    written = [memory_of(t) for item in updates.items for t in map(updates.target, item.targets)]
+    for item in updates.items:
+        for value, _, _ in item.reads():
+            load = value.owner
+            if not isinstance(load, stencil.LoadOp) or load.parent is loop.body.block:
+                continue
+            memory = memory_of(load.field)
+            if memory in written or memory in [memory_of(init) for init in loop.iter_args]:
+                store = next(i.op for i in updates.items if isinstance(i.op, stencil.StoreOp))
+                raise CannotRaiseError(
+                    store, "it writes a field that was loaded before the loop; load it inside"
+                )

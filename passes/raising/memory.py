@@ -1,0 +1,85 @@
+"""Which operations name memory, and which memory an operation may write."""
+
+from __future__ import annotations
+
+from xdsl.dialects import func, llvm, memref, stencil
+from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import MemoryEffectKind, get_effects
+
+from timetile.dialects.temporal import LoopOp
+
+ALIASES = (
+    stencil.CastOp,
+    stencil.ExternalLoadOp,
+    UnrealizedConversionCastOp,
+    memref.CastOp,
+)
+"""Operations that give memory another name."""
+
+ANY_MEMORY = None
+"""The memory that an operation with unknown effects may write."""
+
+
+def is_alias(op: object) -> bool:
+    """The operation names its only operand's memory."""
+    return isinstance(op, ALIASES) and len(op.operands) == len(op.results) == 1
+
+
+def memory_of(field: SSAValue) -> SSAValue:
+    """
+    The value that a field or memref was cast or loaded from: another name of one memory. Of an LLVM
+    descriptor of a memref that is the pointer that was inserted into it.
+    """
+    while isinstance(owner := field.owner, Operation):
+        if is_alias(owner):
+            field = owner.operands[0]
+        elif isinstance(owner, llvm.InsertValueOp):
+            is_pointer = isinstance(owner.value.type, llvm.LLVMPointerType)
+            field = owner.value if is_pointer else owner.container
+        else:
+            break
+    return field
+
+
+def is_memory(kind: Attribute) -> bool:
+    """Values of the type name memory."""
+    return isinstance(kind, stencil.FieldType | MemRefType | llvm.LLVMPointerType)
+
+
+def name_fields_once(root: Operation) -> None:
+    """Of several casts of one memory to one type, `root` and what it holds use the first."""
+    known: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+    inner = [op for region in root.regions for block in region.blocks for op in block.ops]
+    for op in (root, *inner):
+        for number, operand in enumerate(op.operands):
+            memory = memory_of(operand)
+            if memory is not operand:
+                op.operands[number] = known.setdefault((memory, operand.type), operand)
+
+
+def written_memory(op: Operation) -> list[SSAValue | None]:
+    """The memory that a host operation, with all that it holds, may write; None is any memory."""
+    written: list[SSAValue | None] = []
+    for inner in op.walk():
+        if isinstance(inner, memref.StoreOp | memref.AtomicRMWOp):
+            written.append(memory_of(inner.memref))
+        elif isinstance(inner, stencil.StoreOp):
+            written.append(memory_of(inner.field))
+        elif isinstance(inner, stencil.ApplyOp):
+            written += [memory_of(target) for target in inner.dest]
+        elif isinstance(inner, LoopOp):
+            written += [memory_of(buffer) for buffer in inner.buffers]
+        elif isinstance(inner, func.CallOp):
+            written.append(ANY_MEMORY)
+    return written
+
+
+def is_pure(op: Operation) -> bool:
+    """The operation computes values and has no effect; what it reads no operation writes."""
+    if is_alias(op) or isinstance(op, llvm.InsertValueOp | llvm.UndefOp):
+        return True
+    if op.name.startswith(("arith.", "math.")):
+        return True
+    effects = get_effects(op)
+    return effects is not None and all(e.kind == MemoryEffectKind.ALLOC for e in effects)

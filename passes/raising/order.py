@@ -1,0 +1,299 @@
+"""When the updates of a block run, so that each reads what the program reads.
+
+`stencil.load` is a snapshot: an apply reads fields as they were when they were loaded. An update is made
+where its value is stored, and reads fields there. Where a field has changed in between, the value is
+computed earlier, into a scratch field, and copied when it is stored:
+
+1. A value that another apply reads is held by the field that it is stored to before, or else is
+   computed into a scratch field where the apply stands.
+2. A stored value whose sources change before the store, or that reads its own target beside the
+   cell, is computed into a scratch field where the apply stands, and copied at the store.
+3. A field that changes between a load and the apply is copied to a scratch field at the load.
+
+A law for each update: no cell that it reads is written between the load and the update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from xdsl.dialects import stencil
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects.syntax import field_type
+from timetile.passes.raising.boxes import covers, moved, overlap
+from timetile.passes.raising.demand import Access, Demand, accesses, pieces, unbuffered
+from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.raising.memory import memory_of, written_memory
+
+Position = tuple[int, int]
+"""Where something happens: the operation's place in the block, and which of its pieces."""
+
+BEFORE: Position = (-1, 0)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A field that the compiler adds, for a value over a box."""
+
+    value: SSAValue
+
+
+Target = SSAValue | Scratch
+
+
+@dataclass(frozen=True)
+class Write:
+    """Cells that change at a position; any cell, of any memory, where box or memory is None."""
+
+    at: Position
+    memory: SSAValue | None
+    box: StencilBoundsAttr | None
+    op: Operation
+
+
+@dataclass
+class Item:
+    """An update to make: results of an apply, or a copy of a value, over a box, to targets."""
+
+    at: Position
+    op: Operation
+    """The operation that asks for the update: a store, an apply, a load or a combine."""
+    source: stencil.ApplyOp | SSAValue
+    results: list[int]
+    targets: list[Target]
+    box: StencilBoundsAttr
+
+    def reads(self) -> Iterator[tuple[SSAValue, tuple[int, ...], Access | None]]:
+        """The values that the update reads, with their offsets."""
+        if isinstance(self.source, SSAValue):
+            yield self.source, (0,) * len(self.box.lb), None
+            return
+        for access in accesses(self.source):
+            yield access.operand, access.offset, access
+
+
+@dataclass
+class Order:
+    """The updates of a block, in order."""
+
+    ops: Sequence[Operation]
+    demand: Demand
+    place: dict[Operation, int] = field(init=False)
+    barriers: list[Write] = field(init=False)
+    early: set[stencil.ApplyOp] = field(default_factory=set[stencil.ApplyOp])
+    """Applies that are computed where they stand, into scratch fields."""
+    copied: set[stencil.LoadOp] = field(default_factory=set[stencil.LoadOp])
+    """Loads whose field is copied where they stand."""
+    unheld: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Values that no field holds for as long as they are read."""
+
+    def __post_init__(self) -> None:
+        self.place = {op: k for k, op in enumerate(self.ops)}
+        self.barriers = [
+            Write((self.place[op], 0), memory, None, op)
+            for op in self.ops
+            if not op.name.startswith("stencil.")
+            for memory in written_memory(op)
+        ]
+
+    def items(self) -> list[Item]:
+        """The updates, in the order in which they run; CannotRaiseError where there is none."""
+        while True:
+            items = merged(sorted(self.made(), key=lambda item: item.at), self)
+            if not self.mend(items):
+                return items
+
+    # What is made, given what is known to be early, copied or unheld.
+
+    def made(self) -> Iterator[Item]:
+        """The updates, each with a single target but where an apply is computed into scratch."""
+        for op in self.ops:
+            at = self.place[op]
+            match op:
+                case stencil.LoadOp() if op in self.copied:
+                    box = self.demand.read[op.res]
+                    yield Item((at, 0), op, op.field, [0], [Scratch(op.res)], box)
+                case stencil.ApplyOp():
+                    yield from self.computed(op, at)
+                case stencil.CombineOp():
+                    for result in op.results:
+                        if result in self.demand.read and self.holder(result) is None:
+                            box = self.demand.read[result]
+                            yield from self.stored(op, result, Scratch(result), box)
+                case stencil.StoreOp():
+                    yield from self.stored(op, op.temp, op.field, op.bounds)
+                case _:
+                    continue
+
+    def computed(self, apply: stencil.ApplyOp, at: int) -> Iterator[Item]:
+        """What is computed where an apply stands."""
+        early = apply in self.early
+        held = [
+            k
+            for k, result in enumerate(apply.res)
+            if (early and self.is_used(result))
+            or (result in self.demand.read and self.holder(result) is None)
+        ]
+        if not held:
+            return
+        boxes = [self.demand.read[apply.res[k]] for k in held if apply.res[k] in self.demand.read]
+        boxes = [*boxes, *self.demand.stored.get(apply, [])] if early else boxes
+        whole = boxes[0]
+        for box in boxes[1:]:
+            whole = whole | box
+        around = [whole] if whole in boxes or not early else list(dict.fromkeys(boxes))
+        for number, box in enumerate(around):
+            targets: list[Target] = [Scratch(apply.res[k]) for k in held]
+            yield Item((at, number), apply, apply, held, targets, box)
+
+    def is_used(self, result: SSAValue) -> bool:
+        """Some operation of the block stores, joins or reads the value."""
+        return result.first_use is not None
+
+    def stored(
+        self, op: Operation, value: SSAValue, target: Target, box: StencilBoundsAttr
+    ) -> Iterator[Item]:
+        """The updates of a store, or of a combine that is held in a scratch field."""
+        for number, piece in enumerate(pieces(value, box, op)):
+            at = (self.place[op], number)
+            if isinstance(piece.source, stencil.LoadOp):
+                yield Item(at, op, piece.source.res, [0], [target], piece.box)
+            elif piece.source in self.early:
+                result = piece.source.res[piece.result]
+                yield Item(at, op, result, [0], [target], piece.box)
+            else:
+                yield Item(at, op, piece.source, [piece.result], [target], piece.box)
+
+    def holder(self, value: SSAValue) -> stencil.StoreOp | None:
+        """The first store that puts all of a value that is read into a field."""
+        if value in self.unheld or value not in self.demand.read:
+            return None
+        stores = (op for op in self.ops if isinstance(op, stencil.StoreOp))
+        for store in stores:
+            if unbuffered(store.temp) is value and covers(store.bounds, self.demand.read[value]):
+                return store
+        return None
+
+    # Where the law is broken.
+
+    def writes(self, items: Sequence[Item]) -> list[Write]:
+        """All cells of the program's fields that change."""
+        return self.barriers + [
+            Write(item.at, memory_of(target), item.box, item.op)
+            for item in items
+            for target in item.targets
+            if isinstance(target, SSAValue)
+        ]
+
+    def mend(self, items: Sequence[Item]) -> bool:
+        """Find a read that breaks the law, and note what has to be held elsewhere for it."""
+        writes = self.writes(items)
+        for item in items:
+            for value, offset, _ in item.reads():
+                broken = self.broken(item, value, offset, writes)
+                if broken is not None:
+                    self.hold(item, unbuffered(value), broken)
+                    return True
+        return False
+
+    def broken(
+        self, item: Item, value: SSAValue, offset: tuple[int, ...], writes: Sequence[Write]
+    ) -> Write | None:
+        """A write between the load of what an update reads and the update."""
+        since = self.since(unbuffered(value), item)
+        if since is None:
+            return None
+        begin, name = since
+        memory, read = memory_of(name), moved(item.box, offset)
+        if begin > item.at:
+            return Write(item.at, memory, None, item.op)
+        own = [memory_of(t) for t in item.targets if isinstance(t, SSAValue)]
+        if memory in own and any(offset):
+            return Write(item.at, memory, item.box, item.op)
+        if field_type(name).get_num_dims() != len(item.box.lb):
+            return None
+        for write in writes:
+            between = begin < write.at < item.at and write.memory in (None, memory)
+            if between and (write.box is None or overlap(write.box, read)):
+                return write
+        return None
+
+    def since(self, value: SSAValue, item: Item) -> tuple[Position, SSAValue] | None:
+        """The field that an update reads a value from, and since when; None for scratch fields."""
+        owner = value.owner
+        if isinstance(owner, stencil.LoadOp):
+            if owner in self.copied:
+                return None
+            return (self.place[owner], 0) if owner in self.place else BEFORE, owner.field
+        if isinstance(value.type, stencil.FieldType):
+            apply = item.source
+            place = self.place[apply] if isinstance(apply, stencil.ApplyOp) else item.at[0]
+            return (place, 0), value
+        store = self.holder(value)
+        if store is None or (isinstance(owner, stencil.ApplyOp) and owner in self.early):
+            return None
+        return (self.place[store], 1 << 30), store.field
+
+    def hold(self, item: Item, value: SSAValue, broken: Write) -> None:
+        """Note that a value is held elsewhere; CannotRaiseError where it cannot be."""
+        load = value.owner
+        is_load = isinstance(load, stencil.LoadOp)
+        if not is_load and not isinstance(value.type, stencil.FieldType):
+            self.unheld.add(value)
+        elif self.is_late(item, broken):
+            assert isinstance(item.source, stencil.ApplyOp)
+            self.early.add(item.source)
+        elif is_load and load in self.place:
+            self.copied.add(load)
+        else:
+            raise CannotRaiseError(
+                broken.op, "it writes a field that was loaded before the loop; load it inside"
+            )
+
+    def is_late(self, item: Item, broken: Write) -> bool:
+        """The update is made after its apply stands, and reads nothing wrong if it is made there."""
+        apply = item.source
+        if not isinstance(apply, stencil.ApplyOp) or isinstance(item.op, stencil.ApplyOp):
+            return False
+        return broken.at > (self.place[apply], 0)
+
+
+def merged(items: Sequence[Item], order: Order) -> list[Item]:
+    """Neighbouring stores of results of one apply over one box as one update."""
+    joined: list[Item] = []
+    for item in items:
+        last = joined[-1] if joined else None
+        if last is not None and are_one(last, item, order):
+            last.results += item.results
+            last.targets += item.targets
+            last.at = item.at
+        else:
+            joined.append(item)
+    return joined
+
+
+def are_one(last: Item, item: Item, order: Order) -> bool:
+    """Two updates can be made at once: nothing that runs between them reads or writes."""
+    if not (isinstance(last.op, stencil.StoreOp) and isinstance(item.op, stencil.StoreOp)):
+        return False
+    if not isinstance(item.source, stencil.ApplyOp) or last.source is not item.source:
+        return False
+    memory = [memory_of(t) for t in (*last.targets, *item.targets) if isinstance(t, SSAValue)]
+    if last.box != item.box or len(set(memory)) < len(memory):
+        return False
+    between = order.ops[last.at[0] + 1 : item.at[0]]
+    if any(isinstance(op, stencil.LoadOp) and memory_of(op.field) is memory[-1] for op in between):
+        return False
+    return not any(last.at < barrier.at < item.at for barrier in order.barriers)
+
+
+def same_block(
+    items: Sequence[Item], order: Order, breaks: Sequence[Operation]
+) -> list[list[Item]]:
+    """The updates between operations that must not run at another time, in order."""
+    places = [-1, *(order.place[op] for op in breaks), len(order.ops)]
+    return [[item for item in items if low < item.at[0] < high] for low, high in pairwise(places)]

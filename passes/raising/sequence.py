@@ -1,0 +1,208 @@
+"""From the updates of a block to the updates of a `temporal.loop`, with the fields that hold values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import stencil
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import SymbolTable
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.temporal import UpdateOp
+from timetile.dialects.temporal_fields import BroadcastOp, ScratchOp
+from timetile.passes.diagnostics import remark
+from timetile.passes.raising.boxes import box_of
+from timetile.passes.raising.cells import Cell, copying_cell, outline
+from timetile.passes.raising.demand import Access, demand_of, unbuffered
+from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.raising.memory import memory_of
+from timetile.passes.raising.order import Item, Order, Scratch, Target
+
+Spread = tuple[SSAValue, tuple[int, ...]]
+"""A loaded value of fewer axes, and the axes of the domain that it has."""
+
+
+@dataclass
+class Updates:
+    """The updates of operations of one block, in order, and the fields that are made for them."""
+
+    order: Order
+    items: list[Item]
+    scratch: dict[SSAValue, ScratchOp] = field(default_factory=dict[SSAValue, ScratchOp])
+    spread: dict[Spread, BroadcastOp] = field(default_factory=dict[Spread, BroadcastOp])
+    """By the load where the source is read; placed there by whoever emits the updates."""
+
+    def target(self, target: Target) -> SSAValue:
+        """The field that an update writes."""
+        return self.scratch[target.value].field if isinstance(target, Scratch) else target
+
+    def source(self, value: SSAValue, axes: tuple[int, ...], rank: int) -> SSAValue:
+        """The field that a read of a value reads."""
+        value = unbuffered(value)
+        if value in self.scratch:
+            return self.scratch[value].field
+        owner = value.owner
+        held = owner.field if isinstance(owner, stencil.LoadOp) else value
+        if isinstance(held.type, stencil.FieldType):
+            return held if len(axes) == rank else self.wide(value, held, axes)
+        store = self.order.holder(value)
+        assert store is not None
+        return store.field
+
+    def wide(self, value: SSAValue, held: SSAValue, axes: tuple[int, ...]) -> SSAValue:
+        """A field of fewer axes as one of all axes."""
+        key = value, axes
+        if key not in self.spread:
+            box, own = self.order.demand.read[value], field_bounds(held)
+            low, high = list(box.lb), list(box.ub)
+            for k, axis in enumerate(axes):
+                low[axis], high[axis] = tuple(own.lb)[k], tuple(own.ub)[k]
+            kind = FieldType(box_of(low, high), element_type(held))
+            self.spread[key] = BroadcastOp(held, axes, kind)
+        return self.spread[key].field
+
+    def cell(self, item: Item) -> Cell:
+        """The cell function of an update."""
+        rank = len(item.box.lb)
+        if isinstance(item.source, SSAValue):
+            return copying_cell(self.source(item.source, tuple(range(rank)), rank), rank)
+
+        def source_of(access: Access) -> SSAValue:
+            return self.source(access.operand, access.axes, rank)
+
+        return outline(item.source, source_of)
+
+
+def updates_of(ops: Sequence[Operation]) -> Updates:
+    """The updates that operations of one block make; CannotRaiseError where they cannot be raised."""
+    check_values(ops)
+    demand = demand_of(ops)
+    for op in ops:
+        if isinstance(op, stencil.ApplyOp) and not demand.boxes(op):
+            remark(op, "no store needs its results; it is left out")
+    order = Order(ops, demand)
+    items = order.items()
+    updates = Updates(order, items)
+    add_scratch(updates)
+    return updates
+
+
+def check_values(ops: Sequence[Operation]) -> None:
+    """CannotRaiseError for a value of a field's cells that no operation among these makes."""
+    for op in ops:
+        if not isinstance(op, stencil.ApplyOp | stencil.StoreOp | stencil.CombineOp):
+            continue
+        if isinstance(op, stencil.ApplyOp) and op.dest:
+            raise CannotRaiseError(op, "it writes fields itself; run load-fields first")
+        for operand in op.operands:
+            if not isinstance(operand.type, stencil.TempType):
+                continue
+            owner = unbuffered(operand).owner
+            if isinstance(owner, stencil.LoadOp):
+                continue
+            name = owner.name if isinstance(owner, Operation) else "a block argument"
+            if not isinstance(owner, stencil.ApplyOp | stencil.CombineOp):
+                raise CannotRaiseError(
+                    op, f"it reads a value of {name}; read a stencil.load or a stencil.apply"
+                )
+            if owner not in ops:
+                raise CannotRaiseError(
+                    op, f"it reads a value that {name} makes elsewhere; store that to a field"
+                )
+
+
+def add_scratch(updates: Updates) -> None:
+    """A field for each value that is held in one of its own, over all cells that are written."""
+    boxes: dict[SSAValue, StencilBoundsAttr] = {}
+    for item in updates.items:
+        for target in item.targets:
+            if isinstance(target, Scratch):
+                known = boxes.get(target.value)
+                boxes[target.value] = item.box if known is None else known | item.box
+    for value, box in boxes.items():
+        kind = value.type
+        assert isa(kind, stencil.TempType[Attribute])
+        updates.scratch[value] = ScratchOp(FieldType(box, kind.element_type))
+        updates.scratch[value].field.name_hint = value.name_hint
+
+
+def build(
+    updates: Updates,
+    items: Sequence[Item],
+    rename: dict[SSAValue, SSAValue],
+    module: ModuleOp,
+    prefix: str,
+    before: Sequence[FuncOp] = (),
+) -> tuple[list[FuncOp], list[UpdateOp]]:
+    """
+    The cell functions, and the updates that apply them. `rename` gives the loop's own names; no function
+    takes the name of one of `before`.
+    """
+    functions: list[FuncOp] = []
+    made: list[UpdateOp] = []
+    for item in items:
+        cell = updates.cell(item)
+        name = unique_symbol(module, f"{prefix}_cell{len(before) + len(made)}", functions)
+        functions.append(cell.function(name, item.results))
+        targets = [updates.target(target) for target in item.targets]
+        made.append(
+            UpdateOp(
+                [rename.get(target, target) for target in targets],
+                name,
+                [rename.get(source, source) for source in cell.sources],
+                cell.taps,
+                item.box,
+                cell.scalars,
+                cell.indices,
+            )
+        )
+        where = item.source if isinstance(item.source, stencil.ApplyOp) else item.op
+        made[-1].location = where.location
+    return functions, made
+
+
+def check_fields(fields: Sequence[SSAValue], op: Operation) -> None:
+    """CannotRaiseError for a field without static bounds, or of cells that no kernel holds."""
+    for value in fields:
+        try:
+            field_bounds(value)
+        except VerifyException as error:
+            raise CannotRaiseError(op, f"{error}; cast the field to static bounds") from None
+        if (element := element_type(value)) not in CELL_BYTES:
+            raise CannotRaiseError(op, f"it has a field of {element}; use f32 or f64")
+
+
+def check_aliases(written: Sequence[SSAValue], others: Sequence[SSAValue], op: Operation) -> None:
+    """CannotRaiseError where two names of fields, one of which is written, are one memory."""
+    memory = [memory_of(value) for value in (*written, *others)]
+    if any(memory.count(memory_of(buffer)) > 1 for buffer in written):
+        raise CannotRaiseError(op, "two of its buffers are one field; give each its own")
+
+
+def verify_updates(updates: Sequence[UpdateOp], op: Operation) -> None:
+    """CannotRaiseError where an update is not one that the dialect allows."""
+    for update in updates:
+        try:
+            update.verify_()
+        except VerifyException as error:
+            raise CannotRaiseError(op, str(error)) from None
+
+
+def unique_symbol(module: ModuleOp, name: str, functions: Sequence[FuncOp] = ()) -> str:
+    """A symbol that neither the module nor the functions define yet."""
+    taken = {function.sym_name.data for function in functions}
+    candidate, number = name, 0
+    while (
+        candidate in taken or SymbolTable.lookup_symbol(module, StringAttr(candidate)) is not None
+    ):
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate

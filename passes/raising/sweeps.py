@@ -1,0 +1,234 @@
+"""From the stores of a block to sweeps: `temporal.loop`s of one step, between the host's operations.
+
+Before:
+```
+%u = stencil.load %A : !f -> !t
+%v = stencil.apply(%x = %u : !t) -> (!t) { ... }
+stencil.store %v to %B(<[0], [8]>) : !t to !f
+%s = memref.load %series[%t] : memref<9xf64>
+```
+After:
+```
+%one = arith.constant 1 : index
+%r:2 = temporal.loop %one (%b = %B) rotate [0] sweep {
+  temporal.update %b = @step_cell0(%A[-1], ...) in <[0], [8]>
+}
+%s = memref.load %series[%t] : memref<9xf64>
+```
+Operations that may read or write memory keep their place: a sweep ends before each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, memref, scf, stencil
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal_fields import BroadcastOp
+from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.raising.memory import is_pure, memory_of, name_fields_once, written_memory
+from timetile.passes.raising.order import Item
+from timetile.passes.raising.sequence import (
+    Updates,
+    build,
+    check_aliases,
+    check_fields,
+    updates_of,
+    verify_updates,
+)
+
+RAISED = (
+    stencil.StoreOp,
+    stencil.BufferOp,
+    stencil.CombineOp,
+    stencil.ApplyOp,
+    stencil.LoadOp,
+)
+"""Operations that updates replace."""
+
+
+def stores_fields(block: Block) -> bool:
+    """The block itself, not what it holds, stores to fields."""
+    return any(
+        isinstance(op, stencil.StoreOp) or (isinstance(op, stencil.ApplyOp) and op.dest)
+        for op in block.ops
+    )
+
+
+def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -> None:
+    """Replace the stores of a block; CannotRaiseError leaves the block as it was."""
+    if not stores_fields(block):
+        return
+    name_fields_once(root)
+    ops = list(block.ops)
+    updates = updates_of(ops)
+    for load in (op for op in ops if isinstance(op, stencil.LoadOp)):
+        check_fields([load.field], load)
+    check_outer_loads(updates, block)
+    places = breaks(ops, updates)
+    groups: list[tuple[Operation, list[Item]]] = []
+    for begin, end in zip([None, *places], [*places, ops[-1]]):
+        low = -1 if begin is None else updates.order.place[begin]
+        high = updates.order.place[end]
+        group = [item for item in updates.items if low <= item.at[0] < high]
+        groups.append((end, group))
+    made: list[Sweep] = []
+    functions: list[FuncOp] = []
+    for end, group in groups:
+        if group:
+            made.append(loop_of(updates, group, end, module, prefix, root, functions))
+            functions += made[-1].functions
+    for (value, _), wide in updates.spread.items():
+        check_spread(wide, value.owner)
+    emit(updates, made, module, block)
+
+
+def check_spread(wide: BroadcastOp, load: Operation | Block) -> None:
+    """CannotRaiseError where a field of fewer axes does not cover what is read of it."""
+    try:
+        wide.verify_()
+    except VerifyException as error:
+        assert isinstance(load, Operation)
+        raise CannotRaiseError(load, str(error)) from None
+
+
+def breaks(ops: Sequence[Operation], updates: Updates) -> list[Operation]:
+    """The operations that must run after all updates before them, and before all others."""
+    narrow = {
+        value.owner
+        for item in updates.items
+        for value, offset, access in item.reads()
+        if access is not None and len(access.axes) < len(offset)
+    }
+    written = [memory for op in ops for memory in written_memory(op)]
+
+    def may_move(op: Operation) -> bool:
+        return op.name.startswith("stencil.") or is_pure(op) or reads_constant(op, written)
+
+    return [op for op in ops[:-1] if op in narrow or not may_move(op)]
+
+
+def reads_constant(op: Operation, written: Sequence[SSAValue | None]) -> bool:
+    """The operation reads a cell of memory that nothing in the block writes."""
+    if not isinstance(op, memref.LoadOp) or None in written:
+        return False
+    return memory_of(op.memref) not in written
+
+
+def check_outer_loads(updates: Updates, block: Block) -> None:
+    """CannotRaiseError where a field that was loaded outside the block changes afterwards."""
+    for item in updates.items:
+        for value, _, _ in item.reads():
+            load = value.owner
+            if not isinstance(load, stencil.LoadOp) or load.parent is block:
+                continue
+            outer = load.parent
+            assert outer is not None
+            ops = list(outer.ops)
+            memory = memory_of(load.field)
+            for op in ops[ops.index(load) + 1 :]:
+                if any(written in (None, memory) for written in written_memory(op)):
+                    raise CannotRaiseError(
+                        item.op, "it writes a field that was loaded before the loop; load it inside"
+                    )
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that is not in the block yet: it belongs before the operation `end`."""
+
+    end: Operation
+    functions: list[FuncOp]
+    one: arith.ConstantOp
+    loop: LoopOp
+
+
+def loop_of(
+    updates: Updates,
+    items: Sequence[Item],
+    end: Operation,
+    module: ModuleOp,
+    prefix: str,
+    root: Operation,
+    before: Sequence[FuncOp],
+) -> Sweep:
+    """The cell functions of a sweep, and the operations that make it."""
+    written = [updates.target(target) for item in items for target in item.targets]
+    buffers = list(dict.fromkeys(written))
+    one = arith.ConstantOp(IntegerAttr(1, IndexType()))
+    loop = LoopOp(one.result, buffers, range(len(buffers)), sweep=True)
+    rename: dict[SSAValue, SSAValue] = dict(zip(buffers, loop.body.block.args))
+    functions, made = build(updates, items, rename, module, prefix, before)
+    sources = [source for update in made for source in update.sources]
+    inner = set(loop.body.block.args)
+    others = [source for source in dict.fromkeys(sources) if source not in inner]
+    check_fields([*buffers, *others], items[0].op)
+    check_aliases(buffers, others, items[0].op)
+    check_carried([*buffers, *others], root, items[0].op)
+    loop.body.block.add_ops(made)
+    verify_updates(made, items[0].op)
+    loop.location = items[0].op.location
+    for field, name in rename.items():
+        name.name_hint = field.name_hint
+    return Sweep(end, functions, one, loop)
+
+
+def check_carried(fields: Sequence[SSAValue], root: Operation, op: Operation) -> None:
+    """CannotRaiseError where a loop's own field is used by the name that it has outside."""
+    while root.parent_op() is not None:
+        if isinstance(root, scf.ForOp):
+            args, roots = list(root.body.block.args), [memory_of(c) for c in root.iter_args]
+        else:
+            args, roots = [], []
+        if len(set(roots)) < len(roots):
+            raise CannotRaiseError(op, "two of its buffers are one field; give each its own")
+        inner = any(memory_of(field) in args for field in fields)
+        outer = any(memory_of(field) in roots for field in fields)
+        if inner and outer:
+            raise CannotRaiseError(
+                op, "it uses a carried field by its outer name; use the loop's argument"
+            )
+        parent = root.parent_op()
+        assert parent is not None
+        root = parent
+
+
+def emit(updates: Updates, sweeps: Sequence[Sweep], module: ModuleOp, block: Block) -> None:
+    """Put the sweeps into the block, and take out what they replace."""
+    for sweep in sweeps:
+        inner = [operand for update in sweep.loop.updates for operand in update.operands]
+        used = {*sweep.loop.buffers, *inner}
+        scratch = [op for op in updates.scratch.values() if op.field in used and op.parent is None]
+        for function in sweep.functions:
+            module.body.block.insert_op_before(function, top_level(block, module))
+        Rewriter.insert_op([*scratch, sweep.one, sweep.loop], InsertPoint.before(sweep.end))
+    # After the sweeps, which may write what is spread.
+    for (value, _), wide in updates.spread.items():
+        owner = value.owner
+        assert isinstance(owner, Operation)
+        Rewriter.insert_op(wide, InsertPoint.before(owner))
+    erase_raised(block)
+
+
+def erase_raised(block: Block) -> None:
+    """Erase the stencil operations of a block whose values nobody uses any more."""
+    for op in reversed(list(block.ops)):
+        if isinstance(op, RAISED) and all(result.first_use is None for result in op.results):
+            Rewriter.erase_op(op)
+
+
+def top_level(block: Block, module: ModuleOp) -> Operation:
+    """The operation of the module's body that holds the block."""
+    op = block.parent_op()
+    assert op is not None
+    while (parent := op.parent_op()) is not module:
+        assert parent is not None
+        op = parent
+    return op

@@ -1,0 +1,218 @@
+"""How the host reads and writes single cells of memory, in the terms of each executor.
+
+The host function of a program may read a series at the number of the step, add a source to one cell
+of a field, or note a receiver's cell. On a GPU each is a copy of one cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal_fields import BroadcastOp, ScratchOp
+from timetile.passes.diagnostics import refuse
+from timetile.passes.raising.memory import is_alias, memory_of
+from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.arrays import is_numpy_array
+from timetile.runtime.host import Handler, Values
+
+Array = NDArray[Any]
+
+
+def replaced(old: Any, new: Any) -> Any:
+    """The new value."""
+    return new
+
+
+ATOMIC_KINDS: dict[int, Callable[[Any, Any], Any]] = {
+    0: np.add,
+    1: np.add,
+    2: replaced,
+    3: np.maximum,
+    4: np.maximum,
+    6: np.minimum,
+    7: np.minimum,
+    9: np.multiply,
+    10: np.multiply,
+}
+"""What `memref.atomic_rmw` does, by the number of its kind in MLIR's arith dialect."""
+
+
+class Memory(Protocol):
+    """The fields and memory of an executor: NumPy arrays, or what stands for them."""
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """The cell at a place, counted in row-major order."""
+        ...
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Set the cell at a place to a NumPy scalar."""
+        ...
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A field for an operation that makes one; its cells are unknown."""
+        ...
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """All cells of a field."""
+        ...
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        """Set all cells of a field."""
+        ...
+
+
+class ArrayMemory:
+    """Memory that is NumPy arrays."""
+
+    def __init__(self) -> None:
+        self.made: dict[Operation, Array] = {}
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        return buffer.reshape(-1)[place]
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        buffer.reshape(-1)[place] = value
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if op not in self.made:
+            self.made[op] = np.zeros(shape, dtype)
+        return self.made[op]
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return buffer
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        buffer[...] = cells
+
+
+def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
+    """The cells along each axis."""
+    return tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
+
+
+def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
+    """The shape of a memref: its type's, or that of the field or array that it names."""
+    kind = value.type
+    assert isa(kind, MemRefType[Attribute])
+    shape = kind.get_shape()
+    if DYNAMIC_INDEX not in shape:
+        return shape
+    names = [memory_of(value)]
+    names += [use.operation.results[0] for use in names[0].uses if is_alias(use.operation)]
+    for name in names:
+        if isa(field := name.type, FieldType[Attribute]) and isinstance(
+            field.bounds, StencilBoundsAttr
+        ):
+            return shape_of(field.bounds)
+    if is_numpy_array(buffer):
+        return buffer.shape
+    owner = value.owner
+    where = owner if isinstance(owner, Operation) else owner.parent_op()
+    assert where is not None
+    refuse(where, f"the extents of {kind} are unknown; give the memref static extents")
+
+
+def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]) -> int:
+    """Where a cell of a memref lies, in row-major order; CompileError outside the memref."""
+    place = 0
+    shape = memref_shape(value, buffer)
+    for axis, (index, extent) in enumerate(zip(indices, shape)):
+        if not 0 <= int(index) < extent:
+            refuse(
+                op,
+                f"it reads or writes index {int(index)} along axis {axis}, and there are {extent}; "
+                "keep indices within the memref",
+            )
+        place = place * extent + int(index)
+    return place
+
+
+def wide_cells(op: BroadcastOp, source: Array) -> Array:
+    """The cells of a field that is spread along more axes."""
+    own, wide = field_bounds(op.source), field_bounds(op.field)
+    axes = op.axis_list
+    inner = tuple(
+        slice(
+            tuple(wide.lb)[axis] - tuple(own.lb)[k],
+            tuple(wide.ub)[axis] - tuple(own.lb)[k],
+        )
+        for k, axis in enumerate(axes)
+    )
+    shape = shape_of(wide)
+    narrow = source[inner].reshape([n if a in axes else 1 for a, n in enumerate(shape)])
+    return np.ascontiguousarray(np.broadcast_to(narrow, shape))
+
+
+HOST_OPERATIONS: tuple[type[Operation], ...] = (
+    LoopOp,
+    memref.LoadOp,
+    memref.StoreOp,
+    memref.AtomicRMWOp,
+    memref.DimOp,
+    ScratchOp,
+    BroadcastOp,
+)
+"""Operations for which every executor gives the host a handler."""
+
+
+def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
+    """The host handlers of operations that read, write or make memory."""
+
+    def load(op: memref.LoadOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        buffer, *indices = operands
+        place = place_of(op, op.memref, buffer, indices)
+        return [memory.read(buffer, place, dtype_of(op.res.type))]
+
+    def store(op: memref.StoreOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        value, buffer, *indices = operands
+        place = place_of(op, op.memref, buffer, indices)
+        memory.write(buffer, place, dtype_of(op.value.type).type(value))
+        return []
+
+    def change(op: memref.AtomicRMWOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        value, buffer, *indices = operands
+        kind = op.kind.value.data
+        if kind not in ATOMIC_KINDS:
+            refuse(op, f"kind {kind} is unknown; use addf, addi, mulf, muli, a minimum or maximum")
+        dtype = dtype_of(op.value.type)
+        place = place_of(op, op.memref, buffer, indices)
+        old = memory.read(buffer, place, dtype)
+        with np.errstate(all="ignore"):
+            memory.write(buffer, place, ATOMIC_KINDS[kind](old, dtype.type(value)))
+        return [old]
+
+    def scratch(op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        shape = shape_of(field_bounds(op.field))
+        return [memory.new(op, shape, dtype_of(element_type(op.field)))]
+
+    def broadcast(op: BroadcastOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        dtype = dtype_of(element_type(op.field))
+        source = memory.contents(operands[0], shape_of(field_bounds(op.source)), dtype)
+        cells = wide_cells(op, source)
+        made = memory.new(op, cells.shape, dtype)
+        memory.fill(made, cells)
+        return [made]
+
+    def dim(op: memref.DimOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        buffer, axis = operands
+        return [memref_shape(op.source, buffer)[int(axis)]]
+
+    return {
+        memref.LoadOp: load,
+        memref.StoreOp: store,
+        memref.AtomicRMWOp: change,
+        memref.DimOp: dim,
+        ScratchOp: scratch,
+        BroadcastOp: broadcast,
+    }
