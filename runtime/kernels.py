@@ -22,6 +22,7 @@ from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import FpContract, temporal_passes, thread_passes, tile_passes
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
+from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.arch import ARCH_ATTRIBUTE, Arch, arch_named
 from timetile.passes.common_halos import CommonHalosPass
@@ -128,7 +129,7 @@ class ProgramKernels:
         self.source = source
         self.key = key_of(
             str(source), options.key(), timetile.__version__, sources_key(), version("xdsl"),
-            assembler_version(),
+            assembler_version(), nvrtc_version(),
         )  # fmt: skip
         self.remarks: dict[str, None] = {}
         """What was not done, and why, each once: of the program's loops, and of kernels made so far."""

@@ -7,6 +7,9 @@ import re
 SHARED_SYMBOL = "dynamic_shared"
 """The name of a block's shared memory."""
 
+FUNCTION_PREFIX = "timetile_"
+"""What the names of the mathematical library's functions begin with."""
+
 RESERVED = (SHARED_SYMBOL, "WARP_SZ", "_")
 """Names that mean something else, or nothing."""
 
@@ -24,7 +27,7 @@ def symbol(name: str) -> str:
     a name that means something else are escaped. Different names stay different, as `$` is escaped, too.
     """
     head, rest = name[:1], name[1:]
-    if name in RESERVED or not PLAIN.fullmatch(head):
+    if name in RESERVED or name.startswith(FUNCTION_PREFIX) or not PLAIN.fullmatch(head):
         head = escaped(head)
     return head + re.sub(r"[^A-Za-z0-9_]", lambda found: escaped(found[0]), rest)
 

@@ -24,6 +24,8 @@ class Writer:
         self.names: dict[SSAValue, str] = {}
         self.offsets: dict[SSAValue, tuple[str, int]] = {}
         """Pointers that are another's register and a constant (bytes)."""
+        self.functions: dict[str, tuple[str, int]] = {}
+        """The functions of the library that are called: `double` or `float`, and how many operands each takes."""
         self.counts = dict.fromkeys(DECLARED, 0)
         self.labels = 0
 

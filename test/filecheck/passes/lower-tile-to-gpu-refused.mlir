@@ -377,22 +377,6 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: math.exp in @grows{{.*}}: there is no code for it on a GPU yet; run it with executor cpu
-func.func private @grows(%a: f64) -> f64 {
-  %e = math.exp %a : f64
-  func.return %e : f64
-}
-tile.kernel @growth(%src: !stencil.field<[0,64]xf64>, %dst: !stencil.field<[0,64]xf64>)
-    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [64]>
-    layout #tile.layout<warp, [1 cells x 32 lanes]>
-    variants [#tile.variant<axes [0], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %v = tile.apply @grows(%u[0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,64]xf64>
-}
-
-// -----
-
 // CHECK: tile.apply in @shallow: its home has place for 1 older planes, and its readers ask for 2; use #tile.registers<depth 2, period 2>
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64

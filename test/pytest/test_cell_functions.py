@@ -1,0 +1,96 @@
+"""Functions of the mathematical library in cells: the C library's on CPUs, CUDA's in PTX."""
+
+from __future__ import annotations
+
+import ctypes.util
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+import timetile
+from support.cell_operations import Case, cases
+from support.cell_programs import program_of
+from timetile.lowering.ptx import functions
+from timetile.passes.analysis.cell_operations import FUNCTIONS
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.assembler import assemble
+from timetile.runtime.program import Executor
+
+CASES = [case for case in cases() if case.operation in FUNCTIONS]
+DTYPES = {"f64": np.float64, "f32": np.float32}
+CELLS = 200
+
+
+def given(case: Case) -> list[NDArray[np.floating]]:
+    """Numbers between -3 and 3, of which some functions make NaN, and special ones."""
+    random = np.random.default_rng(7)
+    dtype = DTYPES[str(case.result)]
+    arrays = [random.uniform(-3, 3, CELLS).astype(dtype) for _ in case.operands]
+    for array in arrays:
+        array[:6] = 0.0, -0.0, 1.0, np.inf, -np.inf, np.nan
+    return arrays
+
+
+def run(case: Case, executor: Executor) -> NDArray[np.floating]:
+    """What an executor makes of the numbers."""
+    result = np.zeros(CELLS, DTYPES[str(case.result)])
+    program = timetile.compile(
+        program_of([case], CELLS), executor=executor, arch="sm_90", cache=False
+    )
+    program(*given(case), result, 1)
+    return result
+
+
+def of_the_library(case: Case) -> NDArray[np.floating]:
+    """What the C library makes of the numbers, one after the other."""
+    kind = ctypes.c_double if str(case.result) == "f64" else ctypes.c_float
+    suffix = "" if kind is ctypes.c_double else "f"
+    library = ctypes.CDLL(ctypes.util.find_library("m"))
+    function = getattr(library, FUNCTIONS[case.operation].library + suffix)
+    function.restype, function.argtypes = kind, [kind] * len(case.operands)
+    numbers = [function(*map(float, cell)) for cell in zip(*given(case))]
+    return np.array(numbers, DTYPES[str(case.result)])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_executors_call_the_c_library(case: Case):
+    expected = of_the_library(case)
+    for executor in ("numpy", "cpu", "planes", "simt"):
+        np.testing.assert_array_equal(run(case, executor), expected, strict=True)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("name", ["double", "float"])
+def test_all_functions_assemble_together(arch: str, name: str):
+    kind = "f64" if name == "double" else "f32"
+    group = [case for case in CASES if str(case.result) == kind and len(case.operands) == 1]
+    program = timetile.compile(program_of(group, 64), executor="planes", arch=arch, cache=False)
+    (kernel,) = program.kernels.facts[0]
+    ptx = program.kernels.kernel(kernel.name).ptx
+    suffix = "f" if kind == "f32" else ""
+    for case in group:
+        called = FUNCTIONS[case.operation].library + suffix
+        assert f"call (result), timetile_{called}, (argument0);" in ptx
+    assert assemble(ptx, arch).registers > 0
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if len(c.operands) == 2], ids=str)
+def test_functions_of_two_operands_assemble(case: Case):
+    program = timetile.compile(program_of([case], 64), executor="planes", arch="sm_90", cache=False)
+    (kernel,) = program.kernels.facts[0]
+    assert assemble(program.kernels.kernel(kernel.name).ptx, "sm_90").registers > 0
+
+
+def test_what_nvrtc_refuses_is_said():
+    with pytest.raises(
+        CompileError, match=r"NVRTC does not compile CUDA's functions for sm_90: .*wrong"
+    ):
+        functions.compiled("wrong", "sm_90")
+
+
+@pytest.mark.parametrize("operation", FUNCTIONS, ids=lambda op: op.name)
+def test_a_function_takes_more_work_than_a_product(operation: type[Operation]):
+    work = FUNCTIONS[operation].work
+    assert sum(work[8]) > 20 and sum(work[4]) > 5
