@@ -30,6 +30,7 @@ from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
@@ -198,11 +199,17 @@ why.""",
         whole,
     ),
     Section(
-        (ExpandPowersPass(), SimplifyCellsPass(), ContractCellsPass(), ShareSubexpressionsPass()),
-        "expand-powers, simplify-cells, contract-cells, share-subexpressions",
+        (
+            ExpandPowersPass(),
+            ExpandCellsPass(),
+            SimplifyCellsPass(),
+            ContractCellsPass(),
+            ShareSubexpressionsPass(),
+        ),
+        "expand-powers, expand-cells, simplify-cells, contract-cells, share-subexpressions",
         """\
-This cell has no powers, no quotients by constants and nothing that is computed twice, which the first two
-and the last of these passes look for. Products and sums become fused multiply-adds, as `nvcc` does by default, but here, once, before any
+This cell has no powers, no integers, no quotients by constants and nothing that is computed twice, which the
+first three and the last of these passes look for. Products and sums become fused multiply-adds, as `nvcc` does by default, but here, once, before any
 schedule is chosen. No later pass contracts, and the PTX is printed with explicit rounding, which the
 assembler leaves alone. That is why all schedules, and the CPU, compute the same bits.
 (`fp-contract=off` leaves the cell as it was.)""",

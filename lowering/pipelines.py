@@ -24,6 +24,7 @@ from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.drop_timers import DropTimersPass
 from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
+from timetile.passes.inline_calls import InlineCallsPass
 from timetile.passes.load_fields import LoadFieldsPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
@@ -58,6 +59,8 @@ def temporal_passes(
         SelectBranchesPass(),
         # Which place an access reads may be a select.
         BoundAccessesPass(),
+        # A cell that calls nothing is all that raising knows.
+        InlineCallsPass(),
         RaiseTimeLoopPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),

@@ -27,6 +27,7 @@ PASSES = {
     "roll-returns": lazy("passes.roll_returns", "RollReturnsPass"),
     "select-branches": lazy("passes.select_branches", "SelectBranchesPass"),
     "bound-accesses": lazy("passes.bound_accesses", "BoundAccessesPass"),
+    "inline-calls": lazy("passes.inline_calls", "InlineCallsPass"),
     "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),
     "expand-powers": lazy("passes.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.expand_cells", "ExpandCellsPass"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1
+from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
+from timetile.passes.analysis.calls import why_not_inlined
 from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, CELL_TYPES, bytes_of
 
 __all__ = ["CELL_TYPES", "why_not_in_cell"]
@@ -13,6 +15,8 @@ __all__ = ["CELL_TYPES", "why_not_in_cell"]
 
 def why_not_in_cell(op: Operation) -> str | None:
     """What is wrong with an operation of a cell and what to use instead; None where nothing is."""
+    if isinstance(op, CallOp):
+        return why_not_inlined(op) or "it calls a function; run inline-calls before"
     for value in (*op.operands, *op.results):
         if value.type not in CELL_TYPES:
             return f"a cell has no values of {value.type}; use f64, f32, i64, i32, i1 or index"

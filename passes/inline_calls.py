@@ -1,0 +1,106 @@
+"""inline-calls: functions that cells call stand in the cells themselves.
+
+Before:
+```
+%v = stencil.apply(%x = %u : !t) -> (!t) {
+  %l = stencil.access %x[-1] : !t
+  %h = func.call @half(%l) : (f64) -> f64
+  stencil.return %h : f64
+}
+func.func private @half(%q: f64) -> f64 { ... arith.mulf ... }
+```
+After: `arith.mulf` in place of the call; the function goes if it is private and nothing else calls it.
+1. A call is replaced where the function is in the module, has one block, only computes, and calls nothing that calls
+   it again. Calls within it are replaced, too.
+2. Others stay, and `raise-time-loop` says why.
+"""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects import stencil
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from timetile.passes.analysis.calls import callee_of, calls_in, why_not_inlined
+
+
+def inline(call: CallOp, function: FuncOp) -> None:
+    """Put the body of a function in place of a call."""
+    body = function.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(body.args, call.arguments))
+    for op in body.ops:
+        if isinstance(op, ReturnOp):
+            Rewriter.replace_op(call, [], [values[result] for result in op.arguments])
+            return
+        Rewriter.insert_op(op.clone(values), InsertPoint.before(call))
+
+
+def inline_into(apply: Operation) -> set[FuncOp]:
+    """Inline all calls of a cell that can be; the functions that it called."""
+    called: set[FuncOp] = set()
+    pending = list(calls_in(apply))
+    while pending:
+        call = pending.pop()
+        function = callee_of(call)
+        if not isinstance(function, FuncOp) or why_not_inlined(call) is not None:
+            continue
+        called.add(function)
+        before = set(calls_in(apply))
+        inline(call, function)
+        pending += [inner for inner in calls_in(apply) if inner not in before]
+    return called
+
+
+def names_in(attribute: Attribute) -> set[str]:
+    """The symbols that an attribute names."""
+    match attribute:
+        case SymbolRefAttr():
+            return {attribute.root_reference.data}
+        case ArrayAttr():
+            return {name for item in attribute.data for name in names_in(item)}
+        case DictionaryAttr():
+            return {name for item in attribute.data.values() for name in names_in(item)}
+        case _:
+            return set()
+
+
+def named(module: ModuleOp) -> set[str]:
+    """The symbols that operations of the module name."""
+    return {
+        name
+        for op in module.walk()
+        for attribute in (*op.attributes.values(), *op.properties.values())
+        for name in names_in(attribute)
+    }
+
+
+class InlineCallsPass(ModulePass):
+    """Inline what cells call; see the module's documentation."""
+
+    name = "inline-calls"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        called: set[FuncOp] = set()
+        for apply in [inner for inner in op.walk() if isinstance(inner, stencil.ApplyOp)]:
+            called |= inline_into(apply)
+        # A function that only functions called that are gone is gone, too.
+        private = {function for function in called if is_private(function)}
+        # A function that only functions called that are gone is gone, too.
+        while gone := {function for function in private if is_unnamed(function, op)}:
+            for function in gone:
+                Rewriter.erase_op(function)
+            private -= gone
+
+
+def is_unnamed(function: FuncOp, module: ModuleOp) -> bool:
+    """No operation of the module names the function."""
+    return function.sym_name.data not in named(module)
+
+
+def is_private(function: FuncOp) -> bool:
+    """Nobody outside the module calls the function."""
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
