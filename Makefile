@@ -24,7 +24,8 @@ test: .venv/dev
 # Programs and schedules drawn at random, many and others every time: hours.
 nightly: .venv/dev
 	$(BIN)/pytest -n auto --hypothesis-profile=nightly test/pytest/test_properties.py \
-		test/pytest/test_plans_of_every_rotation.py test/pytest/test_buffers_in_every_role.py
+		test/pytest/test_plans_of_every_rotation.py test/pytest/test_buffers_in_every_role.py \
+		test/pytest/test_depths.py test/pytest/test_memory_reads.py
 
 # Style, types, and the direction of imports.
 lint: .venv/dev

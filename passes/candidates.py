@@ -337,6 +337,14 @@ class Trials:
         per_thread = arch.registers_per_multiprocessor // blocks
         return min(arch.registers_per_thread, per_thread) - spare
 
+    def spare_registers(self, model: KernelCost, schedule: Schedule) -> int:
+        """Registers that the copies with guards need beside what a kernel keeps."""
+        if self.rank == 2 and not schedule.stays:
+            # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
+            return min(model.spare_registers, self.arch.tight_registers)
+        # Sums take more than others in FP32, and less in FP64.
+        return SUMS_SPARE if model.sums_early else model.spare_registers
+
     def fitting_ahead(
         self, model: KernelCost, geometry: Geometry, schedule: Schedule
     ) -> int | None:
@@ -345,13 +353,7 @@ class Trials:
         and so that rings and mail fit the shared memory; None where they never do, or the planes do
         not fit the registers.
         """
-        arch, spare = self.arch, model.spare_registers
-        if self.rank == 2 and not schedule.stays:
-            # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
-            spare = min(spare, arch.tight_registers)
-        elif model.sums_early:
-            # More than others in FP32, and less in FP64.
-            spare = SUMS_SPARE
+        spare = self.spare_registers(model, schedule)
         if model.registers() > self.free_registers(schedule, spare) and not self.may_spill:
             return None
         wanted = model.saturating_ahead(geometry)

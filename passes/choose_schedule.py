@@ -33,23 +33,37 @@ memory and read back, and kernels that read their taps from there do less.
 """
 
 
+CLIFF = 0.85
+"""The share of a depth's speed below which what fits the registers gives way to what spills some of them."""
+
+
 def fitting(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
     """
     The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
     or not the depth that is asked for, they are spilled, and where the fields of one step do not fit the shared memory,
-    blocks are lean. Tiles that stay, which have nothing but registers, are no choice then.
+    blocks are lean. Of a depth that is asked for, tiles that spill are also taken where all others are much slower.
     """
     found = first_that_lowers(Trials(loop, module, arch), depth, schedules(loop, arch))
+    if found is not None and depth is None:
+        return found
     for lean in (False, True):
+        spilled = spilling(loop, module, arch, depth or 1, lean=lean)
         if found is not None:
-            break
-        considered = lean_schedules(loop) if lean else schedules(loop, arch)
-        spilled = (schedule for schedule in considered if not schedule.stays)
-        trials = Trials(loop, module, arch, may_spill=True)
-        found = first_that_lowers(trials, depth or 1, spilled)
-        if found is not None and depth is None and found.cost.registers > SPILLED_REGISTERS:
-            return None
-    return found
+            much_slower = spilled is not None and found.worth < CLIFF * spilled.worth
+            return spilled if much_slower else found
+        if spilled is not None:
+            too_many = depth is None and spilled.cost.registers > SPILLED_REGISTERS
+            return None if too_many else spilled
+    return None
+
+
+def spilling(
+    loop: LoopOp, module: ModuleOp, arch: Arch, depth: int, *, lean: bool
+) -> Candidate | None:
+    """The fastest candidate that may spill; no tile that stays, as it has nothing but registers."""
+    considered = lean_schedules(loop) if lean else schedules(loop, arch)
+    streamed = (schedule for schedule in considered if not schedule.stays)
+    return first_that_lowers(Trials(loop, module, arch, may_spill=True), depth, streamed)
 
 
 def first_that_lowers(

@@ -30,6 +30,10 @@ rest (fitted to six kernels of two and three axes that fetch nothing ahead, and 
 """
 
 
+SPILL_INSTRUCTIONS = 2
+"""Instructions of a step for each register that a thread has no room for: it is stored, and loaded again."""
+
+
 class KernelCost(KernelTime):
     """The cost of one kernel under different layouts."""
 
@@ -42,13 +46,14 @@ class KernelCost(KernelTime):
         updates = self.kernel.steps.data
         for low, high in zip(geometry.lower, geometry.upper):
             updates *= high - low
-        cycles = self.step_cycles()
+        cycles, registers = self.step_cycles(), self.registers()
+        spilling = 1 + SPILL_INSTRUCTIONS * self.spilled(registers) / (cycles.issue * SCHEDULERS)
         return Cost(
-            self.registers(),
+            registers,
             self.shared_bytes(geometry, ahead),
             chunks.steps,
             cycles,
-            self.computing_seconds(cycles, chunks.tiles),
+            spilling * self.computing_seconds(cycles, chunks.tiles),
             self.moving_seconds(geometry, chunks.tiles, ahead),
             updates,
             prod(axis.useful / axis.layout.extent for axis in geometry.axes),
@@ -58,6 +63,15 @@ class KernelCost(KernelTime):
             self.launch_seconds(cycles),
             self.exposed_seconds(ahead),
         )
+
+    def spilled(self, registers: int) -> int:
+        """Registers of so many that a thread has no room for."""
+        assert self.kernel.layout is not None
+        threads = self.kernel.layout.threads * self.kernel.blocks_per_multiprocessor
+        room = min(
+            self.arch.registers_per_thread, self.arch.registers_per_multiprocessor // threads
+        )
+        return max(0, registers - room)
 
     def exposed_seconds(self, ahead: int) -> float:
         """What a step waits for planes that are fetched so early; all of a tile that stays are there at once."""

@@ -9,6 +9,7 @@ from timetile.dialects.tile_attributes import LANES
 from timetile.passes.arch import Arch
 from timetile.passes.candidates import Candidate
 from timetile.passes.cost.terms import LAUNCH_SECONDS, OVERLAP_POWER, Cost
+from timetile.passes.ran_out import Drop
 from timetile.passes.schedule import Schedule
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.summary_facts import product
@@ -74,6 +75,16 @@ def prediction_row(kernel: KernelOp, cost: Cost) -> tuple[str, ...]:
         f"{cost.waiting_seconds * 1e9:.0f}",
         f"{cost.memory_seconds * 1e9:.0f}",
     )
+
+
+def drop_section(drop: Drop, depth: int) -> Section:
+    """What ran out at a depth that is much slower than the one before."""
+    facts = (
+        Fact(f"{depth - 1} steps a launch", f"{drop.before:.0f} GCells/s predicted"),
+        Fact(f"{depth} steps a launch", f"{drop.now:.0f} GCells/s predicted"),
+        Fact("ran out", drop.why),
+    )
+    return Section(f"Much slower than {depth - 1} steps a launch", facts)
 
 
 def candidate_section(found: Sequence[Candidate]) -> Section:

@@ -12,9 +12,11 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.liveness import written_bounds
 from timetile.passes.candidates import Candidate, candidates, predict
+from timetile.passes.choose_schedule import fitting
 from timetile.passes.cost.terms import Cost
+from timetile.passes.ran_out import drop_at
 from timetile.runtime.explain.advice import advice
-from timetile.runtime.explain.costs import cost_sections
+from timetile.runtime.explain.costs import cost_sections, drop_section
 from timetile.runtime.explain.data import Alternative, Explanation, LoopSummary, Resources, Section
 from timetile.runtime.explain.figures import (
     cell_bytes,
@@ -95,7 +97,15 @@ class LoopReport:
         options = self.program.kernels.options
         if options.passes is not None:
             return []
-        return candidates(self.loop, self.program.module, options.target, options.depth)
+        asked = (self.loop, self.program.module, options.target, options.depth)
+        found = candidates(*asked)
+        if found and options.depth is None:
+            return found
+        chosen = fitting(*asked)
+        if chosen is None:
+            return found
+        # What spills, or has few warps, is chosen where the others do not fit, or are much slower.
+        return [chosen, *(other for other in found if other.schedule != chosen.schedule)]
 
     def kernel(self, op: KernelOp) -> Kernel:
         """The assembled kernel."""
@@ -165,6 +175,15 @@ class LoopReport:
             ),
         )
 
+    def drop_sections(self) -> Iterator[Section]:
+        """What ran out at a depth that was asked for, if it is much slower than the one before."""
+        options = self.program.kernels.options
+        if options.passes is not None or options.depth is None:
+            return
+        drop = drop_at(self.loop, self.program.module, options.target, options.depth)
+        if drop is not None:
+            yield drop_section(drop, options.depth)
+
     def sections(self, steps: int | None) -> Iterator[Section]:
         """All details."""
         arch, deepest = self.program.kernels.options.target, self.kernels[0]
@@ -172,6 +191,7 @@ class LoopReport:
         yield schedule_section(self.tiled, deepest)
         yield work_section(self.kernels)
         yield from cost_sections(self.costs, self.found, arch)
+        yield from self.drop_sections()
         models = model_section(self.loop, deepest, self.costs[deepest], arch)
         if models.facts:
             yield models

@@ -1,0 +1,88 @@
+"""What runs out where one step more a launch makes a program much slower: registers, shared memory, cells, blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.arch import Arch
+from timetile.passes.candidates import Candidate, Trials
+from timetile.passes.choose_schedule import CLIFF, fitting
+from timetile.passes.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A depth that is predicted to be much slower than the one before, and why."""
+
+    before: float
+    """GCells/s with a step less."""
+    now: float
+    why: str
+
+
+def drop_at(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int) -> Drop | None:
+    """What ran out at a depth; None where it is about as fast as the one before, or faster."""
+    if depth < 2:
+        return None
+    before, now = (fitting(loop, module, arch, each) for each in (depth - 1, depth))
+    return None if before is None else drop_between(Trials(loop, module, arch), before, now)
+
+
+def drop_between(trials: Trials, before: Candidate, now: Candidate | None) -> Drop | None:
+    """What ran out from what is chosen at a depth to what is chosen at the next one, if anything is."""
+    depth = before.depth + 1
+    speed = 0.0 if now is None else now.cost.gcells_per_second
+    if speed >= CLIFF * before.cost.gcells_per_second:
+        return None
+    why = (
+        lacking(trials, before.schedule, depth)
+        or spills(trials, before, depth)
+        or overlaps(trials, before, depth)
+    )
+    return Drop(before.cost.gcells_per_second, speed, why)
+
+
+def lacking(trials: Trials, schedule: Schedule, depth: int) -> str | None:
+    """What a kernel of a depth has too little of with a schedule, and how little; None where it fits."""
+    model = trials.cost_of(depth, schedule)
+    if model is None:
+        return None
+    model.kernel.layout = schedule.layout()
+    model.kernel.occupancy = IntAttr(schedule.occupancy)
+    try:
+        geometry = Geometry(model.kernel, model.needs)
+    except ValueError:
+        return "cells: the overlap leaves none of its tile"
+    taken = model.registers()
+    room = trials.free_registers(schedule, trials.spare_registers(model, schedule))
+    if taken > room:
+        return f"registers: its tile takes {taken} a thread and has {room}, less those that guards take"
+    shared = model.shared_bytes(geometry, min(schedule.ahead, 1))
+    if not trials.fits_shared(model, geometry, schedule, min(schedule.ahead, 1)):
+        return f"shared memory: its tile takes {shared} bytes a block"
+    return None
+
+
+def spills(trials: Trials, before: Candidate, depth: int) -> str | None:
+    """How many registers the tile of the depth before has no room for at this one; None where it has."""
+    model = trials.cost_of(depth, before.schedule)
+    if model is None:
+        return None
+    model.kernel.layout = before.schedule.layout()
+    taken, room = model.registers(), trials.free_registers(before.schedule, 0)
+    return f"registers: its tile takes {taken} a thread and has {room}" if taken > room else None
+
+
+def overlaps(trials: Trials, before: Candidate, depth: int) -> str:
+    """The share of a tile's cells that are stored at the depth before, and at this one."""
+    deeper = trials.attempt(before.schedule, depth)
+    if deeper is None:
+        return "code: all levels of a tile that stays are written out, and such tiles are tried at few depths"
+    return (
+        f"cells: {deeper.cost.valid:.0%} of its tile are stored, and {before.cost.valid:.0%} with "
+        f"{before.depth} steps"
+    )

@@ -1,0 +1,92 @@
+"""The predicted speed over all depths of the benchmarks' programs: no cliff from one to the next without a reason."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp
+
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.arch import arch_named
+from timetile.passes.candidates import Candidate, Trials
+from timetile.passes.choose_schedule import CLIFF, fitting
+from timetile.passes.ran_out import drop_between
+from timetile.runtime.kernels import Halos, Options, loops_of, raise_program
+from timetile.runtime.loading import load
+
+SM_90 = arch_named("sm_90")
+DOMAINS = {1: (1 << 26,), 2: (8352, 8352), 3: (512, 512, 512)}
+DEEPEST = 16
+
+
+@cache
+def stencils() -> ModuleType:
+    """The programs of the benchmarks."""
+    path = Path(__file__).parents[2] / "benchmarks" / "stencils.py"
+    spec = importlib.util.spec_from_file_location("benchmark_stencils", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def loop_of(name: str, element: str, halos: Halos) -> tuple[LoopOp, ModuleOp]:
+    """A benchmark's time loop, and the module that holds it."""
+    found = stencils()
+    if name == "gradient":
+        text = found.gradient(DOMAINS[2], element)
+    elif name == "wave":
+        text = found.wave((256, 256, 256), 2, element)
+    else:
+        stencil = found.STENCILS[name]
+        text = found.program(stencil.scaled(), DOMAINS[stencil.rank], element)
+    module = raise_program(load(text), Options(halos=halos))
+    (loop,) = loops_of(module)
+    return loop, module
+
+
+@cache
+def at_depth(name: str, element: str, halos: Halos, depth: int) -> Candidate | None:
+    """What is chosen at a depth."""
+    return fitting(*loop_of(name, element, halos), SM_90, depth)
+
+
+@given(
+    name=st.sampled_from([*stencils().STENCILS, "gradient", "wave"]),
+    element=st.sampled_from(["f64", "f32"]),
+    halos=st.sampled_from(["common", "apart"]),
+    depth=st.integers(2, DEEPEST),
+)
+def test_a_cliff_has_its_reason(name: str, element: str, halos: Halos, depth: int):
+    before, now = (at_depth(name, element, halos, each) for each in (depth - 1, depth))
+    if before is None:
+        return
+    speed = 0.0 if now is None else now.cost.gcells_per_second
+    drop = drop_between(Trials(*loop_of(name, element, halos), SM_90), before, now)
+    if speed >= CLIFF * before.cost.gcells_per_second:
+        assert drop is None
+        return
+    assert drop is not None
+    note(f"{drop.before:.0f} and {drop.now:.0f}: {drop.why}")
+    assert drop.why.split(":")[0] in {"registers", "shared memory", "cells", "code"}
+
+
+@pytest.mark.parametrize("halos", ["common", "apart"])
+@pytest.mark.parametrize("name", ["j2d5pt", "j2d9pt", "j2d9pt-gol", "gradient"])
+def test_rows_in_fp64_have_none(name: str, halos: Halos):
+    """A tile that takes a few registers too many is better than one that waits for the whole device."""
+    speeds = [at_depth(name, "f64", halos, depth) for depth in range(1, DEEPEST + 1)]
+    found = [candidate.cost.gcells_per_second for candidate in speeds if candidate is not None]
+    assert len(found) == DEEPEST
+    for depth, (before, now) in enumerate(pairwise(found), 2):
+        assert now >= CLIFF * before, f"{before:.0f} and {now:.0f} at depth {depth}"
