@@ -27,24 +27,25 @@ Partial sums travel along the row, from lane to lane, and each lane adds what it
 as goes back to its cell. Only sums are shuffled, however many planes they take (SSAM, section 4).
 
 A sum is cut only between terms whose order it keeps: the body must be a chain that takes the planes, the oldest ahead, or
-the columns, the first ahead, one after the other. Others stay whole, with a remark; so do all sums of a kernel that streams
+the columns, the first ahead, one after the other, and no more partial sums than the cell has results pass from part to
+part. Constants, scalars, coordinates and what is computed of those alone are copied into the parts that need them
+(coordinates do not travel along rows). Others stay whole, with a remark; so do all sums of a kernel that streams
 nothing, and for `form=lanes` those of one whose rows lie along the stream or are held by several warps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
-from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import QueueType
@@ -52,98 +53,17 @@ from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.diagnostics import remark
 from timetile.passes.multi_queue_buffering import schedule_of
 from timetile.passes.schedule import Form
+from timetile.passes.sum_parts import (
+    Part,
+    PartFunction,
+    held,
+    latest_plane,
+    part_function,
+    split_body,
+)
 
 PARTS: dict[Form, str] = {"rows": "planes", "halves": "planes", "lanes": "columns"}
 """What a sum must take one after the other to be split."""
-
-
-@dataclass
-class Part:
-    """The operations of the body that need the taps up to one plane, or column, and not those of earlier parts."""
-
-    offset: int
-    taps: list[int]
-    operations: list[Operation]
-
-
-def latest_plane(function: FuncOp, offsets: Sequence[int | None]) -> dict[SSAValue, int | None]:
-    """
-    For each value of the body: the largest offset that it depends on, of planes or of columns; None for what depends
-    on no tap: constants, scalars, coordinates and all that is computed from those alone.
-    """
-    latest: dict[SSAValue, int | None] = dict(zip(function.body.block.args, offsets))
-    for op in function.body.block.ops:
-        known = [o for v in op.operands if (o := latest[v]) is not None]
-        latest.update(dict.fromkeys(op.results, max(known) if known else None))
-    return latest
-
-
-def split_body(function: FuncOp, offsets: Sequence[int | None]) -> list[Part] | None:
-    """
-    The body in parts, the oldest plane first, where a single value passes from each part to the next;
-    None where more does, or one that no queue can hold.
-    """
-    block = function.body.block
-    latest = latest_plane(function, offsets)
-    planes = sorted({o for o in offsets if o is not None})
-    parts = [Part(o, [k for k, x in enumerate(offsets) if x == o], []) for o in planes]
-    for op in block.ops:
-        if isinstance(op, ReturnOp):
-            continue
-        at = latest[op.results[0]] if op.results else None
-        if at is not None:
-            parts[planes.index(at)].operations.append(op)
-    for number in range(len(parts) - 1):
-        crossing = crossing_values(block, latest, planes[number])
-        if len(crossing) != 1 or crossing[0].type not in CELL_BYTES:
-            return None
-    return parts
-
-
-def crossing_values(block: Block, latest: dict[SSAValue, int | None], plane: int) -> list[SSAValue]:
-    """The values made of planes up to `plane` that operations on later planes use."""
-    crossing: list[SSAValue] = []
-    for op in block.ops:
-        own = max((o for r in op.results if (o := latest[r]) is not None), default=None)
-        if isinstance(op, ReturnOp):
-            own = max(o for o in latest.values() if o is not None)
-        if own is None or own <= plane:
-            continue
-        for operand in op.operands:
-            at = latest[operand]
-            if at is not None and at <= plane and operand not in crossing:
-                crossing.append(operand)
-    return crossing
-
-
-def part_function(
-    name: str,
-    function: FuncOp,
-    part: Part,
-    fixed: Collection[Operation],
-    incoming: SSAValue | None,
-    result: SSAValue,
-) -> FuncOp:
-    """
-    The function of one part: of the incoming partial sum and its taps. `fixed` are the operations that depend on no
-    tap; the part has copies of those that it needs.
-    """
-    block = Block()
-    own = {*part.operations, *fixed}
-    mapping: dict[SSAValue, SSAValue] = {}
-    body = function.body.block
-    if incoming is not None:
-        mapping[incoming] = block.insert_arg(incoming.type, 0)
-    for k in part.taps:
-        mapping[body.args[k]] = block.insert_arg(body.args[k].type, len(block.args))
-    for op in body.ops:
-        if op in own:
-            block.add_op(op.clone(mapping))
-    block.add_op(ReturnOp(mapping[result]))
-    for op in reversed(list(block.ops)):
-        if not isinstance(op, ReturnOp) and all(r.first_use is None for r in op.results):
-            Rewriter.erase_op(op)
-    return FuncOp(name, (block.arg_types, [result.type]), Region(block), visibility="private")
 
 
 def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
@@ -180,96 +100,117 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
     return None
 
 
-def can_split(apply: ApplyOp, form: Form) -> bool:
-    """One result, no scalars or coordinates, and more than one part."""
-    if len(apply.res) != 1 or apply.scalars or apply.index_axes:
-        return False
+def places_of(apply: ApplyOp, form: Form) -> list[int]:
+    """Where the taps of a stage lie along the axis that its sum is cut along: the part that takes each."""
     axis = cut_axis(apply.kernel, form)
-    places = [tap.offset[axis] for tap in apply.tap_list]
-    return len({part_of(place, places, form) for place in places}) > 1
-
-
-Cuts = dict[tuple[str, Form, tuple[int, ...]], list[str]]
-"""The names of the parts of a cell function, by how its taps are cut: every level has the same, and they are made once."""
-
-
-def split_sum(apply: ApplyOp, module: ModuleOp, form: Form, cuts: Cuts) -> bool:
-    """Replace an apply by a chain of stages; False where its body has another form."""
-    axis = cut_axis(apply.kernel, form)
-    function = SymbolTable.lookup_symbol(module, apply.cell)
-    assert isinstance(function, FuncOp)
-    taps = apply.tap_list
     # A tap of another queue at its own plane counts with the plane of the same offset.
-    places = [tap.offset[axis] for tap in taps]
-    offsets = [part_of(offset, places, form) for offset in places]
-    parts = split_body(function, offsets)
-    if parts is None:
-        return False
-    cut = (function.sym_name.data, form, tuple(offsets))
-    known, names = cuts.get(cut), list[str]()
-    latest = latest_plane(function, offsets)
-    body = function.body.block
-    fixed = [op for op in body.ops if op.results and latest[op.results[0]] is None]
-    incoming: SSAValue | None = None
-    partial: SSAValue | None = None
-    stages: list[ApplyOp] = []
-    # How far a travelling sum is from the cell that it is for.
-    travelled = 0
-    for number, part in enumerate(parts):
-        last = number == len(parts) - 1
-        before, travelled = travelled, part.offset if form == "lanes" else 0
-        ends = last and travelled == 0
-        terminator = body.last_op
-        assert isinstance(terminator, ReturnOp)
-        value = terminator.operands[0] if last else crossing_values(body, latest, part.offset)[0]
-        if known is None:
-            name = f"{function.sym_name.data}_{form}{number}"
-            name = held(
-                module, function, part_function(name, function, part, fixed, incoming, value)
-            )
-        else:
-            name = known[number]
-        names.append(name)
-        queues = [*([] if partial is None else [partial]), *apply.queues]
-        first = 0 if partial is None else 1
-        tap_list = [] if partial is None else [Tap(0, along_row(apply, before - travelled))]
-        tap_list += [
-            Tap(taps[k].operand + first, moved_along_row(taps[k].offset, -travelled))
-            for k in part.taps
-        ]
-        used = [k for k in range(len(queues)) if any(t.operand == k for t in tap_list)]
-        stage = ApplyOp(
-            name,
+    places = [tap.offset[axis] for tap in apply.tap_list]
+    return [part_of(place, places, form) for place in places]
+
+
+def can_split(apply: ApplyOp, form: Form) -> bool:
+    """The taps of a stage lie in several parts."""
+    return len(set(places_of(apply, form))) > 1
+
+
+Cuts = dict[tuple[str, Form, tuple[int, ...]], list[PartFunction]]
+"""The parts of a cell function, by how its taps are cut: every level has the same, and they are made once."""
+
+
+class Splitter:
+    """Replaces one apply by a chain of stages."""
+
+    def __init__(self, apply: ApplyOp, module: ModuleOp, form: Form, cuts: Cuts):
+        self.apply, self.module, self.cuts = apply, module, cuts
+        self.form: Form = form
+        function = SymbolTable.lookup_symbol(module, apply.cell)
+        assert isinstance(function, FuncOp)
+        self.function = function
+
+    def split(self) -> bool:
+        """Replace the apply; False where its body has another form."""
+        apply, form = self.apply, self.form
+        if form == "lanes" and apply.index_axes:
+            return False
+        offsets = places_of(apply, form)
+        parts = split_body(self.function, offsets)
+        if parts is None:
+            return False
+        functions = self.functions(parts, offsets)
+        stages: list[ApplyOp] = []
+        partial: Sequence[SSAValue] = ()
+        # How far a travelling sum is from the cell that it is for.
+        travelled = 0
+        for part, function in zip(parts, functions):
+            before, travelled = travelled, part.offset if form == "lanes" else 0
+            ends = part is parts[-1] and travelled == 0
+            stages.append(self.stage(part, function, partial, before - travelled, travelled, ends))
+            partial = stages[-1].res
+        if travelled:
+            stages.append(self.returning(partial, travelled, len(parts)))
+        Rewriter.replace_op(apply, stages, list(stages[-1].res))
+        return True
+
+    def functions(self, parts: Sequence[Part], offsets: Sequence[int]) -> list[PartFunction]:
+        """The functions of the parts, made once for all stages that are cut alike."""
+        name = self.function.sym_name.data
+        cut = (name, self.form, tuple(offsets))
+        if cut not in self.cuts:
+            latest = latest_plane(self.function, offsets)
+            self.cuts[cut] = [
+                part_function(
+                    self.module, self.function, part, f"{name}_{self.form}{number}", latest
+                )
+                for number, part in enumerate(parts)
+            ]
+        return self.cuts[cut]
+
+    def stage(
+        self,
+        part: Part,
+        function: PartFunction,
+        partial: Sequence[SSAValue],
+        moved: int,
+        travelled: int,
+        ends: bool,
+    ) -> ApplyOp:
+        """The stage of one part, on the partial sums so far; the last one is bounded like the whole."""
+        apply, first = self.apply, len(partial)
+        queues = [*partial, *apply.queues]
+        taps = [Tap(k, along_row(apply, moved)) for k in range(first)]
+        for k in part.taps:
+            tap = apply.tap_list[k]
+            taps.append(Tap(tap.operand + first, moved_along_row(tap.offset, -travelled)))
+        used = [k for k in range(len(queues)) if any(tap.operand == k for tap in taps)]
+        scalars = len(apply.scalars)
+        return ApplyOp(
+            function.name,
             [queues[k] for k in used],
-            [Tap(used.index(t.operand), t.offset) for t in tap_list],
+            [Tap(used.index(tap.operand), tap.offset) for tap in taps],
             apply.kernel.rank,
-            [QueueType(value.type, 0)],
+            [QueueType(value.type, 0) for value in part.results],
             apply.otherwise if ends else (),
+            [apply.scalars[k] for k in function.others if k < scalars],
+            [apply.index_axes[k - scalars] for k in function.others if k >= scalars],
             box=apply.box if ends else None,
         )
-        stages.append(stage)
-        incoming, partial = value, stage.res[0]
-    if travelled:
-        name = f"{function.sym_name.data}_{form}{len(parts)}"
-        stages.append(returning(apply, module, function, name, stages[-1].res[0], travelled))
-    cuts[cut] = names
-    Rewriter.replace_op(apply, stages, [stages[-1].res[0]])
-    return True
 
-
-def held(module: ModuleOp, function: FuncOp, part: FuncOp) -> str:
-    """
-    The name by which a module has a part of a function: that of an equal part, if there is one. Stages that share a
-    function may be cut differently.
-    """
-    name, number = part.sym_name.data, 0
-    while (known := SymbolTable.lookup_symbol(module, part.sym_name)) is not None:
-        if known.is_structurally_equivalent(part):
-            return part.sym_name.data
-        number += 1
-        part.sym_name = StringAttr(f"{name}_{number}")
-    module.body.block.insert_op_after(part, function)
-    return part.sym_name.data
+    def returning(self, totals: Sequence[SSAValue], place: int, number: int) -> ApplyOp:
+        """The stage in which what travelling sums end as goes back to its cell, from so far along the row."""
+        apply, kinds = self.apply, [queue_type(total).element for total in totals]
+        block = Block(arg_types=kinds)
+        block.add_op(ReturnOp(*block.args))
+        name = f"{self.function.sym_name.data}_{self.form}{number}"
+        made = FuncOp(name, (kinds, kinds), Region(block), visibility="private")
+        return ApplyOp(
+            held(self.module, self.function, made),
+            totals,
+            [Tap(k, along_row(apply, place)) for k in range(len(totals))],
+            apply.kernel.rank,
+            [QueueType(kind, 0) for kind in kinds],
+            apply.otherwise,
+            box=apply.box,
+        )
 
 
 def moved_along_row(offset: Sequence[int], distance: int) -> tuple[int, ...]:
@@ -282,23 +223,11 @@ def along_row(apply: ApplyOp, distance: int) -> tuple[int, ...]:
     return moved_along_row((0,) * apply.kernel.rank, distance)
 
 
-def returning(
-    apply: ApplyOp, module: ModuleOp, function: FuncOp, name: str, total: SSAValue, place: int
-) -> ApplyOp:
-    """The stage in which what a travelling sum ends as goes back to its cell, from so far along the row."""
-    kind = queue_type(total).element
-    block = Block(arg_types=[kind])
-    block.add_op(ReturnOp(block.args[0]))
-    made = FuncOp(name, ([kind], [kind]), Region(block), visibility="private")
-    return ApplyOp(
-        held(module, function, made),
-        [total],
-        [Tap(0, along_row(apply, place))],
-        apply.kernel.rank,
-        [QueueType(kind, 0)],
-        apply.otherwise,
-        box=apply.box,
-    )
+def why_whole(apply: ApplyOp, form: Form) -> str:
+    """Why a sum was not split."""
+    if form == "lanes" and apply.index_axes:
+        return "its cell takes coordinates, which do not travel with a sum; it stays whole; use form=rows"
+    return f"its sum does not take the {PARTS[form]} one after the other; it stays whole"
 
 
 def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
@@ -307,7 +236,9 @@ def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
         return False
     stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
     cuts: Cuts = {}
-    split = [can_split(stage, form) and split_sum(stage, module, form, cuts) for stage in stages]
+    split = [
+        can_split(stage, form) and Splitter(stage, module, form, cuts).split() for stage in stages
+    ]
     assign_lags(kernel)
     return bool(split) and all(split)
 
@@ -332,9 +263,6 @@ class SplitSumsPass(ModulePass):
             for stage in kernel.stages:
                 if not isinstance(stage, ApplyOp) or not can_split(stage, form):
                     continue
-                if not split_sum(stage, op, form, cuts):
-                    remark(
-                        stage,
-                        f"its sum does not take the {PARTS[form]} one after the other; it stays whole",
-                    )
+                if not Splitter(stage, op, form, cuts).split():
+                    remark(stage, why_whole(stage, form))
             assign_lags(kernel)

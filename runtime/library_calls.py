@@ -30,4 +30,4 @@ def call_library(op: Operation, operands: Sequence[NDArray[Any]]) -> NDArray[Any
     code = code_of(library_name(op), len(arrays), result.dtype)
     function = code.function(ELEMENTWISE, argument_kinds(len(arrays)))
     function(*(array.ctypes.data for array in (*arrays, result)), result.size)
-    return result.reshape(np.shape(operands[0]))
+    return result.reshape(np.broadcast_shapes(*map(np.shape, operands)))

@@ -150,3 +150,27 @@ tile.kernel @shared(%src: !field, %dst: !field)
   %w = tile.apply @f(%v[-1, -1], %v[0, -1], %v[0, 0]) : !tile.queue<f64, lag 0>
   tile.store %w to %dst : !tile.queue<f64, lag 0>, !field
 }
+
+// -----
+
+// A coordinate is that of the lane that computes, not that of the cell that a travelling sum is for.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+func.func private @at(%0: f64, %1: f64, %x: index) -> f64 {
+  %n = arith.index_cast %x : index to i64
+  %w = arith.sitofp %n : i64 to f64
+  %2 = arith.mulf %0, %w : f64
+  %3 = arith.addf %2, %1 : f64
+  func.return %3 : f64
+}
+
+// CHECK:       tile.apply in @placed: its cell takes coordinates, which do not travel with a sum; it stays whole; use form=rows
+// CHECK-LABEL: tile.kernel @placed
+// CHECK:         tile.apply @at(
+tile.kernel @placed(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @at(%u[0, -1], %u[0, 0]) indices [1] : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}

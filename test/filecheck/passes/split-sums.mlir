@@ -70,7 +70,7 @@ tile.kernel @wider(%src: !field, %dst: !field)
 // -----
 
 // Planes in another order than they arrive, and two values that would have to pass from one plane to
-// the next: both stay whole.
+// the next, for one result: both stay whole.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -160,4 +160,33 @@ tile.kernel @fixed(%src: !field, %dst: !field)
   %u = tile.load %src : !tile.queue<f64, lag 0>
   %v = tile.apply @weighted(%u[-1, 0], %u[0, 0]) : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+// Each part takes the scalars and coordinates that it needs; of two results, two partial sums pass from part to part.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+// CHECK-LABEL: func.func private @pair_rows1(%{{.*}}: f64, %{{.*}}: f64, %{{.*}}: f64, %{{.*}}: f64) -> (f64, f64)
+// CHECK-LABEL: func.func private @pair_rows0(%{{.*}}: f64, %{{.*}}: f64, %{{.*}}: index) -> (f64, f64)
+func.func private @pair(%0: f64, %1: f64, %k: f64, %j: f64, %at: index) -> (f64, f64) {
+  %weight = arith.index_cast %at : index to i64
+  %near = arith.sitofp %weight : i64 to f64
+  %2 = arith.mulf %near, %0 : f64
+  %3 = arith.mulf %k, %0 : f64
+  %4 = math.fma %1, %j, %2 : f64
+  %5 = arith.subf %3, %1 : f64
+  func.return %4, %5 : f64, f64
+}
+
+// CHECK-LABEL: tile.kernel @of_two
+// CHECK:         %[[p:.*]], %[[q:.*]] = tile.apply @pair_rows0(%{{.*}}[-1, 0]) scalars(%k) indices [1] : !tile.queue<f64, lag -1>, !tile.queue<f64, lag -1>
+// CHECK-NEXT:    tile.apply @pair_rows1(%[[p]][0, 0], %[[q]][0, 0], %{{.*}}[0, 0]) scalars(%j) : !tile.queue<f64, lag 0>, !tile.queue<f64, lag 0>
+tile.kernel @of_two(%src: !field, %dst: !field, %other: !field, %k: f64, %j: f64)
+    roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<target 1>, #tile.role<scalar 0>, #tile.role<scalar 1>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v, %w = tile.apply @pair(%u[-1, 0], %u[0, 0]) scalars(%k, %j) indices [1] : !tile.queue<f64, lag 0>, !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+  tile.store %w to %other : !tile.queue<f64, lag 0>, !field
 }

@@ -1,0 +1,148 @@
+"""The parts of a cell function that is a sum: what needs the taps up to one plane, or column, and nothing later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.simt import CELL_BYTES
+
+Latest = dict[SSAValue, int | None]
+"""The largest offset, of planes or of columns, that each value of a body depends on; None for what depends on no tap."""
+
+
+@dataclass
+class Part:
+    """The operations of the body that need the taps up to one plane, or column, and not those of earlier parts."""
+
+    offset: int
+    taps: list[int]
+    operations: list[Operation]
+    incoming: list[SSAValue]
+    """The values of earlier parts that this one or later ones need."""
+    results: list[SSAValue]
+
+
+@dataclass(frozen=True)
+class PartFunction:
+    """A function of a part, by name, and which of the whole function's scalars and coordinates it takes, by number."""
+
+    name: str
+    others: tuple[int, ...]
+
+
+def latest_plane(function: FuncOp, offsets: Sequence[int]) -> Latest:
+    """
+    For each value of the body: the largest offset that it depends on; None for constants, scalars, coordinates and all
+    that is computed from those alone. `offsets` are those of the taps.
+    """
+    latest: Latest = dict.fromkeys(function.body.block.args)
+    latest.update(zip(function.body.block.args, offsets))
+    for op in function.body.block.ops:
+        known = [o for v in op.operands if (o := latest[v]) is not None]
+        latest.update(dict.fromkeys(op.results, max(known) if known else None))
+    return latest
+
+
+def returned(function: FuncOp) -> Sequence[SSAValue]:
+    """The values that a function returns."""
+    terminator = function.body.block.last_op
+    assert isinstance(terminator, ReturnOp)
+    return terminator.operands
+
+
+def crossing_values(block: Block, latest: Latest, plane: int) -> list[SSAValue]:
+    """The values made of planes up to `plane` that operations on later planes use."""
+    crossing: list[SSAValue] = []
+    for op in block.ops:
+        own = max((o for r in op.results if (o := latest[r]) is not None), default=None)
+        if isinstance(op, ReturnOp):
+            own = max(o for o in latest.values() if o is not None)
+        if own is None or own <= plane:
+            continue
+        for operand in op.operands:
+            at = latest[operand]
+            if at is not None and at <= plane and operand not in crossing:
+                crossing.append(operand)
+    return crossing
+
+
+def split_body(function: FuncOp, offsets: Sequence[int]) -> list[Part] | None:
+    """
+    The body in parts, the oldest plane first, where no more values pass from each part to the next than the body has
+    results; None where more do, or one that no queue can hold.
+    """
+    block = function.body.block
+    latest = latest_plane(function, offsets)
+    planes = sorted(set(offsets))
+    parts = [Part(o, [k for k, x in enumerate(offsets) if x == o], [], [], []) for o in planes]
+    for op in block.ops:
+        at = latest[op.results[0]] if op.results else None
+        if at is not None:
+            parts[planes.index(at)].operations.append(op)
+    results = returned(function)
+    for part, following in pairwise(parts):
+        part.results = crossing_values(block, latest, part.offset)
+        following.incoming = part.results
+        if not 1 <= len(part.results) <= len(results):
+            return None
+        if any(value.type not in CELL_BYTES for value in part.results):
+            return None
+    parts[-1].results = list(results)
+    return parts
+
+
+def part_function(
+    module: ModuleOp, function: FuncOp, part: Part, name: str, latest: Latest
+) -> PartFunction:
+    """
+    The function of one part: of the incoming partial sums and its taps, and what it needs of the scalars and
+    coordinates. What depends on no tap is copied.
+    """
+    block = Block()
+    own = set(part.operations)
+    mapping: dict[SSAValue, SSAValue] = {}
+    body = function.body.block
+    for value in (*part.incoming, *(body.args[k] for k in part.taps)):
+        mapping[value] = block.insert_arg(value.type, len(block.args))
+    fixed = len(block.args)
+    others = [k for k, value in enumerate(body.args) if latest[value] is None]
+    for k in others:
+        mapping[body.args[k]] = block.insert_arg(body.args[k].type, len(block.args))
+    for op in body.ops:
+        if op in own or (op.results and latest[op.results[0]] is None):
+            block.add_op(op.clone(mapping))
+    block.add_op(ReturnOp(*(mapping[value] for value in part.results)))
+    for op in reversed(list(block.ops)):
+        if not isinstance(op, ReturnOp) and all(r.first_use is None for r in op.results):
+            Rewriter.erase_op(op)
+    unread = [n for n in range(len(others)) if block.args[fixed + n].first_use is None]
+    for n in reversed(unread):
+        block.erase_arg(block.args[fixed + n])
+    kinds = [value.type for value in part.results]
+    made = FuncOp(name, (block.arg_types, kinds), Region(block), visibility="private")
+    first = others[0] if others else 0
+    kept = tuple(k - first for n, k in enumerate(others) if n not in unread)
+    return PartFunction(held(module, function, made), kept)
+
+
+def held(module: ModuleOp, function: FuncOp, part: FuncOp) -> str:
+    """
+    The name by which a module has a part of a function: that of an equal part, if there is one. Stages that share a
+    function may be cut differently.
+    """
+    name, number = part.sym_name.data, 0
+    while (known := SymbolTable.lookup_symbol(module, part.sym_name)) is not None:
+        if known.is_structurally_equivalent(part):
+            return part.sym_name.data
+        number += 1
+        part.sym_name = StringAttr(f"{name}_{number}")
+    module.body.block.insert_op_after(part, function)
+    return part.sym_name.data

@@ -1,0 +1,83 @@
+"""Every cell function that verifies passes every level: drawn cells leave the same bits on all executors."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.passes import ModulePass
+
+import timetile
+from support.drawn_cells import anything, program_of, sums
+from support.schedules import Schedule, warp_row
+from timetile.dialects.tile import ApplyOp
+from timetile.passes.schedule import Form
+from timetile.runtime.assembler import assemble
+from timetile.runtime.program import Executor
+
+Arrays = list[NDArray[Any]]
+
+
+def inputs(results: int) -> Arrays:
+    random = np.random.default_rng(3)
+    arrays = [random.uniform(-1, 1, (14, 70)) for _ in range(results)]
+    return [copy for array in arrays for copy in (array, array.copy())]
+
+
+def run(
+    text: str, executor: Executor, results: int, steps: int, passes: tuple[ModulePass, ...] | None
+) -> tuple[Arrays, timetile.CompiledProgram]:
+    """The fields after some steps, and the program that made them."""
+    program = timetile.compile(
+        text, executor=executor, arch="sm_90", cache=False, passes=passes, halos="common"
+    )
+    arrays = inputs(results)
+    program(*arrays, 0.5, steps)
+    return arrays, program
+
+
+def assert_same(found: Arrays, expected: Arrays) -> None:
+    """The same bits, where all NaNs are one."""
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+        numbers = ~np.isnan(other)
+        np.testing.assert_array_equal(np.signbit(one)[numbers], np.signbit(other)[numbers])
+
+
+@pytest.mark.parametrize("results", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("form", ["rows", "halves", "lanes"])
+def test_sums_of_any_weights_are_split(form: Form, seed: int, results: int):
+    text = program_of(sums(Random(seed), results, columns=form == "lanes"), results)
+    expected, _ = run(text, "numpy", results, 5, None)
+    passes = Schedule("drawn", warp_row(cells=2), form=form, planes=5).passes(2, 1)
+    for executor in ("planes", "simt"):
+        found, program = run(text, executor, results, 5, passes)
+        assert_same(found, expected)
+        cells = [
+            op.cell.string_value() for op in program.kernels.tiled.walk() if isinstance(op, ApplyOp)
+        ]
+        assert all(f"_{form}" in cell for cell in cells)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("form", ["none", "rows", "halves", "lanes"])
+def test_cells_of_any_operations_pass_every_level(form: Form, seed: int):
+    text = program_of(anything(Random(seed), 60))
+    expected, _ = run(text, "numpy", 1, 3, None)
+    passes = Schedule("drawn", warp_row(cells=1), form=form, planes=5).passes(2, 1)
+    found, program = run(text, "planes", 1, 3, passes)
+    assert_same(found, expected)
+    for kernel in program.kernels.facts[0]:
+        assert assemble(program.kernels.kernel(kernel.name).ptx, "sm_90").registers > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_so_they_do_in_the_default_pipeline(seed: int):
+    text = program_of(anything(Random(100 + seed), 40))
+    expected, _ = run(text, "numpy", 1, 3, None)
+    for executor in ("cpu", "planes", "simt"):
+        assert_same(run(text, executor, 1, 3, None)[0], expected)
