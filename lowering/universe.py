@@ -24,6 +24,7 @@ DIALECTS = {
 PASSES = {
     "drop-timers": lazy("passes.drop_timers", "DropTimersPass"),
     "load-fields": lazy("passes.load_fields", "LoadFieldsPass"),
+    "index-fields": lazy("passes.index_fields", "IndexFieldsPass"),
     "roll-returns": lazy("passes.roll_returns", "RollReturnsPass"),
     "select-branches": lazy("passes.select_branches", "SelectBranchesPass"),
     "bound-accesses": lazy("passes.bound_accesses", "BoundAccessesPass"),

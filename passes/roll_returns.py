@@ -8,7 +8,10 @@ After: `stencil.return %v : f64`.
 2. Where the moved values are the same expression, the apply was unrolled by `stencil-unroll`, and the first
    one is kept. Values of several results are listed by result, or by cell as `stencil-unroll` does.
 
-An apply whose cells differ otherwise stays unrolled, with a remark.
+3. Otherwise each cell selects its value by the remainder of its coordinate, counted from where the stores
+   begin: all values are computed, moved.
+
+An apply whose stores begin at several places, or that another apply reads, stays unrolled, with a remark.
 """
 
 from __future__ import annotations
@@ -16,11 +19,11 @@ from __future__ import annotations
 from itertools import product
 
 from xdsl.context import Context
-from xdsl.dialects import stencil
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import arith, stencil
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.passes.diagnostics import remark
 
@@ -87,6 +90,98 @@ def roll(op: stencil.ReturnOp) -> bool:
     return True
 
 
+def beginning(apply: stencil.ApplyOp) -> Offset | None:
+    """Where all stores of the results begin; None where they differ, or something else reads a result."""
+    found: set[Offset] = set()
+    for result in apply.res:
+        for use in result.uses:
+            if not isinstance(use.operation, stencil.StoreOp):
+                return None
+            found.add(tuple(use.operation.bounds.lb))
+    return found.pop() if len(found) == 1 else None
+
+
+class Selection:
+    """The operations that select the value of a cell among those of its neighbours."""
+
+    def __init__(self, op: stencil.ReturnOp, begin: Offset):
+        assert op.unroll is not None
+        self.op, self.begin, self.factors = op, begin, tuple(op.unroll)
+        self.moved: dict[tuple[SSAValue, Offset], SSAValue] = {}
+
+    def add(self, new: Operation) -> SSAValue:
+        """Insert an operation before the return."""
+        new.location = self.op.location
+        Rewriter.insert_op(new, InsertPoint.before(self.op))
+        return new.results[0]
+
+    def number(self, value: int) -> SSAValue:
+        """A coordinate."""
+        return self.add(arith.ConstantOp(IntegerAttr(value, IndexType())))
+
+    def move(self, value: SSAValue, by: Offset) -> SSAValue:
+        """The value of the cell `by` cells before."""
+        owner = value.owner
+        if not isinstance(owner, Operation) or not any(by):
+            return value
+        if (value, by) not in self.moved:
+            copy = owner.clone({v: self.move(v, by) for v in owner.operands})
+            if isinstance(copy, stencil.AccessOp | stencil.IndexOp):
+                axes = tuple(range(len(by)))
+                if isinstance(copy, stencil.AccessOp) and copy.offset_mapping is not None:
+                    axes = tuple(copy.offset_mapping)
+                copy.offset = stencil.IndexAttr.from_indices(*shifted(copy.offset, axes, by))
+            self.add(copy)
+            self.moved[value, by] = copy.results[place_of(value) or 0]
+        return self.moved[value, by]
+
+    def is_at(self, place: Offset) -> SSAValue:
+        """The cell is the one at this place among its neighbours."""
+        rank = len(place)
+        here: SSAValue | None = None
+        for axis, (k, factor) in enumerate(zip(place, self.factors)):
+            if factor == 1:
+                continue
+            start = [-b if a == axis else 0 for a, b in enumerate(self.begin)]
+            own = self.add(coordinate(axis, start, rank))
+            rest = self.add(arith.RemUIOp(own, self.number(factor)))
+            same = self.add(arith.CmpiOp(rest, self.number(k), "eq"))
+            here = same if here is None else self.add(arith.AndIOp(here, same))
+        assert here is not None
+        return here
+
+    def chosen(self, values: list[SSAValue], places: list[Offset]) -> SSAValue:
+        """The value of a cell, whichever place it is at."""
+        result = values[0]
+        for value, place in zip(values[1:], places[1:]):
+            result = self.add(arith.SelectOp(self.is_at(place), self.move(value, place), result))
+        return result
+
+
+def coordinate(axis: int, start: list[int], rank: int) -> stencil.IndexOp:
+    """The cell's coordinate along an axis, counted from a start."""
+    offset = stencil.IndexAttr.from_indices(*start)
+    assert len(offset) == rank
+    return stencil.IndexOp.build(
+        properties={"dim": IntegerAttr(axis, IndexType()), "offset": offset},
+        result_types=[IndexType()],
+    )
+
+
+def select(op: stencil.ReturnOp) -> bool:
+    """Select each cell's value; False where the stores do not say which cell is first."""
+    apply = op.parent_op()
+    assert isinstance(apply, stencil.ApplyOp) and op.unroll is not None
+    begin = beginning(apply)
+    if begin is None:
+        return False
+    places = list(product(*(range(n) for n in op.unroll)))
+    selection, values, count = Selection(op, begin), list(op.arg), len(places)
+    groups = [values[k * count : (k + 1) * count] for k in range(len(values) // count)]
+    Rewriter.replace_op(op, stencil.ReturnOp([selection.chosen(g, places) for g in groups]))
+    return True
+
+
 class RollReturnsPass(ModulePass):
     """One cell an apply; see the module's documentation."""
 
@@ -94,8 +189,9 @@ class RollReturnsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in [i for i in op.walk() if isinstance(i, stencil.ReturnOp)]:
-            if inner.unroll is not None and not roll(inner):
+            if inner.unroll is not None and not (roll(inner) or select(inner)):
                 remark(
                     inner,
-                    "the cells that it returns are not one cell, moved; it stays unrolled",
+                    "the cells that it returns are not one cell, moved, and its stores do not begin at one "
+                    "place; it stays unrolled",
                 )

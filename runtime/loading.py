@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from timetile.lowering.universe import DIALECTS
 from timetile.passes.diagnostics import CompileError
+
+NUMBERED_BLOCK = re.compile(r"\^(?=\d)")
+"""The name of a block as older versions of xDSL print it: `^0`, which newer ones do not read."""
 
 
 def make_context() -> Context:
@@ -50,10 +54,11 @@ def load_text(text: str, name: str = "<program>") -> ModuleOp:
         raise CompileError(
             f"{text!r} is taken for the text of a program; give a file as pathlib.Path({text!r})"
         )
+    text = NUMBERED_BLOCK.sub("^bb", text)
     try:
         module = LocatingParser(make_context(), text, name).parse_module()
         module.verify()
-    except (ParseError, VerifyException) as error:
+    except (ParseError, VerifyException, ValueError) as error:
         raise CompileError(f"{name} is not a valid program: {error}") from error
     return module
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import llvm
+from xdsl.dialects import llvm, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
@@ -14,6 +14,9 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_type
 from timetile.passes.raising.memory import is_alias
+
+ON_HOST = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, memref.DimOp)
+"""Operations by which the host itself reads and writes memory."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,9 @@ def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
                 shape, kind = memory.get_shape(), memory.element_type
                 if DYNAMIC_INDEX not in shape and shape:
                     bounds = StencilBoundsAttr.from_bounds([(0, n) for n in shape])
-        is_read = bool(readers_of(argument))
-        parameters.append(Parameter(position, argument.name_hint, kind, bounds, is_field, is_read))
+        readers = readers_of(argument)
+        is_field = is_field and not (readers and all(isinstance(op, ON_HOST) for op in readers))
+        parameters.append(
+            Parameter(position, argument.name_hint, kind, bounds, is_field, bool(readers))
+        )
     return tuple(parameters)

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p stencil-unroll{unroll-factor=2,2},roll-returns --split-input-file 2>&1 | filecheck %s
 
 // What stencil-unroll made of an apply becomes one cell again, also with several results. Cells that are not
-// one cell, moved, stay unrolled, with a remark.
+// one cell, moved, are selected by their place.
 
 !temp = !stencil.temp<?x?xf64>
 
@@ -25,12 +25,37 @@ func.func @unrolled(%u: !temp) -> (!temp, !temp) {
 
 // -----
 
+// Each cell selects its value, by its place from where the store begins; the second is moved back by one.
+
+!temp = !stencil.temp<?x?xf64>
+!field = !stencil.field<[0,8]x[0,8]xf64>
+
+// CHECK-LABEL: func.func @alternates
+// CHECK:         %[[first:.*]] = stencil.access %x[0, 0]
+// CHECK:         %[[j:.*]] = stencil.index 1 <[0, -2]>
+// CHECK:         %[[rest:.*]] = arith.remui %[[j]]
+// CHECK:         %[[is:.*]] = arith.cmpi eq, %[[rest]]
+// CHECK:         %[[second:.*]] = stencil.access %x[0, 1]
+// CHECK:         %[[v:.*]] = arith.select %[[is]], %[[second]], %[[first]] : f64
+// CHECK-NEXT:    stencil.return %[[v]] : f64
+func.func @alternates(%u: !temp, %A: !field) {
+  %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %0 = stencil.access %x[0, 0] : !temp
+    %1 = stencil.access %x[0, 2] : !temp
+    stencil.return %0, %1 unroll <[1, 2]> : f64, f64
+  }
+  stencil.store %v to %A(<[0, 2], [8, 6]>) : !temp to !field
+  return
+}
+
+// -----
+
 !temp = !stencil.temp<?x?xf64>
 
-// CHECK:       stencil.return in @alternates: the cells that it returns are not one cell, moved; it stays unrolled
-// CHECK-LABEL: func.func @alternates
+// CHECK:       stencil.return in @nowhere: the cells that it returns are not one cell, moved, and its stores do not begin at one place; it stays unrolled
+// CHECK-LABEL: func.func @nowhere
 // CHECK:         stencil.return %{{.*}}, %{{.*}} unroll <[1, 2]> : f64, f64
-func.func @alternates(%u: !temp) -> !temp {
+func.func @nowhere(%u: !temp) -> !temp {
   %v = stencil.apply(%x = %u : !temp) -> (!temp) {
     %0 = stencil.access %x[0, 0] : !temp
     %1 = stencil.access %x[0, 2] : !temp
