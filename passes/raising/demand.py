@@ -106,11 +106,33 @@ class Demand:
         default_factory=dict[SSAValue, StencilBoundsAttr]
     )
 
+    loaded: dict[stencil.LoadOp, StencilBoundsAttr] = field(
+        default_factory=dict[stencil.LoadOp, StencilBoundsAttr]
+    )
+    """For each load that is stored as it is, the smallest box around what is stored."""
+
     def boxes(self, apply: stencil.ApplyOp) -> list[StencilBoundsAttr]:
         """The boxes over which an apply is computed, in no order."""
         boxes = list(self.stored.get(apply, []))
         boxes += [self.read[result] for result in apply.res if result in self.read]
         return list(dict.fromkeys(boxes))
+
+    def copied(self, load: stencil.LoadOp) -> StencilBoundsAttr:
+        """The cells that a copy of a loaded field must hold."""
+        read, stored = self.read.get(load.res), self.loaded.get(load)
+        if read is None or stored is None:
+            found = read or stored
+            assert found is not None
+            return found
+        return read | stored
+
+    def store(self, piece: Piece) -> None:
+        """A value is stored, or joined to another, over a box."""
+        if isinstance(piece.source, stencil.ApplyOp):
+            self.stored.setdefault(piece.source, []).append(piece.box)
+            return
+        known = self.loaded.get(piece.source)
+        self.loaded[piece.source] = piece.box if known is None else known | piece.box
 
     def need(self, value: SSAValue, box: StencilBoundsAttr) -> None:
         """An apply reads a value over a box."""
@@ -125,8 +147,7 @@ def demand_of(ops: Sequence[Operation]) -> Demand:
         match op:
             case stencil.StoreOp():
                 for piece in pieces(op.temp, op.bounds, op):
-                    if isinstance(piece.source, stencil.ApplyOp):
-                        demand.stored.setdefault(piece.source, []).append(piece.box)
+                    demand.store(piece)
             case stencil.ApplyOp():
                 for box in demand.boxes(op):
                     for access in accesses(op):
@@ -136,8 +157,7 @@ def demand_of(ops: Sequence[Operation]) -> Demand:
                     if result not in demand.read:
                         continue
                     for piece in pieces(result, demand.read[result], op):
-                        if isinstance(piece.source, stencil.ApplyOp):
-                            demand.stored.setdefault(piece.source, []).append(piece.box)
+                        demand.store(piece)
             case _:
                 continue
     return demand

@@ -115,7 +115,7 @@ class Order:
             at = self.place[op]
             match op:
                 case stencil.LoadOp() if op in self.copied:
-                    box = self.demand.read[op.res]
+                    box = self.demand.copied(op)
                     yield Item((at, 0), op, op.field, [0], [Scratch(op.res)], box)
                 case stencil.ApplyOp():
                     yield from self.computed(op, at)

@@ -1,0 +1,117 @@
+"""Random blocks of the stencil dialect: loads, applies, combines and stores in any legal order."""
+
+from __future__ import annotations
+
+import random
+
+LOW, HIGH, HALO = 0, 12, 6
+FIELDS = 4
+FIELD = f"!stencil.field<[{LOW - HALO},{HIGH + HALO}]xf64>"
+TEMP = "!stencil.temp<?xf64>"
+
+
+class Block:
+    """
+    Text of operations over fields `%f0` to `%f3`. A value knows how far beyond a store's box it reads,
+    so that no program reads outside a field.
+    """
+
+    def __init__(self, rng: random.Random, depth: str = "  "):
+        self.rng, self.indent, self.lines = rng, depth, []
+        self.values: dict[str, int] = {}
+        self.count = 0
+
+    def say(self, line: str) -> None:
+        self.lines.append(self.indent + line)
+
+    def new(self, reach: int) -> str:
+        self.count += 1
+        name = f"%v{self.count}"
+        self.values[name] = reach
+        return name
+
+    def load(self) -> None:
+        field = self.rng.randrange(FIELDS)
+        self.say(f"{self.new(0)} = stencil.load %f{field} : {FIELD} -> {TEMP}")
+
+    def apply(self) -> None:
+        usable = [name for name, reach in self.values.items() if reach + 2 <= HALO]
+        if not usable:
+            return self.load()
+        sources = [self.rng.choice(usable) for _ in range(self.rng.randint(1, 2))]
+        reach = max(self.values[s] for s in sources) + 2
+        results = self.rng.randint(1, 2)
+        names = [self.new(reach) for _ in range(results)]
+        args = ", ".join(f"%x{k} = {s} : {TEMP}" for k, s in enumerate(sources))
+        kinds = ", ".join([TEMP] * results)
+        self.say(f"{', '.join(names)} = stencil.apply({args}) -> ({kinds}) {{")
+        for k in range(len(sources)):
+            for n in range(2):
+                offset = self.rng.randint(-2, 2)
+                self.say(f"  %a{k}{n} = stencil.access %x{k}[{offset}] : {TEMP}")
+        last = len(sources) - 1
+        self.say(f"  %s = arith.subf %a00, %a{last}1 : f64")
+        self.say(f"  %h = arith.constant {self.rng.choice(['0.5', '0.75', '-1.25'])} : f64")
+        self.say("  %m = arith.mulf %s, %h : f64")
+        self.say(
+            f"  stencil.return {', '.join(['%m', '%s'][:results])} : {', '.join(['f64'] * results)}"
+        )
+        self.say("}")
+        return None
+
+    def combine(self) -> None:
+        if len(self.values) < 2:
+            return self.load()
+        low, high = self.rng.sample(sorted(self.values), 2)
+        name = self.new(max(self.values[low], self.values[high]))
+        at = self.rng.randint(LOW - 2, HIGH + 2)
+        self.say(
+            f"{name} = stencil.combine 0 at {at} lower = ({low} : {TEMP}) upper = ({high} : {TEMP}) : {TEMP}"
+        )
+        return None
+
+    def store(self) -> None:
+        if not self.values:
+            return self.load()
+        value = self.rng.choice(sorted(self.values)[-4:])
+        low = self.rng.randint(LOW, HIGH - 2)
+        high = self.rng.randint(low + 1, HIGH)
+        if self.rng.random() < 0.5:
+            low, high = LOW, HIGH
+        field = self.rng.randrange(FIELDS)
+        self.say(f"stencil.store {value} to %f{field}(<[{low}], [{high}]>) : {TEMP} to {FIELD}")
+        return None
+
+    def cell(self) -> None:
+        """The host changes a single cell."""
+        field, self.count = self.rng.randrange(FIELDS), self.count + 1
+        k = self.count
+        kind = f"memref<{HIGH - LOW + 2 * HALO}xf64>"
+        self.say(f"%m{k} = builtin.unrealized_conversion_cast %f{field} : {FIELD} to {kind}")
+        self.say(f"%i{k} = arith.constant {self.rng.randrange(HIGH)} : index")
+        self.say(f"%c{k} = memref.load %m{k}[%i{k}] : {kind}")
+        self.say(f"%d{k} = arith.addf %c{k}, %c{k} : f64")
+        self.say(f"memref.store %d{k}, %m{k}[%i{k}] : {kind}")
+
+
+def random_program(seed: int, *, looped: bool, host: bool) -> str:
+    """A function of four fields; with `looped` its block is the body of a loop of `%n` steps."""
+    rng = random.Random(seed)
+    block = Block(rng, "    " if looped else "  ")
+    kinds = [block.load, block.apply, block.apply, block.combine, block.store, block.store]
+    block.load()
+    for _ in range(rng.randint(4, 12)):
+        rng.choice([*kinds, block.cell] if host else kinds)()
+    block.store()
+    fields = ", ".join(f"%f{k}: {FIELD}" for k in range(FIELDS))
+    body = block.lines
+    if looped:
+        body = [
+            "  %c0 = arith.constant 0 : index",
+            "  %c1 = arith.constant 1 : index",
+            "  scf.for %t = %c0 to %n step %c1 {",
+            *body,
+            "  }",
+        ]
+    lines = "\n".join(body)
+    return f"func.func @f({fields}, %n: index) {{\n{lines}\n  return\n}}\n"

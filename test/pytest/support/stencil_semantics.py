@@ -1,0 +1,192 @@
+"""The stencil dialect as it is defined, with NumPy, a step at a time: nothing of timetile is used.
+
+A load is a snapshot of a field. An apply and a combine are functions of a box, evaluated when a store asks
+for their cells. Arithmetic is NumPy's, an operation at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import arith, memref, scf, stencil
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnrealizedConversionCastOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+
+Array = NDArray[Any]
+Box = tuple[tuple[int, int], ...]
+Cells = Callable[[Box], Array]
+"""The cells of a value over a box."""
+
+ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
+    arith.AddfOp: np.add,
+    arith.SubfOp: np.subtract,
+    arith.MulfOp: np.multiply,
+    arith.AddiOp: np.add,
+    arith.RemUIOp: np.remainder,
+    arith.SelectOp: np.where,
+    arith.SIToFPOp: np.float64,
+    arith.IndexCastOp: np.int64,
+}
+COMPARED: dict[int, Callable[..., Any]] = {0: np.equal, 1: np.not_equal, 2: np.less, 4: np.greater}
+
+
+def of_field(array: Array, origin: Sequence[int]) -> Cells:
+    """The cells of a snapshot of a field whose first cell has these coordinates."""
+    kept = array.copy()
+
+    def cells(box: Box) -> Array:
+        for (low, high), start, size in zip(box, origin, kept.shape):
+            assert start <= low <= high <= start + size, "the program reads outside a field"
+        return kept[tuple(slice(a - o, b - o) for (a, b), o in zip(box, origin))]
+
+    return cells
+
+
+def moved(box: Box, offset: Sequence[int]) -> Box:
+    return tuple((low + d, high + d) for (low, high), d in zip(box, offset))
+
+
+def of_apply(op: stencil.ApplyOp, operands: Sequence[Any], result: int) -> Cells:
+    """The cells of a result of an apply."""
+
+    def cells(box: Box) -> Array:
+        known: dict[SSAValue, Any] = dict(zip(op.region.block.args, operands))
+        shape = tuple(high - low for low, high in box)
+        values = in_block(op.region.block, known, box)
+        return np.broadcast_to(np.asarray(values[result]), shape)
+
+    return cells
+
+
+def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
+    """What a block of an apply, or a branch in it, yields over a box."""
+    for op in block.ops:
+        match op:
+            case stencil.AccessOp():
+                axes = tuple(op.offset_mapping or range(len(op.offset)))
+                narrow = tuple(box[axis] for axis in axes)
+                read = known[op.temp](moved(narrow, tuple(op.offset)))
+                shape = [1] * len(box)
+                for axis, n in zip(axes, read.shape):
+                    shape[axis] = n
+                known[op.res] = read.reshape(shape)
+            case stencil.IndexOp():
+                axis = op.dim.value.data
+                low, high = moved(box, tuple(op.offset))[axis]
+                shape = [1] * len(box)
+                shape[axis] = high - low
+                known[op.idx] = np.arange(low, high).reshape(shape)
+            case arith.ConstantOp():
+                known[op.result] = constant(op)
+            case arith.CmpiOp():
+                compare = COMPARED[op.predicate.value.data]
+                known[op.result] = compare(known[op.lhs], known[op.rhs])
+            case scf.IfOp():
+                taken = in_block(op.true_region.block, known, box)
+                other = in_block(op.false_region.block, known, box)
+                for value, a, b in zip(op.results, taken, other):
+                    known[value] = np.where(known[op.cond], a, b)
+            case stencil.ReturnOp() | scf.YieldOp():
+                return [known[value] for value in op.operands]
+            case _:
+                meaning = ARITHMETIC[type(op)]
+                known[op.results[0]] = meaning(*(known[v] for v in op.operands))
+    raise AssertionError("a block of a cell ends with what it yields")
+
+
+def constant(op: arith.ConstantOp) -> Any:
+    value = op.value
+    assert isinstance(value, FloatAttr | IntegerAttr)
+    return value.value.data
+
+
+def box_of(bounds: stencil.StencilBoundsAttr) -> Box:
+    return tuple(zip(tuple(bounds.lb), tuple(bounds.ub)))
+
+
+def of_combine(op: stencil.CombineOp, lower: Cells, upper: Cells) -> Cells:
+    axis, index = op.dim.value.data, op.index.value.data
+
+    def cells(box: Box) -> Array:
+        low, high = box[axis]
+        parts: list[Array] = []
+        if low < index:
+            parts.append(lower((*box[:axis], (low, min(high, index)), *box[axis + 1 :])))
+        if high > index:
+            parts.append(upper((*box[:axis], (max(low, index), high), *box[axis + 1 :])))
+        return np.concatenate(parts, axis)
+
+    return cells
+
+
+def run(function: FuncOp, arguments: Sequence[Any]) -> None:
+    """Run a function on arrays, in place."""
+    known: dict[SSAValue, Any] = dict(zip(function.body.block.args, arguments))
+    on_host(function.body.block, known)
+
+
+def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
+    """Run the operations of a host block; what it yields."""
+    for op in block.ops:
+        match op:
+            case stencil.LoadOp():
+                bounds = op.field.type.bounds
+                known[op.res] = of_field(known[op.field], tuple(bounds.lb))
+            case stencil.ApplyOp() if op.res:
+                operands = [known[v] for v in op.args]
+                for k, value in enumerate(op.res):
+                    known[value] = of_apply(op, operands, k)
+            case stencil.ApplyOp():
+                run_on_fields(op, known)
+            case stencil.CombineOp():
+                for value, a, b in zip(op.results, op.lower, op.upper):
+                    known[value] = of_combine(op, known[a], known[b])
+            case stencil.BufferOp():
+                known[op.res] = known[op.temp]
+            case stencil.StoreOp():
+                store(op.field, known[op.field], op.bounds, known[op.temp])
+            case UnrealizedConversionCastOp() | stencil.CastOp():
+                known[op.results[0]] = known[op.operands[0]]
+            case memref.LoadOp():
+                known[op.res] = known[op.memref][tuple(known[i] for i in op.indices)]
+            case memref.StoreOp():
+                known[op.memref][tuple(known[i] for i in op.indices)] = known[op.value]
+            case arith.ConstantOp():
+                known[op.result] = constant(op)
+            case arith.CmpiOp():
+                compare = COMPARED[op.predicate.value.data]
+                known[op.result] = compare(known[op.lhs], known[op.rhs])
+            case scf.ForOp():
+                carried = [known[v] for v in op.iter_args]
+                for count in range(known[op.lb], known[op.ub], known[op.step]):
+                    known.update(zip(op.body.block.args, [count, *carried]))
+                    carried = on_host(op.body.block, known)
+                known.update(zip(op.results, carried))
+            case scf.IfOp():
+                if known[op.cond]:
+                    on_host(op.true_region.block, known)
+            case ReturnOp() | scf.YieldOp():
+                return [known[value] for value in op.operands]
+            case _:
+                known[op.results[0]] = ARITHMETIC[type(op)](*(known[v] for v in op.operands))
+    return []
+
+
+def store(field: SSAValue, array: Array, bounds: stencil.StencilBoundsAttr, cells: Cells) -> None:
+    """Write the cells of a box into the array of a field."""
+    box, origin = box_of(bounds), tuple(field.type.bounds.lb)
+    array[tuple(slice(a - o, b - o) for (a, b), o in zip(box, origin))] = cells(box)
+
+
+def run_on_fields(op: stencil.ApplyOp, known: dict[SSAValue, Any]) -> None:
+    """An apply that writes fields: all cells are read before any is written."""
+    operands = [
+        of_field(known[v], tuple(v.type.bounds.lb)) if isinstance(v.type, stencil.FieldType) else known[v]
+        for v in op.args
+    ]  # fmt: skip
+    for k, target in enumerate(op.dest):
+        store(target, known[target], op.bounds, of_apply(op, operands, k))
