@@ -24,8 +24,8 @@ from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.drop_timers import DropTimersPass
 from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
-        # Cells are compared by their accesses.
-        RollReturnsPass(),
+from timetile.passes.index_fields import IndexFieldsPass
+from timetile.passes.inline_calls import InlineCallsPass
 from timetile.passes.load_fields import LoadFieldsPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
@@ -62,13 +62,8 @@ def temporal_passes(
         SelectBranchesPass(),
         # Which place an access reads may be a select.
         BoundAccessesPass(),
-<<<<<<< HEAD
-        # A cell that calls nothing is all that raising knows.
-        InlineCallsPass(),
-=======
         # Cells are compared by their accesses.
         RollReturnsPass(),
->>>>>>> 59d84e1 (frontends: fields of indices, cells unrolled by place, blocks named by numbers)
         RaiseTimeLoopPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),
