@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ctypes.util
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +21,8 @@ from timetile.passes.analysis.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.assembler import assemble
 from timetile.runtime.program import Executor
+
+ROOT = Path(__file__).parents[2]
 
 CASES = [case for case in cases() if case.operation in FUNCTIONS]
 DTYPES = {"f64": np.float64, "f32": np.float32}
@@ -94,3 +100,36 @@ def test_what_nvrtc_refuses_is_said():
 def test_a_function_takes_more_work_than_a_product(operation: type[Operation]):
     work = FUNCTIONS[operation].work
     assert sum(work[8]) > 20 and sum(work[4]) > 5
+
+
+def module_of(path: Path) -> Any:
+    """A script as a module."""
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    found = module_from_spec(spec)
+    sys.modules[path.stem] = found
+    spec.loader.exec_module(found)
+    return found
+
+
+CHECK_MATH = module_of(ROOT / "benchmarks" / "check_math.py")
+
+
+def test_the_page_has_the_bound_of_every_function():
+    page = (ROOT / "docs" / "cells.md").read_text()
+    for known in FUNCTIONS.values():
+        a, b, c, d = CHECK_MATH.ERRORS[known.library]
+        assert f"| `{known.library}` | {a} + {b} | {c} + {d} |" in page
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_distances_are_counted_in_places(dtype: type[np.floating]):
+    one = np.array([1.0, -0.0, 2.0, np.nan, -1.0, 5.0], dtype)
+    other = one.copy()
+    assert CHECK_MATH.worst(one, other, [one]).distance == 0
+    other[1] = 0.0
+    other[2] = np.nextafter(np.nextafter(dtype(2), dtype(3)), dtype(3))
+    assert CHECK_MATH.worst(one, other, [one]) == CHECK_MATH.Worst(2, (2.0,))
+    tiny = np.nextafter(dtype(0), dtype(1))
+    assert CHECK_MATH.worst(np.array([-tiny]), np.array([tiny]), [one]).distance == 2
+    assert CHECK_MATH.worst(one, np.full(6, dtype(np.nan)), [one]).distance > 2**60
