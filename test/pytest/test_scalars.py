@@ -1,0 +1,108 @@
+"""Scalars of every type reach cells: as arguments, constants, numbers of steps, and what the host computes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import timetile
+from timetile.runtime.assembler import assemble
+from timetile.runtime.program import Executor
+
+FIELD, TEMP = "!stencil.field<[-1,33]xf64>", "!stencil.temp<?xf64>"
+
+TO_F64 = {
+    "f64": "arith.addf %q, %zero : f64",
+    "f32": "arith.extf %q : f32 to f64",
+    "i64": "arith.sitofp %q : i64 to f64",
+    "i32": "arith.sitofp %q : i32 to f64",
+    "i1": "arith.uitofp %q : i1 to f64",
+    "index": "arith.sitofp %whole : i64 to f64",
+}
+VALUES: dict[str, Any] = {"f64": 0.75, "f32": 0.5, "i64": -3, "i32": 5, "i1": True, "index": 4}
+TWICE = {
+    "f64": "arith.addf %k, %k : f64",
+    "f32": "arith.addf %k, %k : f32",
+    "i64": "arith.addi %k, %k : i64",
+    "i32": "arith.addi %k, %k : i32",
+    "i1": "arith.andi %k, %k : i1",
+    "index": "arith.addi %k, %k : index",
+}
+EXECUTORS: tuple[Executor, ...] = ("numpy", "cpu", "planes", "simt")
+
+
+def program(kind: str, before: str, *, given: bool) -> str:
+    """Each cell becomes its left neighbour plus a scalar of a type; `before` computes %s of %k ahead of the loop."""
+    whole = "      %whole = arith.index_cast %q : index to i64\n" if kind == "index" else ""
+    argument = f"%k: {kind}, " if given else ""
+    return f"""func.func @add(%u: {FIELD}, %v: {FIELD}, {argument}%n: i32) {{
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+{before}
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %u, %b = %v) -> ({FIELD}, {FIELD}) : i32 {{
+    %x = stencil.load %a : {FIELD} -> {TEMP}
+    %y = stencil.apply(%p = %x : {TEMP}, %q = %s : {kind}) -> ({TEMP}) {{
+      %l = stencil.access %p[-1] : {TEMP}
+      %zero = arith.constant 0.0 : f64
+{whole}      %w = {TO_F64[kind]}
+      %o = arith.addf %l, %w : f64
+      stencil.return %o : f64
+    }}
+    stencil.store %y to %b(<[0], [32]>) : {TEMP} to {FIELD}
+    scf.yield %b, %a : {FIELD}, {FIELD}
+  }}
+  func.return
+}}"""
+
+
+def expected(scalar: float, steps: int) -> list[NDArray[np.float64]]:
+    """The fields after some steps."""
+    fields = inputs()
+    for step in range(steps):
+        source, target = fields[step % 2], fields[1 - step % 2]
+        target[1:33] = source[0:32] + scalar
+    return fields
+
+
+def inputs() -> list[NDArray[np.float64]]:
+    field = np.random.default_rng(5).uniform(-1, 1, 34)
+    return [field, field.copy()]
+
+
+def check(text: str, scalars: tuple[Any, ...], scalar: float) -> None:
+    """All executors leave what Python does, and the kernels assemble."""
+    for executor in EXECUTORS:
+        compiled = timetile.compile(text, executor=executor, arch="sm_90", cache=False)
+        fields = inputs()
+        compiled(*fields, *scalars, 3)
+        for found, wanted in zip(fields, expected(scalar, 3)):
+            np.testing.assert_array_equal(found, wanted)
+        if executor == "planes":
+            for kernel in compiled.kernels.facts[0]:
+                assert assemble(compiled.kernels.kernel(kernel.name).ptx, "sm_90").registers > 0
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_an_argument(kind: str):
+    text = program(kind, "", given=True).replace("%q = %s", "%q = %k")
+    check(text, (VALUES[kind],), float(VALUES[kind]))
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_a_constant_before_the_loop(kind: str):
+    number = "true" if kind == "i1" else f"{VALUES[kind]} : {kind}"
+    check(program(kind, f"  %s = arith.constant {number}", given=False), (), float(VALUES[kind]))
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_what_the_host_computes(kind: str):
+    text = program(kind, f"  %s = {TWICE[kind]}", given=True)
+    twice = 1.0 if kind == "i1" else 2.0 * VALUES[kind]
+    check(text, (VALUES[kind],), twice)
+
+
+def test_the_number_of_steps():
+    check(program("i32", "", given=False).replace("%q = %s", "%q = %n"), (), 3.0)
