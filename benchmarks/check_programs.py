@@ -59,7 +59,7 @@ def differs(text: str, executor: Any, steps: int) -> str | None:
     """What is wrong with a run on the executor; None where it leaves what the CPU leaves."""
     left: list[list[Any]] = []
     for which in ("cpu", executor):
-        program = timetile.compile(text, executor=which, cache=False)
+        program = timetile.compile(text, executor=which)
         values = values_of(program, 3)
         program(*values, steps=steps)
         left.append(values)
