@@ -14,9 +14,9 @@ func.func @host() {
 
 // ARCH: the architecture sm_20 is not known; use sm_90 or sm_80
 // VERSION: ptx: a version is two numbers, like 8.1, got eight
-llvm.func @exponential(%a: f64) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
-  // CHECK: math.exp in @exponential: it has no PTX form; use operations of arith, math, scf, nvvm and simt
-  %0 = math.exp %a : f64
+llvm.func @power(%a: f64, %n: i32) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
+  // CHECK: math.fpowi in @power: it has no PTX form; use operations of arith, math, scf, nvvm and simt
+  %0 = math.fpowi %a, %n : f64, i32
   llvm.return
 }
 
