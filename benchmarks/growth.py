@@ -20,7 +20,8 @@ from stencils import STENCILS
 from timing import events
 
 import timetile
-from timetile.runtime.gpu import Device, checked, device
+from timetile.runtime.driver import checked
+from timetile.runtime.gpu import Device, device
 
 SIDES = {
     2: (256, 512, 1024, 2048, 4096, 8192, 16384, 32768),

@@ -40,8 +40,9 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.candidates import predict
 from timetile.passes.cost.terms import Cost
 from timetile.runtime.assembler import assembler_version
+from timetile.runtime.driver import checked
 from timetile.runtime.explain.figures import copy_bound, occupancy
-from timetile.runtime.gpu import Device, checked, device
+from timetile.runtime.gpu import Device, device
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.program import CompiledProgram
 

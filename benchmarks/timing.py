@@ -11,7 +11,8 @@ import numpy as np
 from fields import Fields
 
 from timetile.runtime.arguments import Arguments
-from timetile.runtime.gpu import Device, checked
+from timetile.runtime.driver import checked
+from timetile.runtime.gpu import Device
 from timetile.runtime.kernels import Kernel
 from timetile.runtime.program import CompiledProgram
 

@@ -70,6 +70,9 @@ from timetile.dialects.taps import (
 )
 from timetile.dialects.temporal_fields import BroadcastOp, ScratchOp
 
+MOST_DEPTH = 256
+"""Steps of a kernel. Deeper ones would compute far more around their tiles than in them, and take minutes to plan."""
+
 
 class LoopEffects(MemoryEffect):
     """A time loop reads and writes its buffers, so that no cleanup erases it."""
@@ -205,8 +208,10 @@ class LoopOp(IRDLOperation):
                 raise VerifyException(
                     f"rotation gives argument {k} of type {types[k]} a buffer of type {types[source]}"
                 )
-        if min(self.depth_list, default=0) < 1:
-            raise VerifyException(f"depths must be positive, got {list(self.depth_list)}")
+        if not all(1 <= depth <= MOST_DEPTH for depth in self.depth_list):
+            raise VerifyException(
+                f"depths must be from 1 to {MOST_DEPTH}, got {list(self.depth_list)}"
+            )
         for op in self.body.block.ops:
             if not isinstance(op, UpdateOp):
                 raise VerifyException(f"a time loop holds temporal.update only, got {op.name}")

@@ -164,3 +164,8 @@ def arch_named(name: str, multiprocessors: int | None = None) -> Arch:
         raise CompileError(f"the architecture {name} is not known; use {' or '.join(ARCHS)}")
     arch = ARCHS[name]
     return arch if multiprocessors is None else replace(arch, multiprocessors=multiprocessors)
+
+
+def version_of(arch: str) -> tuple[int, int]:
+    """Major and minor version of an architecture: (9, 0) of `sm_90`, (10, 3) of `sm_103`."""
+    return divmod(int(arch.removeprefix("sm_")), 10)

@@ -17,10 +17,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import MOST_DEPTH, LoopOp
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.candidates import Candidate, Trials
-from timetile.passes.diagnostics import check_options, remark
+from timetile.passes.diagnostics import CompileError, check_options, remark
 from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import lean_schedules, schedules
 from timetile.passes.step_parts import memory_schedule
@@ -105,6 +105,8 @@ class ChooseSchedulePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, depth=1, multiprocessors=1)
+        if self.depth is not None and self.depth > MOST_DEPTH:
+            raise CompileError(f"{self.name}: depth is at most {MOST_DEPTH}, got {self.depth}")
         arch = arch_named(self.arch, self.multiprocessors)
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if not loop.updates or loop.schedule is not None:

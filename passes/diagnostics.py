@@ -9,6 +9,7 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 from xdsl.dialects.builtin import FileLineColLoc
@@ -21,32 +22,89 @@ LOGGER = logging.getLogger("timetile")
 
 
 class CompileError(PassFailedException):
-    """The program cannot be compiled; the message is one sentence, a fact and a way out."""
+    """
+    The program cannot be compiled; the message is one sentence, a fact and a way out.
+
+    `reason` is that sentence without its place. `operation` is the name of the operation that it is about (`scf.for`),
+    `file` and `line` say where that stands; each is None where it is not known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str | None = None,
+        operation: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+    ):
+        super().__init__(message)
+        self.reason = message if reason is None else reason
+        self.operation, self.file, self.line = operation, file, line
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an operation stands, also when it is gone: as text `stencil.apply in @step (heat.mlir:12)`."""
+
+    operation: str
+    symbol: str | None
+    file: str | None
+    line: int | None
+
+    def __str__(self) -> str:
+        text = self.operation if self.symbol is None else f"{self.operation} in @{self.symbol}"
+        return text if self.file is None else f"{text} ({self.file}:{self.line})"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What was not done with an operation, and why."""
+
+    place: Place
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+    def error(self) -> CompileError:
+        """The remark as an error."""
+        where = self.place
+        return CompileError(
+            str(self),
+            reason=self.reason,
+            operation=where.operation,
+            file=where.file,
+            line=where.line,
+        )
+
+
+def place_of(op: Operation) -> Place:
+    """Where an operation stands."""
+    symbol: str | None = None
+    parent: Operation | None = op
+    while parent is not None and symbol is None:
+        trait = parent.get_trait(SymbolOpInterface)
+        name = trait.get_sym_attr_name(parent) if trait is not None else None
+        symbol = None if name is None else name.data
+        parent = parent.parent_op()
+    if not isinstance(op.location, FileLineColLoc):
+        return Place(op.name, symbol, None, None)
+    return Place(op.name, symbol, op.location.filename.data, op.location.line.data)
 
 
 def where(op: Operation) -> str:
     """`stencil.apply in @step (heat.mlir:12)`."""
-    text = op.name
-    parent: Operation | None = op
-    while parent is not None:
-        trait = parent.get_trait(SymbolOpInterface)
-        symbol = trait.get_sym_attr_name(parent) if trait is not None else None
-        if symbol is not None:
-            text += f" in @{symbol.data}"
-            break
-        parent = parent.parent_op()
-    if isinstance(op.location, FileLineColLoc):
-        text += f" ({op.location.filename.data}:{op.location.line.data})"
-    return text
+    return str(place_of(op))
 
 
-REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
+REMARKS: ContextVar[list[Remark] | None] = ContextVar("REMARKS", default=None)
 
 
 @contextmanager
-def collected_remarks() -> Generator[list[str]]:
+def collected_remarks() -> Generator[list[Remark]]:
     """The remarks that are made meanwhile, also known to whoever collects them around this."""
-    remarks: list[str] = []
+    remarks: list[Remark] = []
     around = REMARKS.get()
     token = REMARKS.set(remarks)
     try:
@@ -59,14 +117,14 @@ def collected_remarks() -> Generator[list[str]]:
 
 def remark(op: Operation, text: str) -> None:
     """Say why an operation is left as it is."""
-    remark_at(where(op), text)
+    remark_at(place_of(op), text)
 
 
-def remark_at(place: str, text: str) -> None:
-    """Say something about an operation that may be gone; `where` gives its place while it is there."""
+def remark_at(place: Place, text: str) -> None:
+    """Say something about an operation that may be gone; `place_of` gives its place while it is there."""
     LOGGER.warning("%s: %s", place, text)
     if (remarks := REMARKS.get()) is not None:
-        remarks.append(f"{place}: {text}")
+        remarks.append(Remark(place, text))
 
 
 def check_options(item: ModulePass, **least: int) -> None:
@@ -82,4 +140,4 @@ def check_options(item: ModulePass, **least: int) -> None:
 
 def refuse(op: Operation, text: str) -> NoReturn:
     """Raise CompileError about an operation."""
-    raise CompileError(f"{where(op)}: {text}")
+    raise Remark(place_of(op), text).error()

@@ -39,7 +39,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.diagnostics import remark, remark_at, where
+from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.diagnostics import place_of, refuse, remark, remark_at
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.loops import raise_loop
 from timetile.passes.raising.sweeps import raise_sweeps, stores_fields
@@ -50,11 +51,14 @@ TIME_LOOP = "timetile.time_loop"
 
 def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     """Replace a time loop, or else the stores in it; a remark says why it was not replaced whole."""
+    stride = integer_constant(loop.step)
+    if stride is not None and stride < 1:
+        refuse(loop, f"its step is {stride}; give it a step of 1 or more")
     try:
         raise_loop(loop, module, prefix)
         return
     except CannotRaiseError as error:
-        place, reason = where(error.op), error.reason
+        place, reason = place_of(error.op), error.reason
     loop.attributes[TIME_LOOP] = UnitAttr()
     try:
         raise_sweeps(loop.body.block, module, prefix, loop)

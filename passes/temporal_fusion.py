@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.syntax import encode_integers
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import MOST_DEPTH, LoopOp
 from timetile.passes.analysis.liveness import rotation_of
 from timetile.passes.diagnostics import CompileError
 
@@ -59,7 +59,9 @@ class TemporalFusionPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.depths is None:
             return
-        if not self.depths or min(self.depths) < 1:
-            raise CompileError(f"temporal-fusion: depths must be positive, got {list(self.depths)}")
+        if not self.depths or not 1 <= min(self.depths) <= max(self.depths) <= MOST_DEPTH:
+            raise CompileError(
+                f"temporal-fusion: depths are numbers from 1 to {MOST_DEPTH}, got {list(self.depths)}"
+            )
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             write_depths(loop, self.depths)

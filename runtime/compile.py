@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from operator import index
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from timetile.dialects.temporal import MOST_DEPTH
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.analysis.limits import check_loop
 from timetile.passes.arch import ARCHS
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.gpu import device, gpu_is_available
+from timetile.runtime.driver import gpu_is_available
 from timetile.runtime.kernels import Halos, Options, ProgramKernels, loops_of
+from timetile.runtime.loading import check_program
+from timetile.runtime.option_checks import check_choice, check_number, check_passes, check_type
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.raising import raised
-
-
-def check_choices(**given: tuple[object, object]) -> None:
-    """ValueError for an option that is not among those of its literal type."""
-    for name, (value, kind) in given.items():
-        if value not in get_args(kind):
-            raise ValueError(f"{name} is {' or '.join(get_args(kind))}, got {value!r}")
+from timetile.runtime.targets import target_of
 
 
 def compile(
@@ -37,7 +34,7 @@ def compile(
     fp_contract: FpContract = "fast",
     fp_division: FpDivision = "exact",
     halos: Halos = "compared",
-    passes: tuple[ModulePass, ...] | None = None,
+    passes: Sequence[ModulePass] | None = None,
     function: str | None = None,
     bound_waits: bool = False,
     gpu: int = 0,
@@ -64,43 +61,46 @@ def compile(
     Raises CompileError where the program is wrong or cannot be compiled, ValueError or TypeError where an option is
     not one of those named here.
     """
+    check_program(program)
+    check_number("gpu", gpu, 0)
     if executor is None:
         executor = "gpu" if gpu_is_available() else "cpu"
-    check_choices(
-        executor=(executor, Executor),
-        fp_contract=(fp_contract, FpContract),
-        fp_division=(fp_division, FpDivision),
-        halos=(halos, Halos),
+    check_choice("executor", executor, get_args(Executor))
+    check_choice("fp_contract", fp_contract, get_args(FpContract))
+    check_choice("fp_division", fp_division, get_args(FpDivision))
+    check_choice("halos", halos, get_args(Halos))
+    if arch is not None:
+        check_choice("arch", arch, tuple(ARCHS))
+    if depth is not None:
+        check_number("depth", depth, 1, MOST_DEPTH)
+    if passes is not None:
+        check_passes(passes)
+    if function is not None:
+        check_type("function", function, str, "the name of a function")
+    check_type("bound_waits", bound_waits, bool, "True or False")
+    check_type(
+        "cache",
+        cache,
+        bool | Cache,
+        "True, False or a Cache (TIMETILE_CACHE_DIR names another folder)",
     )
-    if depth is not None and (isinstance(depth, bool) or index(depth) < 1):
-        raise ValueError(f"depth is a number from 1 on, got {depth!r}")
-    if passes is not None and not passes:
-        raise ValueError("passes are one or more; leave them out for the default ones")
-    if arch is None:
-        arch = device(gpu).arch if executor == "gpu" else "sm_90"
-        if arch not in ARCHS:
-            # PTX for an older architecture runs on newer ones.
-            arch = "sm_90" if int(arch.removeprefix("sm_")) > 90 else "sm_80"
-    fewer: int | None = None
-    if executor == "gpu":
-        there = device(gpu).attribute("MULTIPROCESSOR_COUNT")
-        fewer = there if there != ARCHS[arch].multiprocessors else None
+    target, multiprocessors = target_of(arch, gpu) if executor == "gpu" else (arch or "sm_90", None)
     options = Options(
         depth,
-        arch,
+        target,
         fp_contract,
-        passes,
+        None if passes is None else tuple(passes),
         function,
         fp_division,
         bound_waits,
         halos,
-        multiprocessors=fewer,
+        multiprocessors=multiprocessors,
     )
-    chosen = None if cache is False else cache if isinstance(cache, Cache) else Cache.default()
+    chosen = Cache.default() if cache is True else cache or None
     with collected_remarks() as remarks:
         module = raised(program, options, chosen)
     for loop in loops_of(module) if executor != "cpu" else ():
         check_loop(loop)
     kernels = ProgramKernels(module, options, chosen)
-    kernels.remarks.update(dict.fromkeys(remarks))
+    kernels.remarks.update(dict.fromkeys(map(str, remarks)))
     return CompiledProgram(module, kernels, executor, gpu, threads)

@@ -18,7 +18,7 @@ from timetile.runtime.arithmetic import Array
 from timetile.runtime.cpu import Progress, run_loop
 from timetile.runtime.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.homes import Cells
-from timetile.runtime.host import Handler, Host, Values
+from timetile.runtime.host import Handler, Host, Values, check_stride
 from timetile.runtime.host_memory import ArrayMemory, Memory, memory_handlers
 from timetile.runtime.kernels import ProgramKernels, launch_fact
 from timetile.runtime.loop_facts import KnownLoops
@@ -263,6 +263,8 @@ def loop_handler(
         memory = [id(field) for field in (*buffers, *(outside[field] for field in facts.captures))]
         if any(memory.count(id(buffer)) > 1 for buffer in buffers):
             refuse(loop, "two of its buffers are one field; give each its own")
+        for stride in facts.strides:
+            check_stride(loop, values[stride])
         names = runner(loop, total, buffers, outside)
         written = [names[role] for role in facts.latest]
         record.add(LoopRun(total, total * facts.cells, written, is_sweep))

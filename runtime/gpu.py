@@ -1,23 +1,24 @@
-"""An NVIDIA GPU, through cuda-python: its memory, kernels, launches and graphs of launches."""
+"""The kernels of a GPU: loaded, launched, in graphs of launches, and given back."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any
 
-from timetile.lowering.ptx.symbols import report_symbol, symbol
+from timetile.lowering.ptx.symbols import report_symbol
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.passes.arch import version_of
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.arguments import Arguments
-from timetile.runtime.cuda import cuda_module
-from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, WORD_BYTES, HaloFrame
-from timetile.runtime.kernels import Kernel
+from timetile.runtime.driver import checked
+from timetile.runtime.gpu_memory import GpuMemory
+from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame
+from timetile.runtime.kernel import Kernel
 
 DEFAULT_SHARED_BYTES = 48 << 10
 """Dynamic shared memory that a kernel may use without asking."""
@@ -26,57 +27,31 @@ MESSAGE_WORD_BYTES = 8
 """A word of a message, four bytes of a cell and the number of the message."""
 
 
-@dataclass(frozen=True)
-class Unavailable:
-    """Why there is no GPU to run on."""
-
-    reason: str
-
-
-@cache
-def driver() -> Any:
-    """The driver's bindings, initialised; Unavailable where no driver answers."""
-    # cuda.core hangs where there is no driver: ask for the library first.
-    try:
-        bindings, pathfinder = cuda_module("bindings.driver"), cuda_module("pathfinder")
-    except ImportError as error:
-        return Unavailable(f"cuda-python is not installed ({error})")
-    try:
-        pathfinder.load_nvidia_dynamic_lib("cuda")
-    except (pathfinder.DynamicLibNotFoundError, RuntimeError) as error:
-        return Unavailable(f"no NVIDIA driver was found ({error})")
-    (status,) = bindings.cuInit(0)
-    if status != bindings.CUresult.CUDA_SUCCESS:
-        return Unavailable(f"the NVIDIA driver does not start ({status.name})")
-    return bindings
+def image_of(kernel: Kernel, arch: str) -> bytes:
+    """
+    What a GPU of an architecture loads of a kernel: machine code where that runs on it, which is on those of its major
+    version that are as new, else PTX that ends with a zero, which the driver assembles.
+    """
+    made_for, runs_on = version_of(kernel.arch), version_of(arch)
+    if kernel.cubin is not None and made_for[0] == runs_on[0] and made_for <= runs_on:
+        return kernel.cubin
+    return kernel.ptx.encode() + b"\0"
 
 
-def gpu_is_available() -> bool:
-    """A driver and a GPU answer."""
-    return not isinstance(driver(), Unavailable)
+class Device(GpuMemory):
+    """One GPU, and the kernels that are loaded on it."""
 
-
-def checked(result: tuple[Any, ...]) -> Any:
-    """The value that a driver call returned; RuntimeError where it failed."""
-    status, *values = result
-    if int(status) != 0:
-        raise RuntimeError(f"the NVIDIA driver reports {status.name}")
-    return values[0] if len(values) == 1 else tuple(values) if values else None
-
-
-class Device:
-    """One GPU, its primary context and the kernels that are loaded on it."""
+    one_load = RLock()
+    """Held while kernels are loaded or given back: programs share them, and threads and finalizers may meet."""
 
     def __init__(self, number: int = 0):
-        cuda = driver()
-        if isinstance(cuda, Unavailable):
-            raise RuntimeError(f"cannot run on a GPU: {cuda.reason}")
-        self.cuda = cuda
-        self.number = number
-        self.handle = checked(cuda.cuDeviceGet(number))
-        self.context = checked(cuda.cuDevicePrimaryCtxRetain(self.handle))
+        super().__init__(number)
         self.kernels: dict[Kernel, Kernel] = {}
         self.loaded: dict[Kernel, Any] = {}
+        self.users: Counter[Kernel] = Counter()
+        """Runners that hold each kernel."""
+        self.streams: Counter[tuple[Kernel, int]] = Counter()
+        """The same of a kernel on each stream."""
         self.resident: dict[Kernel, int] = {}
         """Tiles that the device holds at once, of kernels whose blocks wait for each other."""
         self.inboxes: dict[tuple[Kernel, int], int] = {}
@@ -86,97 +61,69 @@ class Device:
         self.one_comparison = Lock()
         self.one_report = Lock()
 
-    def attribute(self, name: str) -> int:
-        """A device attribute, by the end of its name in the driver's enumeration."""
-        attribute = getattr(self.cuda.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-        return int(checked(self.cuda.cuDeviceGetAttribute(attribute, self.handle)))
-
-    @property
-    def name(self) -> str:
-        raw = checked(self.cuda.cuDeviceGetName(128, self.handle))
-        return raw.split(b"\0")[0].decode()
-
-    @property
-    def arch(self) -> str:
-        """The architecture, as `sm_90`."""
-        major = self.attribute("COMPUTE_CAPABILITY_MAJOR")
-        return f"sm_{major}{self.attribute('COMPUTE_CAPABILITY_MINOR')}"
-
-    @contextlib.contextmanager
-    def current(self) -> Any:
-        """Make the device current for the calls inside."""
-        checked(self.cuda.cuCtxPushCurrent(self.context))
-        try:
-            yield self
-        finally:
-            checked(self.cuda.cuCtxPopCurrent())
-
-    def allocate(self, size: int) -> int:
-        """Device memory of `size` bytes."""
-        try:
-            return int(checked(self.cuda.cuMemAlloc(max(size, 1))))
-        except RuntimeError as error:
-            raise MemoryError(f"{size} bytes of device memory: {error}") from error
-
-    def free(self, pointer: int) -> None:
-        checked(self.cuda.cuMemFree(pointer))
-
-    def upload(self, pointer: int, array: Any) -> None:
-        """Copy a NumPy array to the device."""
-        checked(self.cuda.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes))
-
-    def download(self, array: Any, pointer: int) -> None:
-        """Copy device memory to a NumPy array."""
-        checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
-
-    def synchronize(self, stream: int) -> None:
-        """Wait until the stream has done its work."""
-        checked(self.cuda.cuStreamSynchronize(stream))
-
-    def is_capturing(self, stream: int) -> bool:
-        """What the stream is given goes into a graph; the default stream's never does."""
-        if not stream:
-            return False
-        status = checked(self.cuda.cuStreamIsCapturing(stream))
-        return bool(status != self.cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
-
-    def wait_for_stream(self, waiting: int, other: int) -> None:
-        """Let a stream wait for what another one has been given so far."""
-        if waiting == other:
-            return
-        flags = int(self.cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING)
-        event = checked(self.cuda.cuEventCreate(flags))
-        checked(self.cuda.cuEventRecord(event, other))
-        checked(self.cuda.cuStreamWaitEvent(waiting, event, 0))
-        checked(self.cuda.cuEventDestroy(event))
-
-    def function(self, image: bytes, name: str) -> Any:
-        """A function of machine code, or of PTX that ends with a zero."""
-        module = checked(self.cuda.cuModuleLoadData(image))
-        return checked(self.cuda.cuModuleGetFunction(module, symbol(name).encode()))
-
     def known(self, kernel: Kernel) -> Kernel:
         """The first kernel that was equal to it: to look that one up compares no code."""
         return self.kernels.setdefault(kernel, kernel)
 
     def load(self, kernel: Kernel) -> Any:
         """The function of a kernel, loaded once."""
-        if kernel not in self.loaded:
-            image = kernel.cubin if kernel.cubin is not None else kernel.ptx.encode() + b"\0"
-            function = self.function(image, kernel.name)
-            if kernel.shared_bytes > DEFAULT_SHARED_BYTES:
-                limit = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-                if kernel.shared_bytes > limit:
-                    raise CompileError(
-                        f"kernel @{kernel.name} needs {kernel.shared_bytes} bytes of shared memory "
-                        f"and {self.name} has {limit} a block; use fewer planes ahead, a smaller "
-                        "depth or fewer warps"
-                    )
-                attribute = self.cuda.CUfunction_attribute
-                name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                checked(self.cuda.cuFuncSetAttribute(function, name, kernel.shared_bytes))
-            self.loaded[kernel] = function
-        return self.loaded[kernel]
+        function = self.loaded.get(kernel)
+        if function is not None:
+            return function
+        with self.one_load:
+            if kernel not in self.loaded:
+                self.loaded[kernel] = self.loaded_now(kernel)
+            return self.loaded[kernel]
+
+    def loaded_now(self, kernel: Kernel) -> Any:
+        """The function of a kernel that is not loaded yet."""
+        function = self.function(image_of(kernel, self.arch), kernel.name)
+        if kernel.shared_bytes <= DEFAULT_SHARED_BYTES:
+            return function
+        limit = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        if kernel.shared_bytes > limit:
+            raise CompileError(
+                f"kernel @{kernel.name} needs {kernel.shared_bytes} bytes of shared memory "
+                f"and {self.name} has {limit} a block; use fewer planes ahead, a smaller "
+                "depth or fewer warps"
+            )
+        attribute = self.cuda.CUfunction_attribute
+        name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        checked(self.cuda.cuFuncSetAttribute(function, name, kernel.shared_bytes))
+        return function
+
+    # What programs hold, and give back.
+
+    def retain(self, kernel: Kernel, stream: int) -> None:
+        """A runner of a stream uses a kernel."""
+        with self.one_load:
+            self.users[kernel] += 1
+            self.streams[kernel, stream] += 1
+
+    def release(self, kernels: Collection[Kernel], stream: int) -> None:
+        """
+        A runner of a stream, whose runs are done, uses kernels no more. Where it was the last one, the device memory is
+        freed by which their blocks exchange edges, and they are unloaded.
+        """
+        with self.one_load:
+            for kernel in kernels:
+                self.streams[kernel, stream] -= 1
+                if self.streams[kernel, stream] <= 0:
+                    del self.streams[kernel, stream]
+                    if (kernel, stream) in self.inboxes:
+                        self.free(self.inboxes.pop((kernel, stream)))
+                self.users[kernel] -= 1
+                if self.users[kernel] <= 0:
+                    del self.users[kernel]
+                    self.unload(kernel)
+
+    def unload(self, kernel: Kernel) -> None:
+        """Forget a kernel, and give back its module where it is loaded."""
+        self.kernels.pop(kernel, None)
+        self.resident.pop(kernel, None)
+        function = self.loaded.pop(kernel, None)
+        if function is not None:
+            checked(self.cuda.cuModuleUnload(checked(self.cuda.cuFuncGetModule(function))))
 
     def launch(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
         """
@@ -309,22 +256,6 @@ class Device:
             self.synchronize(stream)
             return bool(answer.value)
 
-    def word_of_host(self) -> tuple[ctypes.c_uint32, int]:
-        """A word of the host's memory that kernels write, and where they find it: nothing needs to be copied."""
-        cuda = self.cuda
-        flags = cuda.CU_MEMHOSTALLOC_PORTABLE | cuda.CU_MEMHOSTALLOC_DEVICEMAP
-        place = int(checked(cuda.cuMemHostAlloc(WORD_BYTES, flags)))
-        on_device = int(checked(cuda.cuMemHostGetDevicePointer(place, 0)))
-        return ctypes.c_uint32.from_address(place), on_device
-
-    def forget(self, kernels: Collection[Kernel], stream: int) -> None:
-        """Free the device memory by which blocks of kernels on a stream exchanged edges, once they have."""
-        keys = [(kernel, stream) for kernel in kernels if (kernel, stream) in self.inboxes]
-        if keys:
-            self.synchronize(stream)
-        for key in keys:
-            self.free(self.inboxes.pop(key))
-
     def resident_tiles(self, kernel: Kernel) -> int:
         """
         The tiles of a kernel, of `apart` blocks each, that the device holds at once; CompileError where
@@ -350,6 +281,12 @@ class Device:
 
 
 @cache
-def device(number: int = 0) -> Device:
-    """The device of a number, opened once."""
+def opened(number: int) -> Device:
+    """The device of a number, opened now."""
     return Device(number)
+
+
+def device(number: int = 0) -> Device:
+    """The device of a number, opened once, whichever thread asks first."""
+    with Device.one_load:
+        return opened(number)

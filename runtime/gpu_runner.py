@@ -13,18 +13,21 @@ from typing import Any, TypeVar
 import numpy as np
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.arithmetic import Array
+from timetile.runtime.driver import checked
 from timetile.runtime.executors import PlannedRunner
-from timetile.runtime.gpu import Device, checked
+from timetile.runtime.gpu import Device
 from timetile.runtime.halos import HaloFrame
 from timetile.runtime.host import Values
 from timetile.runtime.host_memory import ArrayMemory
-from timetile.runtime.kernels import Kernel, ProgramKernels
+from timetile.runtime.kernel import Kernel
+from timetile.runtime.kernels import ProgramKernels
 
 LAUNCHES_OF_A_GRAPH = 16
 """A launch of a graph takes the host 4 us, as one of a kernel does; the GPU is as quick with 16 kernels as with more."""
@@ -150,9 +153,8 @@ class DeviceMemory(ArrayMemory):
 
     def close(self) -> None:
         """Free the fields that the program made."""
-        for buffer in self.fields.values():
-            self.device.free(buffer.pointer)
-        self.fields.clear()
+        while self.fields:
+            self.device.free(self.fields.popitem()[1].pointer)
 
 
 class GpuRunner(PlannedRunner):
@@ -165,6 +167,10 @@ class GpuRunner(PlannedRunner):
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
         self.scratch_count = 0
         self.prepared: dict[LaunchOp, Prepared] = {}
+        self.retained: set[Kernel] = set()
+        """The kernels of launches that were prepared, which the device keeps loaded."""
+        self.last: Any = None
+        """An event behind the last run, once there was one."""
         self.repeated: dict[tuple[Any, ...], Any] = {}
         """Graphs of launches that loops made, several times over, by those launches, the one used last at the end."""
         self.runs: dict[tuple[Any, ...], Run] = {}
@@ -176,6 +182,13 @@ class GpuRunner(PlannedRunner):
         self.one_run = RLock()
         """Held by a run: it notes its launches, and shares scratch buffers with others of the stream."""
         self.host.handlers[scf.ForOp] = self.repeat
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        # From the comparison of halos on: threads share the runner for that of common halos, too.
+        with self.one_run:
+            return super().__call__(loop, steps, buffers, outside)
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         self.act(Repeated([self.prepare(op, operands)], 1))
@@ -205,6 +218,9 @@ class GpuRunner(PlannedRunner):
         known, given = self.prepared.get(op), tuple(map(identity, operands))
         if known is None or known.given != given:
             kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
+            if kernel not in self.retained:
+                self.device.retain(kernel, self.stream)
+                self.retained.add(kernel)
             known = self.prepared[op] = Prepared(given, kernel, arguments_of(op, operands))
         return known
 
@@ -266,15 +282,24 @@ class GpuRunner(PlannedRunner):
         key = (loop, steps, *map(identity, (*buffers, *around)))
         with self.one_run:
             self.captured = self.device.is_capturing(self.stream)
-            known = None if self.captured else used(self.runs, key)
+            if self.captured:
+                return self.run_first(loop, steps, buffers, around)
+            known = used(self.runs, key)
             if known is not None:
                 self.run_again(known)
-                return [buffers[place] for place in known.results]
-            self.scratch_count, self.actions = 0, []
-            results = super().run(loop, steps, buffers, around)
-            if not self.captured:
+                results = [buffers[place] for place in known.results]
+            else:
+                results = self.run_first(loop, steps, buffers, around)
                 self.remember(key, buffers, results)
+            self.last = self.device.mark(self.last, self.stream)
             return results
+
+    def run_first(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
+    ) -> Sequence[Any]:
+        """A run that was not made before, or is captured."""
+        self.scratch_count, self.actions = 0, []
+        return super().run(loop, steps, buffers, around)
 
     def remember(
         self, key: tuple[Any, ...], buffers: Sequence[Any], results: Sequence[Any]
@@ -321,20 +346,36 @@ class GpuRunner(PlannedRunner):
         return []
 
     def close(self) -> None:
-        """Free the scratch buffers and the graphs, and what kernels on this stream needed."""
-        if isinstance(self.common, GpuRunner):
-            self.common.close()
-        for graph in self.repeated.values():
-            self.device.free_graph(graph)
-        for known in self.runs.values():
-            self.forget(known)
-        self.repeated.clear()
-        self.runs.clear()
-        for buffer in self.scratches.values():
-            self.device.free(buffer.pointer)
-        self.scratches.clear()
+        """
+        Give back what the runner holds on the GPU, once its runs are done: scratch buffers, graphs, kernels that no other
+        runner uses. A warning where the GPU does not answer any more. Whoever launches a graph of their own that took
+        runs of this one keeps it open.
+        """
+        with self.one_run:
+            try:
+                with self.device.giving_back():
+                    self.give_back()
+            except RuntimeError as error:
+                LOGGER.warning("what a program held on the GPU is not given back: %s", error)
+
+    def give_back(self) -> None:
+        """What `close` does, with the device current."""
+        common, self.common = self.common, None
+        if isinstance(common, GpuRunner):
+            common.give_back()
+        last, self.last = self.last, None
+        if last is not None:
+            self.device.wait_for_mark(last)
+        while self.repeated:
+            self.device.free_graph(self.repeated.popitem()[1])
+        while self.runs:
+            self.forget(self.runs.popitem()[1])
+        while self.scratches:
+            self.device.free(self.scratches.popitem()[1].pointer)
         self.fields.close()
-        self.device.forget(self.kernels.made.values(), self.stream)
+        self.prepared.clear()
+        retained, self.retained = self.retained, set()
+        self.device.release(retained, self.stream)
 
 
 Kept = TypeVar("Kept")

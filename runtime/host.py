@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import ALIASES
@@ -142,6 +143,7 @@ class Host:
     def run_for(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         """A counted loop of the host."""
         low, high, step, *carried = operands
+        check_stride(op, step)
         is_time_loop = TIME_LOOP in op.attributes
         if is_time_loop and self.steps is not None:
             high = int(low) + self.steps * int(step)
@@ -164,6 +166,8 @@ class Host:
         if op.results:
             refuse(op, "it reduces values; write a loop with scf.for")
         low, high, step = (operands[k * rank : (k + 1) * rank] for k in range(3))
+        for stride in step:
+            check_stride(op, stride)
         ranges = [range(int(a), int(b), int(c)) for a, b, c in zip(low, high, step)]
         for indices in product(*ranges):
             values.update(zip(op.body.block.args, indices))
@@ -176,6 +180,12 @@ class Host:
         if not isinstance(callee, FuncOp) or callee.is_declaration:
             refuse(op, f"{op.callee} has no body; define it, or leave the call out")
         return self.run(callee, operands)
+
+
+def check_stride(loop: Operation, stride: Any) -> None:
+    """CompileError where a loop counts downwards, or not at all."""
+    if int(stride) < 1:
+        refuse(loop, f"its step is {stride}; give it a step of 1 or more")
 
 
 def is_scalar(op: Operation) -> bool:
@@ -200,6 +210,8 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
         op = waiting.pop(0)
         if not (isinstance(op, runnable) or type(op) in SCALARS or is_scalar(op)):
             refuse(op, WHY_NOT_RUN)
+        if isinstance(op, scf.ForOp) and (stride := integer_constant(op.step)) is not None:
+            check_stride(op, stride)
         if isinstance(op, CallOp):
             callee = SymbolTable.lookup_symbol(op, op.callee)
             if not isinstance(callee, FuncOp) or callee.is_declaration:

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
+from threading import RLock
 from typing import Literal
 
 from xdsl.context import Context
@@ -135,6 +136,8 @@ class ProgramKernels:
         """What was not done, and why, each once: of the program's loops, and of kernels made so far."""
         self.made: dict[str, Kernel] = {}
         self.lowered: dict[str, gpu.ModuleOp] = {}
+        self.one_compilation = RLock()
+        """Threads that want the same kernel wait for the one that makes it."""
 
     @cached_property
     def tiled(self) -> ModuleOp:
@@ -147,14 +150,20 @@ class ProgramKernels:
         """Run passes, and keep their remarks."""
         with collected_remarks() as remarks:
             run_passes(passes, module, verify=verify)
-        self.remarks.update(dict.fromkeys(remarks))
+        self.remarks.update(dict.fromkeys(map(str, remarks)))
 
-    @cached_property
+    @property
     def facts(self) -> list[list[KernelFacts]]:
         """
         What launch plans need to know of the kernels: for each time loop of the source, its kernels,
         the final one last. Cached, so that a program whose kernels are cached runs no tile pass.
         """
+        with self.one_compilation:
+            return self.facts_once
+
+    @cached_property
+    def facts_once(self) -> list[list[KernelFacts]]:
+        """The facts, found by one thread."""
         key = key_of(self.key, "launch facts")
         kept = None if self.cache is None else self.cache.decoded(key, decode_facts)
         if kept is not None and len(kept) == len(self.loops):
@@ -165,9 +174,15 @@ class ProgramKernels:
             self.cache.write(key, encode_facts(facts))
         return facts
 
-    @cached_property
+    @property
     def common(self) -> ProgramKernels:
         """The kernels for runs whose buffers that take turns have their halos in common."""
+        with self.one_compilation:
+            return self.common_once
+
+    @cached_property
+    def common_once(self) -> ProgramKernels:
+        """Those kernels, made by one thread."""
         source = self.source.clone()
         run_passes((CommonHalosPass(),), source)
         return ProgramKernels(source, self.options, self.cache)
@@ -201,11 +216,12 @@ class ProgramKernels:
 
     def threads(self, name: str) -> gpu.ModuleOp:
         """A kernel as per-thread code, from memory or made now; verified. Who changes it takes a clone."""
-        if name not in self.lowered:
-            module = self.kernel_module(name)
-            self.run(thread_passes(), module)
-            self.lowered[name] = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
-        return self.lowered[name]
+        with self.one_compilation:
+            if name not in self.lowered:
+                module = self.kernel_module(name)
+                self.run(thread_passes(), module)
+                self.lowered[name] = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
+            return self.lowered[name]
 
     def nvvm(self, name: str, *, verify: bool = False) -> ModuleOp:
         """A kernel at nvvm level, in a module of its own."""
@@ -215,9 +231,10 @@ class ProgramKernels:
 
     def kernel(self, name: str) -> Kernel:
         """A kernel, from memory, from the cache, or made now."""
-        if name not in self.made:
-            self.made[name] = self.cached(name) or self.make(name)
-        return self.made[name]
+        with self.one_compilation:
+            if name not in self.made:
+                self.made[name] = self.cached(name) or self.make(name)
+            return self.made[name]
 
     def cached(self, name: str) -> Kernel | None:
         """The kernel as the cache has it."""
@@ -266,12 +283,11 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     function = keep_only(module, options.function)
     with collected_remarks() as remarks:
         run_passes(passes, module)
-    left = [remark for remark in remarks if LEFT in remark]
+    left = [remark for remark in remarks if LEFT in remark.reason]
     if left:
-        error = CompileError(left[0])
-        # For who catches it without having seen the logger's.
-        for remark in left:
-            error.add_note(remark)
+        error = left[0].error()
+        for other in left[1:]:
+            error.add_note(str(other))
         raise error
     if not any(isinstance(op, LoopOp) for op in module.walk()):
         raise CompileError(

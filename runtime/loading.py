@@ -58,13 +58,29 @@ def load_text(text: str, name: str = "<program>") -> ModuleOp:
     try:
         module = LocatingParser(make_context(), text, name).parse_module()
         module.verify()
-    except (ParseError, VerifyException, ValueError) as error:
-        raise CompileError(f"{name} is not a valid program: {error}") from error
+    except ParseError as error:
+        line = text.count("\n", 0, error.span.start) + 1
+        raise CompileError(
+            f"{name} is not a valid program: {error}", reason=error.msg, file=name, line=line
+        ) from error
+    except (VerifyException, ValueError) as error:
+        raise CompileError(
+            f"{name} is not a valid program: {error}", reason=str(error), file=name
+        ) from error
     return module
 
 
+def check_program(program: object) -> None:
+    """TypeError where a program is nothing that can be loaded."""
+    if not isinstance(program, ModuleOp | str | Path):
+        raise TypeError(
+            f"the program is a module, its text or a pathlib.Path, got {type(program).__name__}"
+        )
+
+
 def load(program: ModuleOp | str | Path) -> ModuleOp:
-    """A program given as a module (which is copied), as text, or as a file."""
+    """A program given as a module (which is copied), as text, or as a file; TypeError where it is something else."""
+    check_program(program)
     match program:
         case ModuleOp():
             return program.clone()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import SSAValue
 
@@ -14,14 +16,15 @@ from timetile.passes.analysis.liveness import written_cells
 @dataclass(frozen=True)
 class LoopFacts:
     """
-    Of one time loop: the fields that it captures and its scalars, `cells` that a step updates, and the roles that name
-    after the last step what it wrote.
+    Of one time loop: the fields that it captures and its scalars, `cells` that a step updates, the roles that name
+    after the last step what it wrote, and `strides`, numbers that have to be 1 or more: the steps of the loop that it was.
     """
 
     captures: tuple[SSAValue, ...]
     scalars: tuple[SSAValue, ...]
     cells: int
     latest: tuple[int, ...]
+    strides: tuple[SSAValue, ...]
 
 
 class KnownLoops:
@@ -36,9 +39,22 @@ class KnownLoops:
             written = {args.index(t) for update in loop.updates for t in update.targets}
             latest = tuple(k for k, source in enumerate(loop.rotation) if source in written)
             self.known[loop] = LoopFacts(
-                tuple(loop.captures), tuple(loop.scalars), written_cells(loop), latest
+                tuple(loop.captures),
+                tuple(loop.scalars),
+                written_cells(loop),
+                latest,
+                tuple(strides_of(loop.steps)),
             )
         return self.known[loop]
+
+
+def strides_of(count: SSAValue) -> Iterator[SSAValue]:
+    """What a number of steps was divided by: the step of the scf.for that a time loop was."""
+    op = count.owner
+    if isinstance(op, arith.CeilDivSIOp):
+        yield op.rhs
+    elif isinstance(op, arith.MaxSIOp | arith.IndexCastOp):
+        yield from strides_of(op.operands[0])
 
 
 def is_trip_count(value: SSAValue) -> bool:

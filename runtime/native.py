@@ -35,9 +35,9 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
     key = key_of(
         "machine code", str(module), processor().key(), timetile.__version__, sources_key()
     )
-    files = None if cache is None else cache.read(key)
-    if files is not None:
-        return files["loops.o"]
+    kept = None if cache is None else cache.decoded(key, lambda parts: parts["loops.o"])
+    if kept is not None:
+        return kept
     code = object_code(ModuleOp(functions_of(loops_of(module))))
     if cache is not None:
         cache.write(key, {"loops.o": code})

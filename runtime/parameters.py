@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects import llvm, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
@@ -13,6 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_type
+from timetile.dialects.temporal import LoopOp
 from timetile.passes.raising.memory import is_alias
 
 ON_HOST = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, memref.DimOp)
@@ -24,7 +26,7 @@ class Parameter:
     """
     One argument of the program. `bounds` are those of an array (halos included), None of a scalar.
     `is_field` is False for memory that only the host reads and writes, cell by cell. An argument with
-    `is_read` False takes any value, None too.
+    `is_read` False takes any value, None too. One with `is_steps` is how many steps time loops run.
     """
 
     position: int
@@ -33,6 +35,20 @@ class Parameter:
     bounds: StencilBoundsAttr | None
     is_field: bool = True
     is_read: bool = True
+    is_steps: bool = False
+
+    @property
+    def label(self) -> str:
+        """`0 (%u)`, or `0` where the program has no name for it."""
+        return f"{self.position}" + (f" (%{self.name})" if self.name else "")
+
+    def __str__(self) -> str:
+        """`%u: f64 [-1, 17) x [-1, 17)`."""
+        spans = ""
+        if self.bounds is not None:
+            pairs = zip(self.bounds.lb, self.bounds.ub)
+            spans = " " + " x ".join(f"[{low}, {high})" for low, high in pairs)
+        return f"%{self.name or self.position}: {self.kind}{spans}"
 
 
 def names_of(value: SSAValue) -> Iterator[SSAValue]:
@@ -72,7 +88,43 @@ def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
                     bounds = StencilBoundsAttr.from_bounds([(0, n) for n in shape])
         readers = readers_of(argument)
         is_field = is_field and not (readers and all(isinstance(op, ON_HOST) for op in readers))
-        parameters.append(
-            Parameter(position, argument.name_hint, kind, bounds, is_field, bool(readers))
+        is_steps = bool(readers) and all(
+            isinstance(op, LoopOp) and op.steps is argument for op in readers
         )
+        name = argument.name_hint
+        found_out = Parameter(position, name, kind, bounds, is_field, bool(readers), is_steps)
+        parameters.append(found_out)
     return tuple(parameters)
+
+
+def bound(
+    program: str,
+    parameters: Sequence[Parameter],
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    steps: int | None,
+) -> list[Any]:
+    """
+    The values of a call in the order of the program's arguments: those by position, then those by the program's own
+    names, and `steps` for numbers of steps that are not given. TypeError where there are too few or too many, or a name
+    is none, or two.
+    """
+    values = dict(enumerate(given))
+    for name, value in named.items():
+        found = [p for p in parameters if p.name == name]
+        if len(found) != 1:
+            known = ", ".join(p.name for p in parameters if p.name) or "without names"
+            how = "names no argument" if not found else f"names {len(found)} arguments"
+            raise TypeError(
+                f"{name}= {how} of {program}, which are {known}; give others by position"
+            )
+        if found[0].position in values:
+            raise TypeError(f"argument {found[0].label} of {program} is given twice; give it once")
+        values[found[0].position] = value
+    if steps is not None:
+        values = {p.position: steps for p in parameters if p.is_steps} | values
+    if len(values) != len(parameters) or len(given) > len(parameters):
+        missing = ", ".join(p.label for p in parameters if p.position not in values)
+        text = f"{program} takes {len(parameters)} arguments, and got {len(values)}"
+        raise TypeError(text + (f"; there is none for {missing}" if named and missing else ""))
+    return [values[p.position] for p in parameters]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from operator import index
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from timetile.runtime.arrays import (
     DeviceArray,
     check_aliasing,
     check_alignment,
+    check_home,
     check_numpy,
     check_shape,
     checked_scalar,
@@ -33,15 +35,16 @@ from timetile.runtime.executors import (
     handlers_of,
 )
 from timetile.runtime.explain.data import Explanation
-from timetile.runtime.gpu import device
 from timetile.runtime.gpu_runner import DeviceBuffer, GpuRunner
 from timetile.runtime.homes import Cells
-from timetile.runtime.host import Host
+from timetile.runtime.host import Host, Values
 from timetile.runtime.kernels import ProgramKernels
 from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.native import NativeProgram, NativeRunner
-from timetile.runtime.parameters import Parameter, parameters_of
+from timetile.runtime.parameters import Parameter, bound, parameters_of
+from timetile.runtime.results import RunResult, next_order
 from timetile.runtime.run_record import RunRecord
+from timetile.runtime.runners import Runners
 from timetile.runtime.selection import host_function
 from timetile.runtime.simt.memory import Buffer
 from timetile.runtime.teams import thread_count
@@ -49,38 +52,43 @@ from timetile.runtime.teams import thread_count
 Executor = Literal["gpu", "cpu", "numpy", "planes", "simt"]
 
 
-@dataclass(frozen=True)
-class RunResult:
+@dataclass
+class Call:
     """
-    What a run leaves: `latest[k]` is the argument that holds what time loop k wrote last (one per
-    buffer that its step writes), `steps` the steps of each loop, `cells` the cells that were updated,
-    `seconds` the time of the run without transfers (0 for asynchronous runs), `returned` what the function
-    returns: a number, or the position of the argument that is returned.
+    A run of the host function: what stands for the arguments, what the function did, its values then, what it returned,
+    and the seconds that it took (0 where nobody waited for it).
     """
 
-    latest: tuple[tuple[int, ...], ...]
-    steps: tuple[int, ...]
-    cells: int
-    seconds: float = field(compare=False)
-    returned: tuple[Any, ...] = ()
-
-    @property
-    def gcells_per_second(self) -> float:
-        """Cell updates per nanosecond."""
-        return self.cells / self.seconds / 1e9 if self.seconds else 0.0
+    values: Sequence[Any]
+    record: RunRecord
+    made: Values
+    returned: list[Any]
+    seconds: float = 0.0
 
 
 class CompiledProgram:
     """
-    A stencil program that runs. Call it with the arguments of its function, by position: fields as
-    arrays whose shape is the field's bounds, halos included, scalars as numbers. `steps` replaces the
-    trip count of its time loops.
+    A stencil program that runs.
+
+    ```
+    result = program(u, v, steps=5)                  # the function's arguments, by position
+    result = program(*result.buffers, steps=5)       # goes on: 10 steps in all
+    u, v = program.advance((u, v), 5)                # the same
+    program(u=u, v=v, steps=5)                       # by the program's own names: a field %u is u=
+    ```
+
+    Fields are arrays whose shape is the field's bounds, halos included, scalars are numbers; `steps` replaces the trip
+    count of its time loops, and an argument that is nothing else need not be given then. Buffers that take turns (`u` and `v` of `u, v = v, u`) each have a halo of their own, which is
+    read in turn: fill that of all of them.
 
     NumPy arrays are updated in place and the call blocks. Device arrays (anything with
     `__cuda_array_interface__` or DLPack, that begins at a multiple of 16 bytes) are updated in place, asynchronously
     on `stream`; but for the answer to whether buffers that take turns have their halos in common, which
     `compile(halos=...)` can give instead. Runs that are made again on the same arrays are quicker: their launches are
     kept as CUDA graphs.
+
+    On a GPU a program holds kernels, graphs and scratch buffers. `close()`, or the end of a `with` block, gives them back,
+    as does dropping the program; a later call takes them anew.
     """
 
     def __init__(
@@ -96,8 +104,21 @@ class CompiledProgram:
         self.executor: Executor = executor
         self.function = host_function(module, kernels.options.function)
         self.parameters = parameters_of(self.function)
-        self.runners: dict[int, LoopRunner] = {}
+        self.runners = Runners(kernels, gpu)
         self.loops = KnownLoops()
+        given_back = weakref.finalize(self, self.runners.close)
+        # The driver does so when the process ends, and may be gone by then.
+        given_back.atexit = False
+
+    @property
+    def name(self) -> str:
+        """The function that runs, as `@heat`."""
+        return f"@{self.function.sym_name.data}"
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(map(str, self.parameters))
+        where = f"GPU {self.gpu}, {self.kernels.options.arch}" if self.executor == "gpu" else ""
+        return f"<timetile program {self.name}({arguments}) for {where or self.executor}>"
 
     def __call__(
         self,
@@ -105,36 +126,45 @@ class CompiledProgram:
         steps: int | None = None,
         stream: Any = None,
         progress: Progress | None = None,
+        **named: Any,
     ) -> RunResult:
-        if len(arguments) != len(self.parameters):
-            raise TypeError(
-                f"@{self.function.sym_name.data} takes {len(self.parameters)} arguments, "
-                f"and got {len(arguments)}"
-            )
+        """
+        Run on arguments by position or by the program's own names (an argument %steps, %stream or %progress by position
+        only; a number of steps may be left out where `steps` is given). `stream` is a CUDA stream's handle, or an object with `__cuda_stream__`; `progress` is called with the
+        steps that are done and all of a loop. TypeError or ValueError, before anything is changed, where an argument does
+        not fit.
+        """
         if steps is not None and index(steps) < 0:
             raise ValueError(f"the number of steps is not negative, got {steps}")
+        given = bound(self.name, self.parameters, arguments, named, steps)
         on = stream_handle(stream)
-        values = [self.check(p, a, on) for p, a in zip(self.parameters, arguments)]
+        values = [self.check(p, a, on) for p, a in zip(self.parameters, given)]
         self.check_memory(values)
         if any(isinstance(value, DeviceArray) for value in values):
-            return self.run_on_device_arrays(values, steps, stream)
-        match self.executor:
-            case "cpu":
-                runner = NativeRunner(self.native, self.threads, progress)
-                return self.run_host(runner, values, steps)
-            case "numpy":
-                return self.run_host(NumpyRunner(progress), values, steps)
-            case "planes":
-                # Finds lags and homes that are wrong.
-                runner = PlanesRunner(self.kernels, progress)
-                return self.run_checked(Cells.copy_of, runner, values, steps)
-            case "simt":
-                # Finds races and wild accesses.
-                return self.run_checked(
-                    Buffer.copy_of, SimtRunner(self.kernels, progress), values, steps
-                )
-            case "gpu":
-                return self.run_gpu(values, steps, stream)
+            return self.result(self.run_on_device_arrays(values, steps, on), given)
+        return self.result(self.run_on_arrays(values, steps, on, progress), given)
+
+    def advance(
+        self, arguments: Sequence[Any], steps: int, *, stream: Any = None
+    ) -> tuple[Any, ...]:
+        """Run so many steps; the arguments of the call that goes on from there."""
+        return self(*arguments, steps=steps, stream=stream).buffers[: len(arguments)]
+
+    # What it holds.
+
+    def runner(self, stream: int) -> GpuRunner:
+        """The runner of a stream, kept for its scratch buffers and plans."""
+        return self.runners.of(stream)
+
+    def close(self) -> None:
+        """Give back what the program holds on the GPU, once its runs are done."""
+        self.runners.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def explain(self, steps: int | None = None) -> Explanation:
         """
@@ -151,24 +181,28 @@ class CompiledProgram:
 
     def check(self, parameter: Parameter, value: Any, stream: int = 0) -> Any:
         """An argument as the executors take it; TypeError or ValueError where it does not fit."""
+        label = parameter.label
         if not parameter.is_read and (value is None or parameter.bounds is None):
             return None
         if parameter.bounds is None:
-            return checked_scalar(parameter.position, value, parameter.kind)
+            number = checked_scalar(label, value, parameter.kind)
+            if parameter.is_steps and number < 0:
+                raise ValueError(
+                    f"argument {label} is the number of steps, which is not negative, got {number}"
+                )
+            return number
         if is_on_device(value):
-            array = from_device(parameter.position, value, stream)
-            check_alignment(parameter.position, array)
-            check_shape(
-                parameter.position, array.shape, array.dtype, parameter.bounds, parameter.kind
-            )
+            array = from_device(label, value, stream)
+            check_alignment(label, array)
+            check_shape(label, array.shape, array.dtype, parameter.bounds, parameter.kind)
             return array
         if not is_numpy_array(value):
             raise TypeError(
-                f"argument {parameter.position} is a {type(value).__name__}; pass a NumPy array or a "
+                f"argument {label} is a {type(value).__name__}; pass a NumPy array or a "
                 "device array"
             )
-        check_numpy(parameter.position, value)
-        check_shape(parameter.position, value.shape, value.dtype, parameter.bounds, parameter.kind)
+        check_numpy(label, value)
+        check_shape(label, value.shape, value.dtype, parameter.bounds, parameter.kind)
         return value
 
     def check_memory(self, values: Sequence[Any]) -> None:
@@ -196,42 +230,35 @@ class CompiledProgram:
         """The program's machine code for this processor."""
         return NativeProgram(self.module, self.kernels.cache)
 
-    def run_function(
-        self, runner: LoopRunner, values: Sequence[Any], steps: int | None
-    ) -> tuple[RunRecord, list[Any]]:
-        """Run the host function with a runner of time loops; what it did, and what it returns."""
-        record = RunRecord()
-        handlers = handlers_of(runner, steps, record, self.loops)
-        returned = Host(handlers, steps, record).run(self.function, list(values))
-        return record, returned
+    def run_on_arrays(
+        self, values: Sequence[Any], steps: int | None, stream: int, progress: Progress | None
+    ) -> Call:
+        """Run on NumPy arrays."""
+        match self.executor:
+            case "cpu":
+                runner = NativeRunner(self.native, self.threads, progress)
+                return self.run_host(runner, values, steps)
+            case "numpy":
+                return self.run_host(NumpyRunner(progress), values, steps)
+            case "planes":
+                # Finds lags and homes that are wrong.
+                runner = PlanesRunner(self.kernels, progress)
+                return self.run_checked(Cells.copy_of, runner, values, steps)
+            case "simt":
+                # Finds races and wild accesses.
+                runner = SimtRunner(self.kernels, progress)
+                return self.run_checked(Buffer.copy_of, runner, values, steps)
+            case "gpu":
+                return self.run_gpu(values, steps, stream)
 
-    def run_host(self, runner: LoopRunner, values: Sequence[Any], steps: int | None) -> RunResult:
+    def run_host(self, runner: LoopRunner, values: Sequence[Any], steps: int | None) -> Call:
         """Run the host function with a runner of time loops."""
+        record, block = RunRecord(), self.function.body.block
+        handlers = handlers_of(runner, steps, record, self.loops)
+        made: Values = dict(zip(block.args, values))
         start = time.perf_counter()
-        record, returned = self.run_function(runner, values, steps)
-        seconds = time.perf_counter() - start
-        return self.result(record, returned, values, seconds)
-
-    def result(
-        self,
-        record: RunRecord,
-        returned: Sequence[Any],
-        values: Sequence[Any],
-        seconds: float,
-    ) -> RunResult:
-        """Describe a run."""
-
-        def places(buffer: Any) -> tuple[int, ...]:
-            return tuple(k for k, value in enumerate(values) if value is buffer)
-
-        loops = record.time_loops
-        return RunResult(
-            tuple(tuple(k for buffer in run.written for k in places(buffer)) for run in loops),
-            tuple(run.steps for run in loops),
-            sum(run.cells for run in record.runs),
-            seconds,
-            tuple(next(iter(places(value)), value) for value in returned),
-        )
+        returned = Host(handlers, steps, record).run_block(block, made)
+        return Call(values, record, made, returned, time.perf_counter() - start)
 
     def run_checked(
         self,
@@ -239,32 +266,22 @@ class CompiledProgram:
         runner: LoopRunner,
         values: Sequence[Any],
         steps: int | None,
-    ) -> RunResult:
+    ) -> Call:
         """Run with an executor that works on copies of the fields which know what was written: slow."""
         copies: list[Any] = [
             copy(value) if is_numpy_array(value) and parameter.is_field else value
             for parameter, value in zip(self.parameters, values)
         ]
-        result = self.run_host(runner, copies, steps)
+        call = self.run_host(runner, copies, steps)
         for made, value in zip(copies, values):
             if isinstance(made, Cells | Buffer):
                 value[...] = made.data.reshape(value.shape)
-        return result
+        return call
 
-    def runner(self, stream: int) -> GpuRunner:
-        """The runner of a stream, kept for its scratch buffers and plans."""
-        if stream not in self.runners:
-            self.runners[stream] = GpuRunner(self.kernels, device(self.gpu), stream)
-        runner = self.runners[stream]
-        assert isinstance(runner, GpuRunner)
-        return runner
-
-    def run_gpu(self, values: Sequence[Any], steps: int | None, stream: Any) -> RunResult:
+    def run_gpu(self, values: Sequence[Any], steps: int | None, stream: int) -> Call:
         """Copy NumPy arrays to the device, run, and copy them back."""
-        runner = self.runner(stream_handle(stream))
-        gpu = runner.device
-        with gpu.current():
-            placed: list[Any] = []
+        with self.runners.lent(stream) as runner, runner.device.current():
+            gpu, placed = runner.device, list[Any]()
             try:
                 for parameter, value in zip(self.parameters, values):
                     if is_numpy_array(value) and parameter.is_field:
@@ -275,9 +292,9 @@ class CompiledProgram:
                         placed.append(value)
                 gpu.synchronize(runner.stream)
                 start = time.perf_counter()
-                record, returned = self.run_function(runner, placed, steps)
+                call = self.run_host(runner, placed, steps)
                 gpu.synchronize(runner.stream)
-                seconds = time.perf_counter() - start
+                call.seconds = time.perf_counter() - start
                 for buffer, value in zip(placed, values):
                     if isinstance(buffer, DeviceBuffer):
                         gpu.download(value, buffer.pointer)
@@ -285,31 +302,46 @@ class CompiledProgram:
                 for buffer in placed:
                     if isinstance(buffer, DeviceBuffer):
                         gpu.free(buffer.pointer)
-        return self.result(record, returned, placed, seconds)
+        return call
 
-    def run_on_device_arrays(
-        self, values: Sequence[Any], steps: int | None, stream: Any
-    ) -> RunResult:
+    def run_on_device_arrays(self, values: Sequence[Any], steps: int | None, stream: int) -> Call:
         """Run on the caller's device memory, asynchronously on the caller's stream."""
         if self.executor != "gpu":
             raise TypeError(
                 f"the arguments are on the device, and the program was compiled for the "
                 f"{self.executor} executor; pass NumPy arrays or compile with executor='gpu'"
             )
-        runner = self.runner(stream_handle(stream))
-        gpu = runner.device
-        with gpu.current():
-            placed = [
-                DeviceBuffer(value.pointer, value.bytes)
-                if isinstance(value, DeviceArray)
-                else value
-                for value in values
-            ]
+        with self.runners.lent(stream) as runner, runner.device.current():
+            placed: list[Any] = []
+            for parameter, value in zip(self.parameters, values):
+                if isinstance(value, DeviceArray):
+                    check_home(parameter.label, value, runner.device)
+                    placed.append(DeviceBuffer(value.pointer, value.bytes))
+                else:
+                    placed.append(value)
             for value in values:
                 if isinstance(value, DeviceArray) and value.stream is not None:
-                    gpu.wait_for_stream(runner.stream, value.stream)
-            record, returned = self.run_function(runner, placed, steps)
-        return self.result(record, returned, placed, 0.0)
+                    runner.device.wait_for_stream(runner.stream, value.stream)
+            call = self.run_host(runner, placed, steps)
+        call.seconds = 0.0
+        return call
+
+    def result(self, call: Call, given: Sequence[Any]) -> RunResult:
+        """Describe a run on what was given."""
+
+        def places(buffer: Any) -> tuple[int, ...]:
+            return tuple(k for k, value in enumerate(call.values) if value is buffer)
+
+        loops = call.record.time_loops
+        order = next_order(self.function, call.made, call.values)
+        return RunResult(
+            tuple(tuple(k for buffer in run.written for k in places(buffer)) for run in loops),
+            tuple(run.steps for run in loops),
+            sum(run.cells for run in call.record.runs),
+            call.seconds,
+            tuple(next(iter(places(value)), value) for value in call.returned),
+            tuple(given[k] for k in order),
+        )
 
 
 def stream_handle(stream: Any) -> int:
@@ -318,4 +350,4 @@ def stream_handle(stream: Any) -> int:
         return 0
     if hasattr(stream, "__cuda_stream__"):
         return int(stream.__cuda_stream__()[1])
-    return int(stream)
+    return index(stream)

@@ -90,7 +90,8 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    parser = SentenceParser(prog="timetile", description=timetile.__doc__)
+    about = (timetile.__doc__ or "").partition("\n")[0]
+    parser = SentenceParser(prog="timetile", description=about)
     parser.add_argument("--version", action="version", version=f"timetile {timetile.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -15,7 +15,8 @@ from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import progress
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.compile import compile as compile_program
-from timetile.runtime.gpu import device, gpu_is_available
+from timetile.runtime.driver import gpu_is_available
+from timetile.runtime.gpu import device
 from timetile.runtime.kernels import Kernel, loops_of
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.teams import thread_count

@@ -9,9 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 import timetile
 from timetile.passes.arch import ARCHS
+from timetile.passes.diagnostics import CompileError
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.gpu import Device, Unavailable, checked, driver
+from timetile.runtime.driver import Unavailable, checked, driver
+from timetile.runtime.gpu import Device
+from timetile.runtime.targets import arch_for
 
 PACKAGES = ("xdsl", "numpy", "cuda-python", "matplotlib")
 
@@ -50,9 +53,14 @@ def gpus() -> Iterator[Finding]:
     count = int(checked(cuda.cuDeviceGetCount()))
     for k in range(count):
         device = Device(k)
+        text = f"{device.name}, {device.arch}, {gpu_memory(device) / 2**30:.0f} GiB"
+        try:
+            arch_for(device.arch)
+        except CompileError as error:
+            yield Finding(f"GPU {k}", False, f"{text}; {error}")
+            continue
         tuned = "" if device.arch in ARCHS else f"; kernels are tuned for {', '.join(ARCHS)}"
-        size = gpu_memory(device) / 2**30
-        yield Finding(f"GPU {k}", True, f"{device.name}, {device.arch}, {size:.0f} GiB{tuned}")
+        yield Finding(f"GPU {k}", True, text + tuned)
     if count == 0:
         yield Finding("GPU", False, "the driver knows none; programs run on the CPU")
 

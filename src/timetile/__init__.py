@@ -1,4 +1,12 @@
-"""timetile: a compiler for iterated stencil programs on NVIDIA GPUs."""
+"""timetile: a compiler for iterated stencil programs on NVIDIA GPUs.
+
+    program = timetile.compile(Path("heat2d.mlir"))  # on the GPU, or on the CPU where there is none
+    result = program(u, v, steps=100)                # NumPy arrays, or arrays in GPU memory, in place
+    result = program(*result.buffers, steps=100)     # goes on: 200 steps in all
+
+`compile` makes a `CompiledProgram`, whose calls return a `RunResult`; what cannot be compiled is a `CompileError` with
+the reason. `pipeline` has the passes for another xDSL frontend.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +31,11 @@ _HOME = {
     "compile": "timetile.runtime.compile",
     "pipeline": "timetile.lowering.pipelines",
 }
+
+
+def __dir__() -> list[str]:
+    """What the package has, loaded or not."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> object:

@@ -93,46 +93,51 @@ WRONG = [
         "shape",
         with_first(np.ones((7, 8))),
         ValueError,
-        "argument 0 has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has shape "
+        "argument 0 (%u) has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has shape "
         "(7, 9); pass an array of that shape",
     ),
     Case(
         "rank",
         lambda: [np.ones(SHAPE), np.ones(63), 3],
         ValueError,
-        "argument 1 has shape (63,), and its field [-1, 6) x [-1, 8), halos included, has shape "
+        "argument 1 (%v) has shape (63,), and its field [-1, 6) x [-1, 8), halos included, has shape "
         "(7, 9); pass an array of that shape",
     ),
     Case(
         "element-type",
         with_first(np.ones(SHAPE, dtype=np.float32)),
         TypeError,
-        "argument 0 has elements of float32, and its field of float64; pass it as float64",
+        "argument 0 (%u) has elements of float32, and its field of float64; pass it as float64",
     ),
     Case(
         "byte-order",
         with_first(np.ones(SHAPE, dtype=">f8")),
         TypeError,
-        "argument 0 has elements of >f8, and its field of float64; pass it as float64",
+        "argument 0 (%u) has elements of >f8, and its field of float64; pass it as float64",
     ),
     Case(
         "columns-first",
         with_first(np.ones(SHAPE, order="F")),
         ValueError,
-        "argument 0 is not C-contiguous; pass np.ascontiguousarray(a)",
+        "argument 0 (%u) is not C-contiguous; pass np.ascontiguousarray(a)",
     ),
     Case(
         "strided",
         with_first(np.ones((7, 18))[:, ::2]),
         ValueError,
-        "argument 0 is not C-contiguous; pass np.ascontiguousarray(a)",
+        "argument 0 (%u) is not C-contiguous; pass np.ascontiguousarray(a)",
     ),
-    Case("read-only", with_first(read_only()), ValueError, "argument 0 is read-only; pass a copy"),
+    Case(
+        "read-only",
+        with_first(read_only()),
+        ValueError,
+        "argument 0 (%u) is read-only; pass a copy",
+    ),
     Case(
         "a-list",
         with_first([[1.0] * 9] * 7),
         TypeError,
-        "argument 0 is a list; pass a NumPy array or a device array",
+        "argument 0 (%u) is a list; pass a NumPy array or a device array",
     ),
     Case(
         "one-array-twice",
@@ -150,19 +155,19 @@ WRONG = [
         "an-array-for-a-scalar",
         lambda: [np.ones(SHAPE), np.ones(SHAPE), np.ones(3)],
         TypeError,
-        "argument 2 is a scalar, and got an array of shape (3,); pass a number",
+        "argument 2 (%steps) is a scalar, and got an array of shape (3,); pass a number",
     ),
     Case(
         "a-fraction-for-an-integer",
         lambda: [np.ones(SHAPE), np.ones(SHAPE), 2.5],
         TypeError,
-        "argument 2 is an integer, and got 2.5; pass an int",
+        "argument 2 (%steps) is an integer, and got 2.5; pass an int",
     ),
     Case(
         "a-word-for-an-integer",
         lambda: [np.ones(SHAPE), np.ones(SHAPE), "3"],
         TypeError,
-        "argument 2 is an integer, and got '3'; pass an int",
+        "argument 2 (%steps) is an integer, and got '3'; pass an int",
     ),
 ]
 
@@ -177,38 +182,38 @@ ON_DEVICE = [
         "device-shape",
         with_first(DeviceArray(shape=(7, 8))),
         ValueError,
-        "argument 0 has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has shape "
+        "argument 0 (%u) has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has shape "
         "(7, 9); pass an array of that shape",
     ),
     Case(
         "device-element-type",
         with_first(DeviceArray(typestr="<f4")),
         TypeError,
-        "argument 0 has elements of float32, and its field of float64; pass it as float64",
+        "argument 0 (%u) has elements of float32, and its field of float64; pass it as float64",
     ),
     Case(
         "device-strides",
         with_first(DeviceArray(others={"strides": (144, 16)})),
         ValueError,
-        "argument 0 is not C-contiguous; pass a contiguous copy",
+        "argument 0 (%u) is not C-contiguous; pass a contiguous copy",
     ),
     Case(
         "device-read-only",
         with_first(DeviceArray(read_only=True)),
         ValueError,
-        "argument 0 is read-only; pass a copy",
+        "argument 0 (%u) is read-only; pass a copy",
     ),
     Case(
         "device-part-of-an-array",
         with_first(DeviceArray((1 << 20) + 8)),
         ValueError,
-        "argument 0 begins at an address that is no multiple of 16 bytes; pass a copy",
+        "argument 0 (%u) begins at an address that is no multiple of 16 bytes; pass a copy",
     ),
     Case(
         "device-mask",
         with_first(DeviceArray(others={"mask": DeviceArray()})),
         ValueError,
-        "argument 0 is masked; pass a plain array",
+        "argument 0 (%u) is masked; pass a plain array",
     ),
     Case(
         "device-arrays-that-overlap",
@@ -262,7 +267,7 @@ def test_a_scalar_that_is_no_number():
     run = timetile.compile(program_text(program), executor="cpu", cache=False)
     with pytest.raises(TypeError) as caught:
         run(*random_inputs(program, seed=1).arrays.values(), 0.25, 1j, 3)
-    assert str(caught.value) == "argument 3 is a number, and got 1j; pass a float"
+    assert str(caught.value) == "argument 3 (%strength) is a number, and got 1j; pass a float"
 
 
 @pytest.mark.parametrize("executor", executors())

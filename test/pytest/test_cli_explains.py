@@ -17,8 +17,8 @@ from timetile.passes.arch import ARCHS
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import SAID, Cache
 from timetile.runtime.cli import compiled, doctor, main
+from timetile.runtime.driver import Unavailable, gpu_is_available
 from timetile.runtime.explain.figures import launch_counts, loop_flops, occupancy, reach, redundancy
-from timetile.runtime.gpu import Unavailable, gpu_is_available
 from timetile.runtime.kernels import Kernel, loops_of
 from timetile.runtime.planning import planned_function
 

@@ -129,12 +129,12 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {small}",
-            "argument 0 has shape (3, 3), and its field [-1, 15) x [-1, 20), halos included, has "
+            "argument 0 (%u) has shape (3, 3), and its field [-1, 15) x [-1, 20), halos included, has "
             "shape (16, 21); pass an array of that shape",
         ),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {single}",
-            "argument 0 has elements of float32, and its field of float64; pass it as float64",
+            "argument 0 (%u) has elements of float32, and its field of float64; pass it as float64",
         ),
         ("run {heat} --steps 1 --random 0 --set k=1 --out {folder}", "cannot open {folder}: Is a directory"),
         (

@@ -15,7 +15,7 @@ import timetile
 from timetile.runtime.arithmetic import dtype_of
 from timetile.runtime.cli.command_line import make_parser
 from timetile.runtime.cli.inputs import shape_of
-from timetile.runtime.gpu import gpu_is_available
+from timetile.runtime.driver import gpu_is_available
 from timetile.runtime.program import CompiledProgram, Executor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

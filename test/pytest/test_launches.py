@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
 from typing import Any
@@ -45,8 +47,9 @@ class Recorder(Device):
         """Launches and copies, in order."""
         self.graphs: list[Graph] = []
         self.at_launch: Callable[[], None] = lambda: None
-        self.kernels = {}
-        self.inboxes = {}
+        self.kernels, self.loaded, self.resident, self.inboxes = {}, {}, {}, {}
+        self.users, self.streams = Counter(), Counter()
+        self.marks: list[str] = []
         self.cuda = self
 
     def launch(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
@@ -81,6 +84,18 @@ class Recorder(Device):
     def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
         self.compared.append((first, other))
         return not self.same_halos
+
+    @contextmanager
+    def giving_back(self) -> Iterator[Device]:
+        yield self
+
+    def mark(self, event: str | None, stream: int) -> str:
+        self.marks.append(event or f"event of {stream}")
+        return self.marks[-1]
+
+    def wait_for_mark(self, event: str) -> None:
+        self.marks.remove(event)
+        self.marks.append(f"{event} waited for")
 
     def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> tuple[int]:
         self.copied.append((source, target))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,46 @@ from timetile.passes.diagnostics import CompileError
         ({"fp_contract": "Fast"}, "fp_contract is fast or on or off, got 'Fast'"),
         ({"fp_division": "Fast"}, "fp_division is exact or fast, got 'Fast'"),
         ({"halos": "x"}, "halos is compared or common or apart, got 'x'"),
-        ({"depth": 0}, "depth is a number from 1 on, got 0"),
-        ({"depth": True}, "depth is a number from 1 on, got True"),
+        ({"depth": 0}, "depth is a number from 1 to 256, got 0"),
+        ({"depth": True}, "depth is a number from 1 to 256, got True"),
         ({"halos": None}, "halos is compared or common or apart, got None"),
+        ({"depth": 257}, "depth is a number from 1 to 256, got 257"),
+        ({"depth": 10**6}, "depth is a number from 1 to 256, got 1000000"),
+        ({"depth": 2.0}, "depth is a number from 1 to 256, got 2.0"),
+        ({"depth": "2"}, "depth is a number from 1 to 256, got '2'"),
+        ({"arch": 90}, "arch is sm_90 or sm_80, got 90"),
+        ({"arch": "sm_70"}, "arch is sm_90 or sm_80, got 'sm_70'"),
+        ({"gpu": -1}, "gpu is a number from 0 on, got -1"),
+        ({"gpu": True}, "gpu is a number from 0 on, got True"),
+        ({"gpu": "0"}, "gpu is a number from 0 on, got '0'"),
+        ({"gpu": None}, "gpu is a number from 0 on, got None"),
+        (
+            {"cache": "some/path"},
+            "cache is True, False or a Cache (TIMETILE_CACHE_DIR names another folder), got 'some/path'",
+        ),
+        (
+            {"cache": None},
+            "cache is True, False or a Cache (TIMETILE_CACHE_DIR names another folder), got None",
+        ),
+        ({"function": 3}, "function is the name of a function, got 3"),
+        ({"bound_waits": 1}, "bound_waits is True or False, got 1"),
+        ({"executor": ["cpu"]}, "executor is gpu or cpu or numpy or planes or simt, got ['cpu']"),
+        ({"passes": 7}, "passes is a tuple of passes, got 7"),
+        ({"passes": ("cse",)}, "passes is a tuple of passes, and one of them is 'cse'"),
         ({"passes": ()}, "passes are one or more; leave them out for the default ones"),
     ],
 )
 def test_options_are_checked(option: dict[str, Any], message: str):
     with pytest.raises(ValueError, match=re.escape(message)):
         timetile.compile(HEAT, **option)
+
+
+@pytest.mark.parametrize("program", [None, 3, b"builtin.module {}", ["x"]])
+def test_a_program_is_a_module_a_text_or_a_file(program: Any):
+    with pytest.raises(TypeError) as caught:
+        timetile.compile(program)
+    kind = type(program).__name__
+    assert str(caught.value) == f"the program is a module, its text or a pathlib.Path, got {kind}"
 
 
 def test_a_file_is_given_as_a_path():
@@ -45,7 +77,7 @@ def test_numbers_have_as_many_bits_as_their_type():
     fields = [np.zeros((16, 21)) for _ in range(2)]
     with pytest.raises(
         ValueError,
-        match="argument 3 is of type index, and 9223372036854775808 is not between -9223372036854775808 and",
+        match=r"argument 3 \(%steps\) is of type index, and 9223372036854775808 is not between -9223372036854775808 and",
     ):
         compiled(*fields, 0.25, 2**63)
     broken: Any = 2.5
@@ -76,3 +108,78 @@ def test_a_program_that_stores_no_field_says_so():
 def test_a_program_that_cannot_be_raised_says_why():
     with pytest.raises(CompileError, match="it has a field of f16; use f32 or f64"):
         timetile.compile(HEAT.replace("f64", "f16"))
+
+
+def test_a_text_that_does_not_parse_says_where():
+    text = HEAT.replace("arith.mulf %w, %up : f64", "arith.mulf %w, %nobody : f64")
+    line = next(k for k, each in enumerate(text.splitlines(), 1) if "%nobody" in each)
+    with pytest.raises(CompileError) as caught:
+        timetile.compile(text.replace("%nobody : f64", "%nobody !! f64"))
+    assert (caught.value.file, caught.value.line) == ("<program>", line)
+    assert caught.value.operation is None
+
+
+def test_a_refusal_says_what_where_and_why(tmp_path: Path):
+    """In one sentence, and in parts; of several, the others are notes."""
+    path = tmp_path / "heat.mlir"
+    path.write_text(HEAT.replace("f64", "f16"))
+    line = next(k for k, text in enumerate(HEAT.splitlines(), 1) if "stencil.load" in text)
+    with pytest.raises(CompileError) as caught:
+        timetile.compile(path)
+    error = caught.value
+    assert str(error) == f"stencil.load in @heat ({path}:{line}): {error.reason}"
+    assert (error.operation, error.file, error.line) == ("stencil.load", str(path), line)
+    assert "it has a field of f16; use f32 or f64" in error.reason
+
+
+def test_an_operation_that_is_refused_is_named_with_its_place():
+    text = HEAT.replace("func.return", "%x = memref.alloc() : memref<4xf64>\n  func.return")
+    line = next(k for k, each in enumerate(text.splitlines(), 1) if "memref.alloc" in each)
+    with pytest.raises(CompileError) as caught:
+        timetile.compile(text)
+    error = caught.value
+    assert (error.operation, error.file, error.line) == ("memref.alloc", "<program>", line)
+    assert str(error) == f"memref.alloc in @heat (<program>:{line}): {error.reason}"
+    assert error.reason.startswith("it is outside a raised time loop and cannot be run; keep only")
+
+
+@pytest.mark.parametrize("stride", [0, -1, -7])
+@pytest.mark.parametrize("executor", ["cpu", "planes"])
+def test_a_time_loop_counts_upwards(stride: int, executor: Any):
+    """Said at once where the step is a constant, and before the run where it is an argument."""
+    said = f"its step is {stride}; give it a step of 1 or more"
+    constant = HEAT.replace("%one = arith.constant 1", f"%one = arith.constant {stride}")
+    with pytest.raises(CompileError, match=said):
+        timetile.compile(constant, executor=executor)
+    given = HEAT.replace("%steps: index)", "%steps: index, %one: index)").replace(
+        "%one = arith.constant 1 : index", ""
+    )
+    program = timetile.compile(given, executor=executor, cache=False, depth=2)
+    fields = [np.random.default_rng(k).random((16, 21)) for k in range(2)]
+    before = [each.copy() for each in fields]
+    for steps in (5, -5, 0):
+        with pytest.raises(CompileError, match=said):
+            program(*fields, 0.25, steps, stride)
+    assert all(np.array_equal(a, b) for a, b in zip(fields, before, strict=True))
+    assert program(*fields, 0.25, 5, 2).steps == (3,)
+
+
+def test_a_loop_of_the_host_counts_upwards():
+    loop = "scf.for %i = %zero to %steps step %k2 {\n  }\n  func.return"
+    text = HEAT.replace("func.return", loop).replace("%steps: index)", "%steps: index, %k2: index)")
+    program = timetile.compile(text, executor="cpu", cache=False)
+    fields = [np.zeros((16, 21)) for _ in range(2)]
+    for stride in (0, -1):
+        with pytest.raises(
+            CompileError, match=f"its step is {stride}; give it a step of 1 or more"
+        ):
+            program(*fields, 0.25, 3, stride)
+
+
+def test_what_stands_after_the_loop_is_refused_before_anything_changes():
+    after = """scf.for %i = %zero to %steps step %one {
+    %x = memref.alloc() : memref<4xf64>
+  }
+  func.return"""
+    with pytest.raises(CompileError, match="it is outside a raised time loop and cannot be run"):
+        timetile.compile(HEAT.replace("func.return", after), executor="cpu")

@@ -17,7 +17,7 @@ from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.ptx.waits import MOST_POLLS, MOST_SLEEPS
 from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime import gpu
+from timetile.runtime import gpu_memory
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.gpu import Device
 from timetile.runtime.halos import HaloFrame
@@ -31,6 +31,8 @@ class Attribute(Enum):
     """The device attributes that the runtime asks for."""
 
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = MULTIPROCESSORS
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 9
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 0
 
 
 class Capture(Enum):
@@ -63,6 +65,9 @@ class FakeDriver:
     CUdevice_attribute = Attribute
     CUstreamCaptureStatus = Capture
 
+    def cuDeviceGetCount(self) -> tuple[int, int]:
+        return 0, 1
+
     def cuDeviceGet(self, number: int) -> tuple[int, int]:
         return 0, number
 
@@ -83,6 +88,10 @@ class FakeDriver:
 
     def cuStreamIsCapturing(self, stream: int) -> tuple[int, Capture]:
         return 0, self.captures
+
+    def cuModuleUnload(self, module: str) -> tuple[int]:
+        self.calls.append(("unload", module))
+        return (0,)
 
     def cuFuncGetModule(self, function: str) -> tuple[int, str]:
         return 0, f"module of {function}"
@@ -196,6 +205,7 @@ KERNEL = Kernel(
     name="heat_d4",
     ptx="",
     cubin=b"machine code",
+    arch="sm_90",
     grid=5 * 4,
     block=256,
     cluster=1,
@@ -220,7 +230,7 @@ FIELDS = Arguments((1, 2), (ctypes.c_void_p, ctypes.c_void_p))
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     driver = FakeDriver()
-    monkeypatch.setattr(gpu, "driver", lambda: driver)
+    monkeypatch.setattr(gpu_memory, "driver", lambda: driver)
     return driver
 
 
@@ -290,17 +300,23 @@ def test_a_tile_that_does_not_fit(fake: FakeDriver):
     assert fake.calls == []
 
 
-def test_what_is_forgotten_is_freed(fake: FakeDriver):
+def test_what_is_given_back_is_freed(fake: FakeDriver):
     """Every kernel has words of its own on every stream; those of one stream go together."""
     device, other = Device(), replace(KERNEL, name="heat_step")
     for kernel, stream in ((KERNEL, 1), (other, 1), (KERNEL, 2)):
+        device.retain(kernel, stream)
         device.launch(kernel, FIELDS, stream)
     fake.calls.clear()
-    device.forget([KERNEL, other], 1)
-    assert fake.calls == [("synchronize", 1), ("free", 1000), ("free", 2000)]
-    device.forget([KERNEL, other], 1)
+    device.release([KERNEL, other], 1)
+    assert fake.calls == [
+        ("free", 1000),
+        ("free", 2000),
+        ("unload", "module of function heat_step"),
+    ]
     device.launch(KERNEL, FIELDS, 2)
     assert fake.calls[3][:2] == ("set", 3000)
+    device.release([KERNEL], 2)
+    assert fake.calls[5:] == [("free", 3000), ("unload", "module of function heat_d4")]
 
 
 BOUNDED = replace(KERNEL, bound_waits=True)

@@ -7,10 +7,12 @@
 // RUN: xdsl-opt %s -p 'choose-schedule{depth=3}' --split-input-file --verify-diagnostics 2>&1 >/dev/null | filecheck %s --check-prefix=ASKED
 // RUN: xdsl-opt %s -p 'choose-schedule{arch=sm_80}' --split-input-file --verify-diagnostics | filecheck %s
 // RUN: xdsl-opt %s -p 'choose-schedule{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
+// RUN: xdsl-opt %s -p 'choose-schedule{depth=257}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=DEEP
 
 // Every time loop gets depths and a schedule, a pure function of the program, the options and the
 // target. One and two axes are held by warps, small planes and three axes by a block; what is already decided stays.
 
+// DEEP: choose-schedule: depth is at most 256, got 257
 // ARCH: the architecture sm_20 is not known; use sm_90 or sm_80
 
 func.func private @seven() -> f64 {

@@ -12,7 +12,7 @@
 // SEVERAL: temporal.loop %n (%a = %A) rotate [0] depths [12, 8, 4, 3, 2, 1] {
 // ONE:     temporal.loop %n (%a = %A) rotate [0] depths [1] {
 // NONE:    temporal.loop %n (%a = %A) rotate [0] {
-// ZERO:    temporal-fusion: depths must be positive, got [4, 0]
+// ZERO:    temporal-fusion: depths are numbers from 1 to 256, got [4, 0]
 func.func @loop(%n: index, %A: !stencil.field<[0,8]xf64>) {
   temporal.loop %n (%a = %A) rotate [0] {
     temporal.update %a = @cell(%a[0]) in <[0], [8]>

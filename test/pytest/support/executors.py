@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetile.runtime.gpu import gpu_is_available
+from timetile.runtime.driver import gpu_is_available
 from timetile.runtime.program import Executor
 
 

@@ -60,7 +60,7 @@ func.func @rotated_types(%n: index, %A: !stencil.field<[0,4]xf64>, %B: !stencil.
 // -----
 
 func.func @depth_zero(%n: index, %A: !stencil.field<[0,4]xf64>) {
-  // CHECK: depths must be positive, got [2, 0]
+  // CHECK: depths must be from 1 to 256, got [2, 0]
   temporal.loop %n (%a = %A) rotate [0] depths [2, 0] {
   } : !stencil.field<[0,4]xf64>
   func.return

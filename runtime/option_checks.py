@@ -1,0 +1,42 @@
+"""What the options of `timetile.compile` may be, checked before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from types import UnionType
+from typing import SupportsIndex, cast
+
+from xdsl.passes import ModulePass
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """ValueError for an option that is not among its choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} is {' or '.join(choices)}, got {value!r}")
+
+
+def check_type(name: str, value: object, kind: type | UnionType, expected: str) -> None:
+    """ValueError for an option that is of another type."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} is {expected}, got {value!r}")
+
+
+def check_number(name: str, value: object, least: int, most: int | None = None) -> None:
+    """ValueError unless an option is a whole number in its range."""
+    number = index(value) if isinstance(value, SupportsIndex) else None
+    if number is None or isinstance(value, bool) or number < least or number > (most or number):
+        reach = f"from {least} on" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} is a number {reach}, got {value!r}")
+
+
+def check_passes(passes: object) -> None:
+    """ValueError unless passes were given as such."""
+    if not isinstance(passes, tuple | list):
+        raise ValueError(f"passes is a tuple of passes, got {passes!r}")
+    given = cast(Sequence[object], passes)
+    if not given:
+        raise ValueError("passes are one or more; leave them out for the default ones")
+    for each in given:
+        if not isinstance(each, ModulePass):
+            raise ValueError(f"passes is a tuple of passes, and one of them is {each!r}")

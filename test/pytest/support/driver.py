@@ -1,0 +1,244 @@
+"""A driver that keeps books: what of contexts, memory, modules, graphs and events was taken, and not given back."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+
+@dataclass
+class BookKeeper:
+    """
+    GPUs of one architecture, as the driver's bindings show them. Fields are addresses; nothing is computed. Calls that
+    are wrong fail: what is given back twice, a wait for a stream that is gone, memory that is freed while a launch may
+    still use it.
+    """
+
+    arch: tuple[int, int] = (9, 0)
+    gpus: int = 2
+    multiprocessors: int = 132
+    held: Counter[str] = field(default_factory=Counter[str])
+    """By kind, what was taken and not given back."""
+    living: dict[int, str] = field(default_factory=dict[int, str])
+    images: list[bytes] = field(default_factory=list[bytes])
+    launched: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    """Functions and graphs, each with its stream."""
+    busy: set[int] = field(default_factory=set[int])
+    """Streams with work that nobody has waited for."""
+    marks: dict[int, int] = field(default_factory=dict[int, int])
+    """The streams of recorded events."""
+    gone: set[int] = field(default_factory=set[int])
+    """Streams that were destroyed."""
+    homes: dict[int, int] = field(default_factory=dict[int, int])
+    """The GPUs of addresses."""
+    differ: bool = False
+    """What comparisons of halos find."""
+    relaxed: bool = False
+    broken: bool = False
+    """Every call fails from now on, as after an illegal access."""
+    most: Counter[str] = field(default_factory=Counter[str])
+    number: int = 1 << 20
+
+    CUDA_KERNEL_NODE_PARAMS = SimpleNamespace
+    CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED="relaxed")
+    CUpointer_attribute = SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL="ordinal")
+    CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES="shared")
+    CUdevice_attribute = SimpleNamespace(
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR="major",
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR="minor",
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT="multiprocessors",
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN="shared",
+    )
+    CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2
+
+    def take(self, kind: str) -> tuple[Any, int]:
+        """Something new."""
+        if self.broken:
+            return Failed("CUDA_ERROR_ILLEGAL_ADDRESS", 700), 0
+        self.number += 1 << 12
+        self.living[self.number] = kind
+        self.held[kind] += 1
+        self.most[kind] = max(self.most[kind], self.held[kind])
+        return 0, self.number
+
+    def give(self, kind: str, thing: int) -> tuple[Any]:
+        """Back."""
+        if self.broken:
+            return (Failed("CUDA_ERROR_ILLEGAL_ADDRESS", 700),)
+        assert self.living.pop(thing) == kind, f"{kind} {thing} is none, or was given back before"
+        self.held[kind] -= 1
+        return (0,)
+
+    @property
+    def left(self) -> dict[str, int]:
+        """What is held, without the context."""
+        return {kind: count for kind, count in self.held.items() if count and kind != "context"}
+
+    # Devices and contexts.
+
+    def cuDriverGetVersion(self) -> tuple[int, int]:
+        return 0, 13010
+
+    def cuDeviceGetCount(self) -> tuple[int, int]:
+        return 0, self.gpus
+
+    def cuDeviceGet(self, number: int) -> tuple[int, int]:
+        return 0, number
+
+    def cuDeviceTotalMem(self, handle: int) -> tuple[int, int]:
+        return 0, 80 << 30
+
+    def cuDevicePrimaryCtxRetain(self, handle: int) -> tuple[Any, int]:
+        return self.take("context")
+
+    def cuDeviceGetName(self, size: int, handle: int) -> tuple[int, bytes]:
+        return 0, b"A GPU\0"
+
+    def cuDeviceGetAttribute(self, attribute: str, handle: int) -> tuple[int, int]:
+        major, minor = self.arch
+        known = {
+            "major": major,
+            "minor": minor,
+            "multiprocessors": self.multiprocessors,
+            "shared": 232448,
+        }
+        return 0, known[attribute]
+
+    def cuCtxPushCurrent(self, context: int) -> tuple[int]:
+        return (0,)
+
+    def cuCtxPopCurrent(self) -> tuple[int, int]:
+        return 0, 0
+
+    def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> tuple[int, Any]:
+        before, self.relaxed = self.relaxed, mode in ("relaxed", True)
+        return 0, before
+
+    # Memory.
+
+    def cuMemAlloc(self, size: int) -> tuple[Any, int]:
+        return self.take("memory")
+
+    def cuMemFree(self, pointer: int) -> tuple[Any]:
+        assert not self.busy, "memory is freed that a launch may use"
+        return self.give("memory", pointer)
+
+    def cuMemHostAlloc(self, size: int, flags: int) -> tuple[int, int]:
+        self.word = ctypes.c_uint32()
+        return 0, ctypes.addressof(self.word)
+
+    def cuMemHostGetDevicePointer(self, place: int, flags: int) -> tuple[int, int]:
+        return 0, place
+
+    def cuMemcpyHtoD(self, *_: Any) -> tuple[int]:
+        return (0,)
+
+    def cuMemcpyDtoH(self, *_: Any) -> tuple[int]:
+        return (0,)
+
+    def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> tuple[int]:
+        self.busy.add(stream)
+        return (0,)
+
+    def cuMemsetD8Async(self, *_: Any) -> tuple[int]:
+        return (0,)
+
+    def cuPointerGetAttribute(self, what: str, pointer: int) -> tuple[int, int]:
+        home = self.homes.get(pointer)
+        return (0, home) if home is not None else (1, 0)
+
+    # Streams and events.
+
+    def cuStreamSynchronize(self, stream: int) -> tuple[int]:
+        assert stream not in self.gone, "a stream is waited for that is gone"
+        self.busy.discard(stream)
+        return (0,)
+
+    def cuStreamIsCapturing(self, stream: int) -> tuple[int, int]:
+        return 0, 0
+
+    def cuEventCreate(self, flags: int) -> tuple[Any, int]:
+        return self.take("event")
+
+    def cuEventRecord(self, event: int, stream: int) -> tuple[int]:
+        assert self.living[event] == "event" and stream not in self.gone
+        self.marks[event] = stream
+        return (0,)
+
+    def cuEventSynchronize(self, event: int) -> tuple[int]:
+        assert self.living[event] == "event"
+        self.busy.discard(self.marks[event])
+        return (0,)
+
+    def cuEventDestroy(self, event: int) -> tuple[Any]:
+        return self.give("event", event)
+
+    # Modules.
+
+    def cuModuleLoadData(self, image: bytes) -> tuple[Any, int]:
+        self.images.append(image)
+        return self.take("module")
+
+    def cuModuleGetFunction(self, module: int, name: bytes) -> tuple[int, tuple[int, str]]:
+        return 0, (module, name.decode())
+
+    def cuFuncGetModule(self, function: tuple[int, str]) -> tuple[int, int]:
+        return 0, function[0]
+
+    def cuFuncSetAttribute(self, *_: Any) -> tuple[int]:
+        return (0,)
+
+    def cuModuleUnload(self, module: int) -> tuple[Any]:
+        assert not self.busy, "a kernel is unloaded that may run"
+        return self.give("module", module)
+
+    # Launches and graphs.
+
+    def cuLaunchKernel(self, function: tuple[int, str], *others: Any) -> tuple[int]:
+        assert self.living[function[0]] == "module", "the kernel is not loaded any more"
+        stream = others[7]
+        if function[1] == "halos_differ":
+            self.word.value = int(self.differ)
+        self.busy.add(stream)
+        self.launched.append((function[1], stream))
+        return (0,)
+
+    def cuGraphCreate(self, flags: int) -> tuple[int, list[Any]]:
+        return 0, []
+
+    def cuGraphAddKernelNode(
+        self, graph: list[Any], before: list[Any], count: int, what: SimpleNamespace
+    ) -> tuple[int, Any]:
+        graph.append(what.func)
+        return 0, what
+
+    def cuGraphInstantiate(self, graph: list[Any], flags: int) -> tuple[Any, int]:
+        return self.take("graph")
+
+    def cuGraphDestroy(self, graph: list[Any]) -> tuple[int]:
+        return (0,)
+
+    def cuGraphExecDestroy(self, graph: int) -> tuple[Any]:
+        return self.give("graph", graph)
+
+    def cuGraphLaunch(self, graph: int, stream: int) -> tuple[int]:
+        assert self.living[graph] == "graph"
+        self.busy.add(stream)
+        self.launched.append(("graph", stream))
+        return (0,)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A status that is no success."""
+
+    name: str
+    number: int
+
+    def __int__(self) -> int:
+        return self.number
