@@ -76,7 +76,7 @@ def compiled_for(program: Program, executor: Executor, **how: Any) -> CompiledPr
 
 def used_common(compiled: CompiledProgram) -> bool:
     """Kernels for halos in common were made."""
-    return "common" in vars(compiled.kernels)
+    return "common_once" in vars(compiled.kernels)
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
