@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.ir import Block
+from xdsl.dialects import arith
+from xdsl.dialects import math as xmath
+from xdsl.ir import Block, Operation
 
 from support.cell_operations import Case, arguments, cases
-from timetile.lowering.ptx.values import VALUES
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, FUNCTIONS
+from timetile.lowering.cpu.cells import LOWERINGS
+from timetile.lowering.ptx.module import TABLE
+from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, FLOATS, FUNCTIONS
 from timetile.passes.analysis.instructions import instructions
-from timetile.runtime.arithmetic import dtype_of, evaluate
+from timetile.passes.expand_cells import EXPANSIONS
+from timetile.runtime.arithmetic import MEANINGS, OF_OPERATIONS, dtype_of, evaluate
 
 CASES = list(cases())
+EXPANDED = {
+    arith.FloorDivSIOp, arith.CeilDivSIOp, arith.CeilDivUIOp, xmath.FPowIOp, xmath.IPowIOp,
+}  # fmt: skip
+"""What becomes other operations at the temporal level."""
+
 MADE = [case for case in CASES if CELL_OPERATIONS[case.operation].meaning]
 """Those that executors see."""
 
@@ -35,5 +44,42 @@ def test_numpy_makes_the_results_type_of_any_numbers(case: Case):
 
 @pytest.mark.parametrize("case", [c for c in MADE if c.operation not in FUNCTIONS], ids=str)
 def test_ptx_is_printed_and_work_is_known(case: Case):
-    assert case.operation in VALUES
+    assert case.operation in TABLE
     assert all(count >= 0 for count in instructions(case.create(Block(arg_types=case.operands))))
+
+
+@pytest.mark.parametrize("operation", CELL_OPERATIONS, ids=lambda op: op.name)
+def test_every_executor_knows_what_is_not_expanded(operation: type[Operation]):
+    known = CELL_OPERATIONS[operation]
+    assert bool(known.meaning) != (operation in EXPANDED)
+    if known.meaning:
+        assert known.meaning in MEANINGS or known.meaning in OF_OPERATIONS
+        assert operation in LOWERINGS and operation in TABLE
+
+
+def test_what_is_expanded_has_an_expansion():
+    assert EXPANDED - {xmath.FPowIOp, xmath.IPowIOp} <= EXPANSIONS.keys()
+
+
+def test_no_meaning_is_left_over():
+    named = {known.meaning for known in CELL_OPERATIONS.values()}
+    assert {*MEANINGS, *OF_OPERATIONS} == named - {""}
+
+
+def test_what_the_dialects_have_is_in_the_table_or_refused():
+    several_results = {arith.AddUIExtendedOp, arith.MulUIExtendedOp, arith.MulSIExtendedOp}
+    operations = {*arith.Arith.operations, *xmath.Math.operations}
+    assert operations == {*CELL_OPERATIONS} | several_results
+
+
+@pytest.mark.parametrize("operation", CELL_OPERATIONS, ids=lambda op: op.name)
+def test_floating_point_operations_are_those_that_round_floats(operation: type[Operation]):
+    known = CELL_OPERATIONS[operation]
+    exact = {
+        xmath.AbsFOp, arith.NegfOp, xmath.CopySignOp, xmath.FloorOp, xmath.CeilOp, xmath.TruncOp,
+        xmath.RoundOp, xmath.RoundEvenOp, xmath.FPowIOp,
+    }  # fmt: skip
+    of_floats = known.operands and all(kinds == FLOATS for kinds in (*known.operands, known.result))
+    conversions = {arith.ExtFOp, arith.TruncFOp}
+    counts = bool(of_floats) and operation not in exact | conversions
+    assert bool(known.flops) == counts

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 import timetile
 from support.drawn_cells import anything, program_of, sums
+from support.executors import kernel_executors
 from support.schedules import Schedule, warp_row
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.schedule import Form
@@ -54,7 +55,7 @@ def test_sums_of_any_weights_are_split(form: Form, seed: int, results: int):
     text = program_of(sums(Random(seed), results, columns=form == "lanes"), results)
     expected, _ = run(text, "numpy", results, 5, None)
     passes = Schedule("drawn", warp_row(cells=2), form=form, planes=5).passes(2, 1)
-    for executor in ("planes", "simt"):
+    for executor in kernel_executors():
         found, program = run(text, executor, results, 5, passes)
         assert_same(found, expected)
         cells = [

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import timetile
+from support.executors import executors
 from timetile.runtime.assembler import assemble
-from timetile.runtime.program import Executor
 
 FIELD, TEMP = "!stencil.field<[-1,33]xf64>", "!stencil.temp<?xf64>"
 
@@ -31,7 +31,6 @@ TWICE = {
     "i1": "arith.andi %k, %k : i1",
     "index": "arith.addi %k, %k : index",
 }
-EXECUTORS: tuple[Executor, ...] = ("numpy", "cpu", "planes", "simt")
 
 
 def program(kind: str, before: str, *, given: bool) -> str:
@@ -74,7 +73,7 @@ def inputs() -> list[NDArray[np.float64]]:
 
 def check(text: str, scalars: tuple[Any, ...], scalar: float) -> None:
     """All executors leave what Python does, and the kernels assemble."""
-    for executor in EXECUTORS:
+    for executor in executors():
         compiled = timetile.compile(text, executor=executor, arch="sm_90", cache=False)
         fields = inputs()
         compiled(*fields, *scalars, 3)
