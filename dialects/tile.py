@@ -8,7 +8,8 @@ operation with lag C that taps offset d of it along the stream reads the plane o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from functools import reduce
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -48,6 +49,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
@@ -87,6 +89,9 @@ from timetile.dialects.tile_attributes import (
 )
 from timetile.dialects.tile_launches import CopyOp, LaunchOp, ScratchOp
 
+NeededCells: TypeAlias = dict[SSAValue, CellBox]
+"""For queues a box around the cells that must be right."""
+
 
 def queue_type(value: SSAValue) -> QueueType:
     """The type of a queue value."""
@@ -97,6 +102,13 @@ def queue_type(value: SSAValue) -> QueueType:
 def queue_lag(value: SSAValue) -> int:
     """The lag of a queue value, in stream steps."""
     return queue_type(value).lag.data
+
+
+def verify_rank(kernel: KernelOp, field: SSAValue) -> None:
+    """VerifyException for a field that has other axes than its kernel's domain."""
+    rank = len(field_bounds(field).lb)
+    if rank != kernel.rank:
+        raise VerifyException(f"field of rank {rank} in a kernel of rank {kernel.rank}")
 
 
 def parse_home(parser: Parser) -> Attribute | None:
@@ -200,6 +212,27 @@ class KernelOp(IRDLOperation):
         """Every queue has a home."""
         return all(op.home is not None for op in self.stages if not isinstance(op, StoreOp))
 
+    def needed_cells(self) -> NeededCells:
+        """For each queue a box around its cells that stored ones depend on."""
+        needed: NeededCells = {}
+        for stage in reversed(self.stages):
+            for queue, cells in stage.needs(needed):
+                needed[queue] = needed[queue] | cells if queue in needed else cells
+        return needed
+
+    def short_fields(self) -> Iterator[tuple[LoadOp, CellBox, CellBox]]:
+        """Loads of fields that have not all cells which stored ones depend on: what is needed, what there is."""
+        needed = self.needed_cells()
+        for load in [stage for stage in self.stages if isinstance(stage, LoadOp)]:
+            field = CellBox.of(field_bounds(load.operands[0]))
+            if load.result not in needed:
+                continue
+            read = needed[load.result]
+            if load.offset is not None:
+                read = read.moved(load.offset)
+            if read not in field:
+                yield load, read, field
+
     def argument_role(self, value: SSAValue) -> RoleAttr:
         """The role of one of the kernel's arguments."""
         assert isinstance(value, BlockArgument) and value.owner is self.body.block
@@ -234,6 +267,10 @@ class KernelOp(IRDLOperation):
                 if op.field in stored:
                     raise VerifyException("a field is stored twice in one kernel")
                 stored.add(op.field)
+        for load, needed, field in self.short_fields():
+            raise VerifyException(
+                f"stored cells depend on {needed} of a field, and {load.name} reads one that has {field}"
+            )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -353,10 +390,19 @@ class LoadOp(IRDLOperation):
         """How many steps early a plane is fetched."""
         return 0 if self.ahead is None else self.ahead.data
 
+    def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
+        """Nothing: it reads no queue."""
+        return iter(())
+
     def verify_(self) -> None:
         if self.data is None and self.halo is None:
             raise VerifyException("a load has a data field, a halo field or both")
+        if self.data is not None and self.halo is not None:
+            data, halo = CellBox.of(field_bounds(self.data)), CellBox.of(field_bounds(self.halo))
+            if data != halo:
+                raise VerifyException(f"data and halo have the same bounds, got {data} and {halo}")
         for field in self.operands:
+            verify_rank(cast(KernelOp, self.parent_op()), field)
             if element_type(field) != queue_type(self.result).element:
                 raise VerifyException(
                     f"field of {element_type(field)} loaded as {queue_type(self.result).element}"
@@ -503,6 +549,20 @@ class ApplyOp(IRDLOperation):
         offset = 0 if stream is None else tap.offset[stream]
         return self.lag - queue_lag(self.queues[tap.operand]) - offset
 
+    def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
+        """The queues that it reads, and which of their cells must be right for those `made` of its results to be."""
+        parts = [made[result] for result in self.res if result in made]
+        if not parts:
+            return
+        computed = reduce(CellBox.__or__, parts)
+        if self.otherwise:
+            computed &= CellBox.of(self.kernel.bounds if self.box is None else self.box)
+        for tap in () if computed.is_empty else self.tap_list:
+            yield self.queues[tap.operand], computed.moved(tap.offset)
+        for queue, result in zip(self.otherwise, self.res):
+            if result in made and made[result] not in computed:
+                yield queue, made[result]
+
     def verify_(self) -> None:
         kernel = self.kernel
         verify_taps(self.taps, kernel.rank, len(self.queues))
@@ -518,6 +578,11 @@ class ApplyOp(IRDLOperation):
             if queue_type(queue).element != queue_type(result).element:
                 raise VerifyException("an else operand has the element type of its result")
         for queue in self.otherwise:
+            load = queue.owner
+            if self.box is not None and isinstance(load, LoadOp) and load.data is None:
+                raise VerifyException(
+                    "a stage with a box of its own takes cells inside the bounds from else, and a load of a halo has none"
+                )
             if self.lag < queue_lag(queue):
                 raise VerifyException(
                     f"else reads a plane that has not arrived: lag {self.lag} must be at least "
@@ -654,6 +719,11 @@ class ExchangeOp(IRDLOperation):
         """Readable neighbour cells per in-plane axis."""
         return ints(queue_type(self.result).edges)
 
+    def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
+        """The cells of its queue that must be right for those `made` of its result to be."""
+        if self.result in made:
+            yield self.queue, made[self.result]
+
     def verify_(self) -> None:
         if self.what.data not in ("edges", "plane", "copies"):
             raise VerifyException(
@@ -726,7 +796,7 @@ class StoreEffects(MemoryEffect):
 @irdl_op_definition
 class StoreOp(IRDLOperation):
     """
-    Write the tile's own cells of the newest plane, inside the kernel's bounds.
+    Write the tile's own cells of the newest plane: those inside the kernel's bounds that the field has.
 
     Example: `tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>`
     """
@@ -752,11 +822,24 @@ class StoreOp(IRDLOperation):
         """The lag of what is stored, in stream steps."""
         return queue_lag(self.queue)
 
+    @property
+    def box(self) -> CellBox:
+        """The cells that are written, in the program's coordinates."""
+        kernel = cast(KernelOp, self.parent_op())
+        return CellBox.of(kernel.bounds) & CellBox.of(field_bounds(self.field))
+
+    def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
+        """The queues that it reads, and which of their cells must be right."""
+        yield self.queue, self.box
+
     def verify_(self) -> None:
         kernel = cast(KernelOp, self.parent_op())
-        field, box = field_bounds(self.field), kernel.bounds
-        if box.lb < field.lb or field.ub < box.ub:
-            raise VerifyException(f"bounds {box} leave the stored field's {field}")
+        verify_rank(kernel, self.field)
+        bounds, field = CellBox.of(kernel.bounds), CellBox.of(field_bounds(self.field))
+        if (bounds & field).is_empty:
+            raise VerifyException(
+                f"it stores nothing: bounds {bounds} and the field's {field} have no cell in common"
+            )
         if element_type(self.field) != queue_type(self.queue).element:
             raise VerifyException(
                 f"queue of {queue_type(self.queue).element} stored to a field of "

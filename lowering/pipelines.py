@@ -7,8 +7,10 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass, PassPipeline
 
+from timetile.dialects.tile import KernelOp
 from timetile.lowering.carry_cells import CarryCellsPass
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.expand_division import ExpandDivisionPass
@@ -21,6 +23,7 @@ from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.diagnostics import verify_after
 from timetile.passes.drop_timers import DropTimersPass
 from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
@@ -133,6 +136,15 @@ def pipeline(
     )
 
 
+def verify_between(before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
+    """
+    Verify what each pass left while there are loops and kernels, as xdsl-opt does with the passes that it is given; of
+    the code of threads, which is long, it verifies the end.
+    """
+    if before is not None and any(isinstance(op, FuncOp | KernelOp) for op in module.ops):
+        verify_after(before, module)
+
+
 @dataclass(frozen=True)
 class TimetilePass(ModulePass):
     """The whole pipeline under one name: `-p 'timetile{depth=12 arch=sm_90}' -t ptx`."""
@@ -153,4 +165,4 @@ class TimetilePass(ModulePass):
             self.fp_division,
             common_halos=self.common_halos,
         )
-        PassPipeline(passes).apply(ctx, op)
+        PassPipeline(passes, verify_between).apply(ctx, op)

@@ -12,11 +12,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
-from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolOpInterface
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 LOGGER = logging.getLogger("timetile")
 
@@ -136,6 +136,25 @@ def check_options(item: ModulePass, **least: int) -> None:
             if isinstance(value, int | float) and value < lowest:
                 option = name.replace("_", "-")
                 raise CompileError(f"{item.name}: {option} is at least {lowest}, got {value}")
+
+
+def verify_after(item: ModulePass, module: ModuleOp) -> None:
+    """CompileError where a pass left IR that is wrong."""
+    try:
+        module.verify()
+    except VerifyException as error:
+        raise CompileError(f"the IR is wrong after {item.name}: {error}") from error
+
+
+def check_verified(op: Operation) -> None:
+    """
+    CompileError where an operation that a pass is given is wrong. Passes rely on what verifiers say, and pipelines that are
+    not xdsl-opt's need not verify between them.
+    """
+    try:
+        op.verify()
+    except VerifyException as error:
+        refuse(op, f"it is wrong: {error}; verify the module before this pass")
 
 
 def refuse(op: Operation, text: str) -> NoReturn:

@@ -21,7 +21,13 @@ import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
-from timetile.lowering.pipelines import FpContract, temporal_passes, thread_passes, tile_passes
+from timetile.lowering.pipelines import (
+    FpContract,
+    temporal_passes,
+    thread_passes,
+    tile_passes,
+    verify_after,
+)
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
@@ -97,14 +103,6 @@ def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool
             PassPipeline((item,)).apply(Context(), before)
             verify_after(item, before)
         raise
-
-
-def verify_after(item: ModulePass, module: ModuleOp) -> None:
-    """CompileError where a pass left IR that is wrong."""
-    try:
-        module.verify()
-    except VerifyException as error:
-        raise CompileError(f"the IR is wrong after {item.name}: {error}") from error
 
 
 def loops_of(module: ModuleOp) -> list[LoopOp]:

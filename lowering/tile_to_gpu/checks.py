@@ -17,11 +17,12 @@ from timetile.passes.analysis.synchronisation import (
     steps_between_barriers,
 )
 from timetile.passes.arch import Arch
-from timetile.passes.diagnostics import refuse
+from timetile.passes.diagnostics import check_verified, refuse
 
 
 def check(kernel: KernelOp) -> None:
-    """Refuse what the lowering cannot do, with a sentence."""
+    """Refuse what is wrong, and what the lowering cannot do, with a sentence."""
+    check_verified(kernel)
     if kernel.layout is None or kernel.variants is None or not kernel.is_placed:
         refuse(
             kernel,

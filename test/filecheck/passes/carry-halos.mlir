@@ -5,7 +5,7 @@
 // Outside the bounds a level is what an older level of the same buffer was, which still keeps the plane:
 // its halo need not be read from memory.
 
-!field = !stencil.field<[-1,65]x[-1,65]xf64>
+!field = !stencil.field<[-4,68]x[-4,68]xf64>
 
 // The third level is of the first one's buffer, the fourth of the second's. Only the second, which has no
 // older one, reads its halo from memory.
@@ -73,7 +73,7 @@ tile.kernel @shared_sum(%src: !field, %dst: !field, %a: !field, %b: !field)
 // MEMORY-LABEL: tile.kernel @widened
 // MEMORY:         tile.apply @first(%{{.*}}[-1, 1]) : !tile.queue<f64, lag 0>
 // MEMORY:         tile.apply @last(%{{.*}}[0, 0], %{{.*}}[1, 0]) else %h2 : !tile.queue<f32, lag 2>
-!single = !stencil.field<[-1,65]x[-1,65]xf32>
+!single = !stencil.field<[-4,68]x[-4,68]xf32>
 tile.kernel @widened(%src: !single, %dst: !single, %a: !single, %b: !single)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>] steps 2 stream 0 bounds <[0, 0], [64, 64]> {
   %u0 = tile.load %src halo %a : !tile.queue<f32, lag 0>
@@ -129,7 +129,7 @@ tile.kernel @inner_box(%src: !field, %dst: !field, %a: !field)
   tile.store %u1 to %dst : !tile.queue<f64, lag 0>, !field
 }
 
-!line = !stencil.field<[-1,65]xf64>
+!line = !stencil.field<[-4,68]xf64>
 
 // MEMORY-LABEL: tile.kernel @line
 // MEMORY:         tile.apply @first(%{{.*}}[1]) else %h2

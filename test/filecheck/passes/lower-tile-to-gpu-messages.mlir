@@ -78,7 +78,7 @@ tile.kernel @messages(%src: !field, %dst: !field)
 // The edges of all levels of one type go in one message. A cell of 4 bytes takes one word. What is read two
 // steps later was sent two steps before; of the first steps, which nobody sent for, message 0 is taken.
 
-!field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf32>
+!field = !stencil.field<[-1,33]x[-2,34]x[-1,65]xf32>
 
 func.func private @cell(%0: f32, %1: f32, %2: f32) -> f32 {
   %3 = arith.addf %0, %1 : f32

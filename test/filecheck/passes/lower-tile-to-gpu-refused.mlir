@@ -381,7 +381,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }
-tile.kernel @shallow(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+tile.kernel @shallow(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
     variants [#tile.variant<axes [1], planes 8>] {

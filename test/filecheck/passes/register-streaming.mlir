@@ -15,7 +15,7 @@
 // rest they read as edges, by mail; the wait for it comes a step later wherever that makes no queue
 // later: then one synchronisation a step serves all levels.
 
-!field = !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
+!field = !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>
 
 // The neighbours' plane is older than the newest own one by a step anyway. It does not matter whether
 // the queues came in shared memory. Copies have slots for the planes that are on their way, the one
@@ -105,7 +105,7 @@ tile.kernel @lanes_of_two_steps(%src: !field, %dst: !field) roles [#tile.role<so
 // CHECK-LABEL: tile.kernel @vectors_of_doubles
 // CHECK:         %[[e0:.*]] = tile.exchange %[[u0:.*]] what copies delay 1 {{.*}} : !tile.queue<f64, lag 1, edges [1, 2]>
 // CHECK-NEXT:    tile.apply @cell(%[[e0]][0, 0, -2], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0])
-tile.kernel @vectors_of_doubles(%src: !stencil.field<[-2,66]x[-2,66]x[-2,66]xf64>, %dst: !field)
+tile.kernel @vectors_of_doubles(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
@@ -118,14 +118,14 @@ tile.kernel @vectors_of_doubles(%src: !stencil.field<[-2,66]x[-2,66]x[-2,66]xf64
 // CHECK-LABEL: tile.kernel @less_than_a_vector
 // CHECK:         %[[e0:.*]] = tile.exchange %[[u0:.*]] what copies delay 1 {{.*}} : !tile.queue<f32, lag 1, edges [1, 0]>
 // CHECK-NEXT:    tile.apply @cell(%[[u0]][0, 0, -2], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0])
-tile.kernel @less_than_a_vector(%src: !stencil.field<[-2,66]x[-2,66]x[-2,66]xf32>, %dst: !stencil.field<[-2,66]x[-2,66]x[-2,66]xf32>)
+tile.kernel @less_than_a_vector(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf32>, %dst: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf32>)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f32, lag 0>
   %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f32, lag 1, edges [1, 0]>
   %u1 = tile.apply @cell(%u0[0, 0, -2], %e0[0, -1, 0], %u0[1, 0, 0]) : !tile.queue<f32, lag 1>
   %u2 = tile.apply @cell(%u1[0, 0, 1]) : !tile.queue<f32, lag 1>
-  tile.store %u2 to %dst : !tile.queue<f32, lag 1>, !stencil.field<[-2,66]x[-2,66]x[-2,66]xf32>
+  tile.store %u2 to %dst : !tile.queue<f32, lag 1>, !stencil.field<[-8,72]x[-8,72]x[-8,72]xf32>
 }
 
 // An older plane that neighbours read stays in its slot for a step more, beside a newer one or alone.
@@ -224,13 +224,13 @@ tile.kernel @apart(%src: !field, %dst: !field) roles [#tile.role<source 0>, #til
 // A tile that is not streamed has no step to wait for: its warps wait at a barrier, after the publishing.
 // CHECK-LABEL: tile.kernel @in_place(
 // CHECK:         tile.exchange {{.*}} what edges delay 0 home #tile.mail<slots 1, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 0, edges [1, 0]>
-tile.kernel @in_place(%src: !stencil.field<[-1,65]x[-1,65]xf64>, %dst: !stencil.field<[-1,65]x[-1,65]xf64>)
+tile.kernel @in_place(%src: !stencil.field<[-8,72]x[-8,72]xf64>, %dst: !stencil.field<[-8,72]x[-8,72]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [64, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
   %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 0, edges [1, 0]>
   %u1 = tile.apply @cell(%u0[0, 0], %e0[-1, 0]) : !tile.queue<f64, lag 0>
-  tile.store %u1 to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,65]x[-1,65]xf64>
+  tile.store %u1 to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-8,72]x[-8,72]xf64>
 }
 
 // Edges are whole rows of one axis, of one warp: where warps lie along two axes, or a neighbour looks
@@ -251,7 +251,7 @@ tile.kernel @both_axes(%src: !field, %dst: !field) roles [#tile.role<source 0>, 
 // CHECK:         tile.exchange {{.*}} what copies delay 1 {{.*}} edges [5, 0]>
 // EDGES-LABEL: tile.kernel @far
 // EDGES:         tile.exchange {{.*}} what plane delay 1 {{.*}} edges [5, 0]>
-tile.kernel @far(%src: !stencil.field<[-5,65]x[-5,65]x[0,64]xf64>, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
+tile.kernel @far(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
   %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [5, 0]>
@@ -288,10 +288,10 @@ func.func @program(%n: index, %A: !field, %B: !field) {
 // CHECK:         [[E:%.*]] = tile.exchange [[U]]
 // CHECK:         [[K:%.*]] = tile.load %K
 // CHECK:         tile.apply @cell([[E]][0, -1, 0], [[U]][1, 0, 0], [[K]][0, 0, 0])
-tile.kernel @three(%src: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>, %K: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>, %dst: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>) roles [#tile.role<source 0>, #tile.role<capture 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+tile.kernel @three(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>, %K: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>, %dst: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>) roles [#tile.role<source 0>, #tile.role<capture 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
   %e0 = tile.exchange %u0 what plane delay 0 : !tile.queue<f64, lag 1, edges [1, 0]>
   %k = tile.load %K : !tile.queue<f64, lag 1>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[1, 0, 0], %k[0, 0, 0]) : !tile.queue<f64, lag 1>
-  tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
+  tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>
 }

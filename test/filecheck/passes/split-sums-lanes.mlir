@@ -130,7 +130,7 @@ tile.kernel @along_rows(%src: !field, %dst: !field)
 
 // Stages that share a cell function, and tap other columns, have parts of their own.
 
-!field = !stencil.field<[-1,65]x[-1,65]xf64>
+!field = !stencil.field<[-2,66]x[-2,66]xf64>
 
 func.func private @f(%0: f64, %1: f64, %2: f64) -> f64 {
   %3 = arith.addf %0, %1 : f64

@@ -72,7 +72,7 @@ tile.kernel @wider(%src: !field, %dst: !field)
 // Planes in another order than they arrive, and two values that would have to pass from one plane to
 // the next, for one result: both stay whole.
 
-!field = !stencil.field<[-1,65]x[-1,65]xf64>
+!field = !stencil.field<[-2,66]x[-2,66]xf64>
 
 func.func private @backwards(%0: f64, %1: f64, %2: f64) -> f64 {
   %3 = arith.addf %1, %2 : f64

@@ -243,11 +243,52 @@ tile.kernel @unheard(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0
 
 // -----
 
-tile.kernel @store_outside(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,4]xf64>)
+// A store writes what the field has of the bounds, and that is something.
+tile.kernel @store_nothing(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[8,12]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
-  // CHECK: bounds #stencil.bounds<[0], [8]> leave the stored field's #stencil.bounds<[0], [4]>
-  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,4]xf64>
+  // CHECK: it stores nothing: bounds [0, 8) and the field's [8, 12) have no cell in common
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[8,12]xf64>
+}
+
+// -----
+
+tile.kernel @store_rank(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: field of rank 2 in a kernel of rank 1
+  tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
+tile.kernel @other_halo(%src: !stencil.field<[0,8]xf64>, %a: !stencil.field<[-1,9]xf64>)
+    roles [#tile.role<source 0>, #tile.role<halo 0>] steps 1 stream 0 bounds <[0], [8]> {
+  // CHECK: data and halo have the same bounds, got [0, 8) and [-1, 9)
+  %u = tile.load %src halo %a : !tile.queue<f64, lag 0>
+}
+
+// -----
+
+tile.kernel @inside_of_a_halo(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %h = tile.load halo %src : !tile.queue<f64, lag 0>
+  // CHECK: a stage with a box of its own takes cells inside the bounds from else, and a load of a halo has none
+  %v = tile.apply @cell(%u[0]) else %h in <[1], [7]> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+// The second stage looks two cells to the left of the first cell that is stored.
+// CHECK: stored cells depend on [-2, 7) of a field, and tile.load reads one that has [-1, 9)
+tile.kernel @cells_of_no_field(%src: !stencil.field<[-1,9]xf64>, %dst: !stencil.field<[-1,9]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0], [8]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %u1 = tile.apply @cell(%u0[-1], %u0[0]) : !tile.queue<f64, lag 0>
+  %u2 = tile.apply @cell(%u1[-1], %u1[-1]) : !tile.queue<f64, lag 0>
+  tile.store %u2 to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]xf64>
 }
 
 // -----

@@ -41,8 +41,8 @@ tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64
   %u = tile.load %src halo %A ahead 3 home #tile.registers<depth 2, period 2> attributes {note = "kept"} : !queue
   // CHECK-NEXT: %h = tile.load halo %A home #tile.memory : !tile.queue<f64, lag 1>
   %h = tile.load halo %A home #tile.memory : !tile.queue<f64, lag 1>
-  // CHECK-NEXT: %f = tile.load %K at [0, -8] home #tile.memory : !tile.queue<f64, lag 1>
-  %f = tile.load %K at [0, -8] home #tile.memory : !tile.queue<f64, lag 1>
+  // CHECK-NEXT: %f = tile.load %K at [0, -1] home #tile.memory : !tile.queue<f64, lag 1>
+  %f = tile.load %K at [0, -1] home #tile.memory : !tile.queue<f64, lag 1>
   // CHECK-NEXT: %k = tile.load %K home #tile.shared<slots 4, fixed, base 0, reader lane> : !tile.queue<f64, lag 1>
   %k = tile.load %K home #tile.shared<slots 4, fixed, base 0, reader lane> : !tile.queue<f64, lag 1>
   // CHECK-NEXT: %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
@@ -53,13 +53,13 @@ tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64
   %c = tile.exchange %u what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
   // CHECK-NEXT: %p = tile.exchange %k what plane delay 0 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
   %p = tile.exchange %k what plane delay 0 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
-  // CHECK-NEXT: %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0]) scalars(%dt) indices [0, 1] else %h, %u in <[1, 1], [7, 7]>
+  // CHECK-NEXT: %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0]) scalars(%dt) indices [0, 1] else %u, %u in <[1, 1], [7, 7]>
   // CHECK-SAME:   home #tile.shared<slots 8, computed, base 3, reader tile> attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
-  %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0]) scalars(%dt) indices [0, 1] else %h, %u
+  %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0]) scalars(%dt) indices [0, 1] else %u, %u
     in <[1, 1], [7, 7]> home #tile.shared<slots 8, computed, base 3, reader tile>
     attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
-  // CHECK-NEXT: %x = tile.apply @sum(%v[0, 0], %w[0, 0], %f[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
-  %x = tile.apply @sum(%v[0, 0], %w[0, 0], %f[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
+  // CHECK-NEXT: %x = tile.apply @sum(%v[0, 0], %w[0, 0], %f[0, 0]) else %h home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
+  %x = tile.apply @sum(%v[0, 0], %w[0, 0], %f[0, 0]) else %h home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
   // CHECK-NEXT: tile.store %x to %dst {note = "kept"} :
   tile.store %x to %dst {note = "kept"} : !tile.queue<f64, lag 1>, !field
 }

@@ -1,0 +1,58 @@
+"""Boxes of cells as plain numbers: `[low, high)` along every axis, in the program's coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.stencil import StencilBoundsAttr
+
+
+@dataclass(frozen=True)
+class CellBox:
+    """The cells from `lower` to before `upper`; it may hold none."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+    @staticmethod
+    def of(bounds: StencilBoundsAttr) -> CellBox:
+        """The cells of an attribute."""
+        return CellBox(tuple(bounds.lb), tuple(bounds.ub))
+
+    @property
+    def is_empty(self) -> bool:
+        """It holds no cell."""
+        return any(low >= high for low, high in zip(self.lower, self.upper))
+
+    def __contains__(self, other: CellBox) -> bool:
+        """Every cell of the other box is one of this."""
+        spans = zip(self.lower, self.upper, other.lower, other.upper, strict=True)
+        return other.is_empty or all(low <= a and b <= high for low, high, a, b in spans)
+
+    def __and__(self, other: CellBox) -> CellBox:
+        """The cells of both boxes."""
+        return CellBox(
+            tuple(map(max, self.lower, other.lower)), tuple(map(min, self.upper, other.upper))
+        )
+
+    def __or__(self, other: CellBox) -> CellBox:
+        """The smallest box around both."""
+        return CellBox(
+            tuple(map(min, self.lower, other.lower)), tuple(map(max, self.upper, other.upper))
+        )
+
+    def moved(self, offset: Sequence[int]) -> CellBox:
+        """The cells at an offset from those of the box."""
+        return CellBox(
+            tuple(low + d for low, d in zip(self.lower, offset, strict=True)),
+            tuple(high + d for high, d in zip(self.upper, offset, strict=True)),
+        )
+
+    def bounds(self) -> StencilBoundsAttr:
+        """The attribute of these cells, of which there is one at least."""
+        return StencilBoundsAttr.from_bounds(list(zip(self.lower, self.upper)))
+
+    def __str__(self) -> str:
+        """`[0, 8) x [-1, 9)`."""
+        return " x ".join(f"[{low}, {high})" for low, high in zip(self.lower, self.upper))
