@@ -18,7 +18,7 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 ```
 1. The steps are unrolled over buffers: an update makes a queue and renames its target.
 2. Outside its box a result is the previous version of the buffer that it writes. Where the box is all
-   that the kernel writes, that is the buffer's own halo, read from memory. Launches find a source with its
+   that the buffer has of what the kernel writes, that is the buffer's own halo, read from memory. Launches find a source with its
    halo around it where its cycle of the rotation has one live version, or where all kernels advance single
    steps (`Rotation.has_home`), and any buffer of a cycle has its halo where they are in common; else data may be in another buffer than its halo: `tile.load %src halo %A`.
 3. A kernel of depth 2 or more stores what later steps read. One more kernel, `_step`, advances a
@@ -54,9 +54,9 @@ from timetile.dialects.tile_attributes import QueueType, RoleAttr, TileLevel
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.limits import check_loop
-from timetile.passes.analysis.liveness import rotation_of, written_bounds
+from timetile.passes.analysis.liveness import overwrites, rotation_of, written_bounds
 from timetile.passes.analysis.rewriting import replace_apply
-from timetile.passes.diagnostics import check_options, refuse, remark
+from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
 from timetile.passes.exchanges import add_exchanges, publish
 from timetile.passes.schedule import Schedule
 from timetile.passes.step_parts import memory_schedule, part_kernels
@@ -146,7 +146,7 @@ class KernelBuilder:
                 role = RoleAttr("capture", self.loop.captures.index(source))
                 queues.append(self.load(self.arguments[role], None))
         targets = [versions[own.index(target)] for target in update.targets]
-        whole = update.box == self.bounds
+        whole = overwrites(update, self.bounds)
         otherwise: list[SSAValue] = []
         for target in targets:
             if whole:
@@ -275,6 +275,7 @@ class DeviceTilingPass(ModulePass):
 
     def make_kernels(self, loop: LoopOp, prefix: str) -> list[KernelOp]:
         """The kernels of one loop, the final ones last."""
+        check_verified(loop)
         if loop.kernel_names:
             refuse(
                 loop,

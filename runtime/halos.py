@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
@@ -36,11 +37,13 @@ class HaloFrame:
     def of(loop: LoopOp, role: int) -> HaloFrame:
         """Those of the buffer of a role around what the loop writes."""
         buffer, box = loop.buffers[role], written_bounds(loop)
-        field = field_bounds(buffer)
+        field = CellBox.of(field_bounds(buffer))
+        # A field may be smaller than what the loop writes of others.
+        inside = CellBox.of(box) & field
         return HaloFrame(
-            tuple(b - a for a, b in zip(field.lb, field.ub)),
-            tuple(b - a for a, b in zip(field.lb, box.lb)),
-            tuple(b - a for a, b in zip(field.lb, box.ub)),
+            tuple(b - a for a, b in zip(field.lower, field.upper)),
+            tuple(b - a for a, b in zip(field.lower, inside.lower)),
+            tuple(max(b, c) - a for a, b, c in zip(field.lower, inside.upper, inside.lower)),
             CELL_BYTES[element_type(buffer)],
         )
 

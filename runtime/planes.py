@@ -3,7 +3,8 @@
 There are no threads and no tiles: one chunk holds all planes, and a plane is the whole domain's. In
 each step every stage runs once, in the order of the kernel's body. A queue keeps as many planes as its
 home does, so that a lag, a depth or a number of slots that is wrong shows when a plane is read that is
-not there. Cells that nothing has set are marked, and may not be stored.
+not there. Cells that nothing has set are marked, and may not be stored. Where the steady loop leaves out the test that
+a plane lies in its field, the plane must lie in it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.passes.analysis.extents import extents
+from timetile.passes.analysis.field_access import guarding_field, is_plane_tested, steady_steps
 from timetile.passes.analysis.limits import checked_geometry
+from timetile.passes.analysis.plane_geometry import FieldShape
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array, call, dtype_of
 from timetile.runtime.cpu import box_slices, cell_function, coordinates
@@ -94,12 +97,11 @@ class PlanesLaunch:
         self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
         self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
         self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}
-        self.homes, self.extents = (
-            make_homes(kernel),
-            (geometry := checked_geometry(kernel)).extents,
-        )
+        self.geometry = geometry = checked_geometry(kernel)
+        self.homes, self.extents = make_homes(kernel), geometry.extents
         low, high = (0, 1) if self.stream is None else self.span(self.bounds)
         self.steps = range(low - geometry.fill, high + geometry.drain)
+        self.steady = range(0) if self.stream is None else steady_steps(geometry)
         self.boxes = computed_boxes(kernel)
         self.frame = self.section(frame_of(kernel, self.boxes), 0)
         self.placed: dict[tuple[StencilBoundsAttr, tuple[int, ...]], tuple[slice, ...]] = {}
@@ -178,6 +180,7 @@ class PlanesLaunch:
 
     def run_stage(self, stage: StageOp, step: int) -> None:
         """Run a stage in a step: what no stored cell depends on it leaves unset."""
+        self.check_planes(stage, step)
         match stage:
             case StoreOp():
                 self.store(stage, step)
@@ -212,6 +215,36 @@ class PlanesLaunch:
                 self.read(reader, owner.queue, behind, step)
             age = behind - published_age(owner)
         return self.homes[queue].plane(reader, age, step, self.steps.start)
+
+    def check_planes(self, stage: StageOp, step: int) -> None:
+        """Check the planes of fields that the threads of a stage may read in a step, needed or not."""
+        if isinstance(stage, LoadOp):
+            for field in stage.operands:
+                self.check_plane(stage, field, stage.lag, step)
+                self.check_plane(stage, field, stage.lag - stage.planes_ahead, step)
+        if not isinstance(stage, ApplyOp):
+            return
+        for tap in stage.tap_list:
+            queue = stage.queues[tap.operand]
+            source = queue.owner.queue if isinstance(queue.owner, ExchangeOp) else queue
+            if (field := guarding_field(source)) is not None:
+                self.check_plane(stage, field, queue_lag(queue) + stage.age(tap), step)
+
+    def check_plane(
+        self, stage: StageOp, field: SSAValue, lag: int, step: int, *, stores: bool = False
+    ) -> None:
+        """PlaneError where the steady loop accesses a plane that a field has not, `lag` steps back, and does not test it."""
+        shape = FieldShape.of(field)
+        if step not in self.steady or is_plane_tested(
+            self.geometry, shape, lag, steady=True, stores=stores
+        ):
+            return
+        low, high = self.span(field_bounds(field))
+        if not low <= step - lag < high:
+            raise PlaneError(
+                stage,
+                f"it accesses plane {step - lag} of a field that has [{low}, {high}), untested",
+            )
 
     def load(self, stage: LoadOp, plane: int) -> Cells:
         """A plane of a load's fields: inside the bounds the data, outside the halo where it has one."""
@@ -263,15 +296,18 @@ class PlanesLaunch:
         return made
 
     def store(self, stage: StoreOp, step: int) -> None:
-        """Write the newest plane to the field, inside the bounds."""
-        plane = step - stage.lag
+        """Write the newest plane to the field: its cells inside the bounds."""
+        plane, box = step - stage.lag, stage.box.bounds()
         if not self.holds(self.bounds, plane):
             return
-        cells, taken = self.read(stage, stage.queue, 0, step), self.places(self.bounds)
+        self.check_plane(stage, stage.field, stage.lag, step, stores=True)
+        if not self.holds(box, plane):
+            return
+        cells, taken = self.read(stage, stage.queue, 0, step), self.places(box)
         unset = np.argwhere(~cells.known[taken])
         if unset.size:
-            first = zip(self.section(self.bounds, plane).lb, unset[0])
+            first = zip(self.section(box, plane).lb, unset[0])
             at = [low + int(distance) for low, distance in first]
             raise PlaneError(stage, f"stores a value that was never set to cell {at}")
-        target, to = self.values[stage.field], self.in_field(stage.field, self.bounds, plane)
+        target, to = self.values[stage.field], self.in_field(stage.field, box, plane)
         target.data[to], target.known[to] = cells.data[taken], True

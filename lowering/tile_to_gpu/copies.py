@@ -100,15 +100,9 @@ def copy_cells(
 
 def pad_mask(v: Variant, ring: PrefetchRing, number: int, pad: PadCopy) -> SSAValue | None:
     """What a thread copies for the tile's surroundings lies in the field."""
-    if not v.guarded:
-        return None
 
     def make() -> SSAValue | None:
-        parts: list[SSAValue | None] = []
-        for tiling, coordinate in zip(v.geometry.axes, pad.coordinates):
-            bounds = ring.shape.lower[tiling.axis], ring.shape.upper[tiling.axis]
-            parts.append(v.within(coordinate, 0, *bounds))
-        return v.setup.all_of(parts)
+        return v.cells_in_field(ring.shape, [(place, 0, 0) for place in pad.coordinates])
 
     return v.mask(("pad", ring.load.result, number), make)
 

@@ -185,7 +185,7 @@ class PlaneReader:
         thread: Thread,
         *,
         plane_at: Callable[[FieldShape, int], tuple[SSAValue, int]],
-        outside: Callable[[FieldShape, Position, Sides], SSAValue],
+        outside: Callable[[FieldShape, Position, Sides], SSAValue | None],
         inside: Callable[[Position, Sides], SSAValue],
         plane_in_field: Callable[[FieldShape, int], SSAValue | None],
         guarded: bool,
@@ -361,18 +361,21 @@ class PlaneReader:
         """
         for at in self.geometry.thread_positions:
             sides = self.sides(at, reach)
-            if any(map(any, sides)):
-                mask = self.halo_mask(guard.shape, at, sides, lag)
+            mask = self.halo_mask(guard.shape, at, sides, lag)
+            if mask is not None:
                 index, offset = self.plane_at(guard.shape, lag)
                 offset += cells_between(self.geometry, guard.shape, at)
                 self.emit.add(simt.PrefetchOp(guard.field, index, offset, element, mask))
 
-    def halo_mask(self, shape: FieldShape, at: Position, sides: Sides, lag: int) -> SSAValue:
-        """The position is outside the bounds on one of the sides, in a plane that the field has."""
-        outside = self.outside(shape, at, sides)
-        mask = self.emit.all_of([outside, self.plane_in_field(shape, lag)])
-        assert mask is not None
-        return mask
+    def halo_mask(self, shape: FieldShape, at: Position, sides: Sides, lag: int) -> SSAValue | None:
+        """
+        The position is outside the bounds on one of the sides, in a plane that the field has; None where the field has no
+        such cells.
+        """
+        outside = self.outside(shape, at, sides) if any(map(any, sides)) else None
+        if outside is None:
+            return None
+        return self.emit.all_of([outside, self.plane_in_field(shape, lag)])
 
     def override(
         self, queue: Queue, age: int, at: Position, sides: Sides, value: SSAValue
@@ -391,6 +394,8 @@ class PlaneReader:
         if key in self.overridden:
             return self.overridden[key]
         mask = self.halo_mask(guard.shape, at, sides, queue.lag + age)
+        if mask is None:
+            return value
         index, offset = self.plane_at(guard.shape, queue.lag + age)
         offset += cells_between(self.geometry, guard.shape, at)
         op = simt.OverrideOp([value], guard.field, index, offset, mask)

@@ -37,6 +37,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     whole_turns,
 )
 from timetile.lowering.tile_to_gpu.variant import FAR_CELLS, Variant, queue_field
+from timetile.passes.analysis.field_access import halo_spans, steady_steps
 from timetile.passes.analysis.filling import filling_loops, first_step, may_fill
 from timetile.passes.analysis.plane_geometry import FieldShape, moved_by
 from timetile.passes.multi_queue_buffering import taps_of_step
@@ -148,18 +149,14 @@ class VariantEmitter(Variant):
     def segments(self) -> tuple[SSAValue, SSAValue]:
         """
         The first step of the steady loop, and the first of the tail, counted from the chunk's first. In the steady
-        loop no plane that a step touches lies outside the bounds.
+        loop no queue's newest plane lies outside the bounds (`steady_steps`).
         """
-        assert self.stream is not None
         emit, geometry, period = self.setup, self.geometry, self.geometry.period
-        low, high = geometry.lower[self.stream], geometry.upper[self.stream]
         length = chunk_steps(emit, geometry, self.thread.first, self.thread.last)
         negative = emit.sub_int(emit.int(0), self.start())
-        ahead = period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
-        head = whole_turns(
-            emit, geometry, emit.add_int(negative, low + geometry.largest_lag + period - 1)
-        )
-        tail = whole_turns(emit, geometry, emit.add_int(negative, high - ahead))
+        steps = steady_steps(geometry)
+        head = whole_turns(emit, geometry, emit.add_int(negative, steps.start + period - 1))
+        tail = whole_turns(emit, geometry, emit.add_int(negative, steps.stop))
         head = emit.binary(arith.MinSIOp, head, length)
         return head, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
 
@@ -439,12 +436,15 @@ class VariantEmitter(Variant):
         key = (load.result, 0, at)
         if key not in self.reader.fetched:
             shape, field = FieldShape.of(load.data), self.arguments[load.data]
-            place = moved_by(at, self.kernel.in_plane(offset))
-            index, distance = self.plane_at(shape, load.lag)
+            beside = self.kernel.in_plane(offset)
+            place = moved_by(at, beside)
+            lag = load.lag - (0 if self.stream is None else offset[self.stream])
+            index, distance = self.plane_at(shape, lag)
             distance += self.in_plane(shape, place)
             if abs(distance) >= FAR_CELLS:
                 index, distance = self.body.add_int(index, distance), 0
-            mask = self.in_field(shape, place, self.thread)
+            inside = self.in_field(shape, place, self.thread, beside=beside)
+            mask = self.body.all_of([inside, self.plane_in_field(shape, lag)])
             op = simt.LoadOp(field, index, distance, [element_type(load.data)], mask)
             (self.reader.fetched[key],) = self.body.add(op).cells
         return self.reader.fetched[key]
@@ -487,16 +487,13 @@ class VariantEmitter(Variant):
     def override_rows(self, number: int, queue: Queue, guard: Guard, plane: Plane) -> Plane:
         """Where the whole plane is outside the bounds along the stream, take it from the halo."""
         assert self.stream is not None
-        low, high = self.geometry.lower[self.stream], self.geometry.upper[self.stream]
         shape = guard.shape
-        spans = [
-            (a, b)
-            for a, b in ((shape.lower[self.stream], low), (high, shape.upper[self.stream]))
-            if a < b
-        ]
+        spans = [span for span in halo_spans(self.geometry, shape, self.stream) if span]
         if not spans:
             return plane
-        outside = self.body.any_of([self.plane_between(queue.lag, a, b) for a, b in spans])
+        outside = self.body.any_of(
+            [self.plane_between(queue.lag, span.start, span.stop) for span in spans]
+        )
         width = self.geometry.access_width(queue_field(self.kernel, self.arguments, guard.field))
         index, distance = self.plane_at(shape, queue.lag)
         replaced: Plane = {}

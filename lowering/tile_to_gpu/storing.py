@@ -84,13 +84,13 @@ def write(
     is_next: SSAValue | None = None,
 ) -> None:
     """
-    Write consecutive cells of a row, where the mask is on and the chunk has the plane; a cell further in the
-    lanes where `is_next` is on.
+    Write consecutive cells of a row, where the mask is on, the chunk has the plane and the field has the cells; a cell
+    further in the lanes where `is_next` is on.
     """
     queue, shape = v.queues[stage.queue], FieldShape.of(stage.field)
-    masks = [mask]
+    masks = [mask, v.in_field(shape, at, view, stores=True)]
     if v.stream is not None:
-        masks.append(v.chunk_mask(queue.lag))
+        masks += [v.chunk_mask(queue.lag), v.stored_plane(shape, queue.lag)]
     index, distance = v.plane_at(shape, queue.lag, view)
     if is_next is not None:
         index = v.next_cell(index, is_next)

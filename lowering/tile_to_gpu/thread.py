@@ -201,16 +201,13 @@ def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue |
     block.
     """
     masks: list[SSAValue] = []
-    for tiling, axis, pad in zip(geometry.axes, thread.axes, geometry.margins):
-        inner = tiling.inner_cells
-        low = max(geometry.lower[tiling.axis] + pad, inner.start)
-        high = min(geometry.upper[tiling.axis] - pad, inner.stop)
-        extent = tiling.layout.block_extent
-        if high - low < extent:
+    for number, (tiling, axis) in enumerate(zip(geometry.axes, thread.axes, strict=True)):
+        cells, pad = geometry.interior_cells(number), geometry.margins[number]
+        if not cells:
             return None
         start = emit.sub_int(axis.coordinate, axis.in_block)
-        masks.append(emit.compare("sge", start, low))
-        masks.append(emit.compare("sle", start, high - extent))
+        masks.append(emit.compare("sge", start, cells.start + pad))
+        masks.append(emit.compare("sle", start, cells.stop - pad - tiling.layout.block_extent))
     return emit.all_of(masks)
 
 

@@ -7,7 +7,7 @@ the loops that use them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
@@ -34,6 +34,12 @@ from timetile.lowering.tile_to_gpu.thread import (
     block_beside,
     index_width,
     plane_base,
+)
+from timetile.passes.analysis.field_access import (
+    are_cells_tested,
+    guarding_field,
+    halo_spans,
+    is_plane_tested,
 )
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.plane_geometry import FieldShape
@@ -134,12 +140,11 @@ class Variant:
                 queue.shared = self.placement.shared.get(result)
                 queue.mail = self.placement.mails.get(result)
                 queue.rim = self.placement.rims.get(result)
+                if (field := guarding_field(result)) is not None:
+                    queue.guard = Guard(self.arguments[field], FieldShape.of(field))
                 match stage:
-                    case LoadOp():
-                        queue.guard = None if stage.halo is None else self.guard(stage.halo)
                     case ApplyOp() if stage.otherwise:
                         older = queues[stage.otherwise[number]]
-                        queue.guard = older.guard or self.guard_at_home(stage, older.value)
                         if stage.box is None and keeps_in_registers(stage, older.value):
                             queue.older, queue.behind = older, stage.lag - older.lag
                             function = self.functions[stage.cell.string_value()]
@@ -155,19 +160,6 @@ class Variant:
                 queues[result] = queue
         return queues
 
-    def guard_at_home(self, stage: ApplyOp, older: SSAValue) -> Guard | None:
-        """
-        The guard of a stage whose cells outside the bounds come from data that has its halo around it, and
-        needs none itself. None for a stage with a box of its own: it takes all cells outside from there.
-        """
-        load = older.owner
-        if stage.box is not None or not isinstance(load, LoadOp) or load.data is None:
-            return None
-        return self.guard(load.data)
-
-    def guard(self, field: SSAValue) -> Guard:
-        return Guard(self.arguments[field], FieldShape.of(field))
-
     def mask(self, key: tuple[object, ...], make: Callable[[], SSAValue | None]) -> SSAValue | None:
         if key not in self.masks:
             self.masks[key] = make()
@@ -179,8 +171,11 @@ class Variant:
         assert value is not None
         return value
 
-    def outside(self, shape: FieldShape, at: Position, sides: Sides) -> SSAValue:
-        """A position is beyond the bounds on one of the sides, and in the halo that the field has there."""
+    def outside(self, shape: FieldShape, at: Position, sides: Sides) -> SSAValue | None:
+        """
+        A position is beyond the bounds on one of the sides, and in the halo that the field has there; None where it has
+        none.
+        """
 
         def make() -> SSAValue | None:
             beyond: list[SSAValue] = []
@@ -189,21 +184,28 @@ class Variant:
             for k, (below, above) in enumerate(sides):
                 axis = self.geometry.axes[k].axis
                 shift, place = at[k], self.thread.axes[k].coordinate
-                low, high = self.geometry.lower[axis], self.geometry.upper[axis]
-                if below:
-                    beyond.append(self.within(place, shift, shape.lower[axis], low))
-                if above:
-                    beyond.append(self.within(place, shift, high, shape.upper[axis]))
+                for side, halo in zip((below, above), halo_spans(self.geometry, shape, axis)):
+                    if side and halo:
+                        beyond.append(self.within(place, shift, halo.start, halo.stop))
                 if several or not (below or above):
                     inside.append(self.within(place, shift, shape.lower[axis], shape.upper[axis]))
-            return self.setup.all_of([self.setup.any_of(beyond), *inside])
+            return self.setup.all_of([self.setup.any_of(beyond), *inside]) if beyond else None
 
-        return self.known(("outside", shape, at, sides), make)
+        return self.mask(("outside", shape, at, sides), make)
 
     def plane_in_field(self, shape: FieldShape, lag: int) -> SSAValue | None:
-        """The plane `lag` steps back lies in the field, halo included."""
-        if self.stream is None or not self.stream_guarded:
+        """The plane `lag` steps back lies in the field, halo included; None where that is certain."""
+        if not is_plane_tested(self.geometry, shape, lag, steady=not self.stream_guarded):
             return None
+        assert self.stream is not None
+        return self.plane_between(lag, shape.lower[self.stream], shape.upper[self.stream])
+
+    def stored_plane(self, shape: FieldShape, lag: int) -> SSAValue | None:
+        """The plane `lag` steps back, which the chunk stores, lies in the field; None where that is certain."""
+        steady = not self.stream_guarded
+        if not is_plane_tested(self.geometry, shape, lag, steady=steady, stores=True):
+            return None
+        assert self.stream is not None
         return self.plane_between(lag, shape.lower[self.stream], shape.upper[self.stream])
 
     def within(self, value: SSAValue, shift: int, low: int, high: int) -> SSAValue:
@@ -231,19 +233,51 @@ class Variant:
 
         return self.known(("inside", at, sides), make)
 
-    def in_field(self, shape: FieldShape, at: Position, view: Thread) -> SSAValue | None:
-        """A position lies in a field, halo included, as far as its in-plane axes go."""
-        if not self.guarded:
-            return None
+    def in_field(
+        self,
+        shape: FieldShape,
+        at: Position,
+        view: Thread,
+        *,
+        stores: bool = False,
+        beside: Position | None = None,
+    ) -> SSAValue | None:
+        """
+        A position lies in a field, halo included, as far as its in-plane axes go; None where that is certain, as of what
+        a tile `stores` where the field has all cells inside the bounds. `beside` is how far it is from one of the
+        thread's own.
+        """
+        axes = view.axes
+        far = beside or (0,) * len(axes)
 
         def make() -> SSAValue | None:
-            parts: list[SSAValue | None] = []
-            for tiling, axis, shift in zip(self.geometry.axes, view.axes, at, strict=True):
-                bounds = shape.lower[tiling.axis], shape.upper[tiling.axis]
-                parts.append(self.within(axis.coordinate, shift, *bounds))
-            return self.setup.all_of(parts)
+            return self.cells_in_field(
+                shape,
+                [
+                    (axis.coordinate, shift, distance)
+                    for axis, shift, distance in zip(axes, at, far, strict=True)
+                ],
+                stores=stores,
+            )
 
-        return self.mask(("in field", shape, at, view.axes[-1].coordinate), make)
+        return self.mask(("in field", shape, at, axes[-1].coordinate, stores, far), make)
+
+    def cells_in_field(
+        self, shape: FieldShape, cells: Sequence[tuple[SSAValue, int, int]], *, stores: bool = False
+    ) -> SSAValue | None:
+        """
+        Cells lie in a field; None where that is certain. Of each in-plane axis a coordinate, how far the cell is from
+        there, and how far from a cell that the block holds, or has copied.
+        """
+        parts: list[SSAValue | None] = []
+        for number, (coordinate, shift, far) in enumerate(cells):
+            interior, axis = not self.guarded, self.geometry.axes[number].axis
+            if are_cells_tested(
+                self.geometry, shape, number, interior=interior, stores=stores, far=far
+            ):
+                bounds = shape.lower[axis], shape.upper[axis]
+                parts.append(self.within(coordinate, shift, *bounds))
+        return self.setup.all_of(parts)
 
     def height(self) -> SSAValue:
         """The planes of the chunk."""
@@ -438,10 +472,14 @@ class Variant:
     def plane_mask(
         self, emit: Emitter, shape: FieldShape, step: SSAValue | None, shift: int
     ) -> SSAValue | None:
-        """Plane `step + shift` lies in the field; None where that is certain, as without a guarded step."""
-        if step is None:
+        """
+        Plane `step + shift` lies in the field; None where that is certain. The step is that of this turn of the loop if
+        it is None, as in a steady loop.
+        """
+        if not is_plane_tested(self.geometry, shape, self.turn - shift, steady=step is None):
             return None
-        assert self.stream is not None
+        step = self.step if step is None else step
+        assert self.stream is not None and step is not None
         low, high = shape.lower[self.stream], shape.upper[self.stream]
         return emit.compare("ult", emit.add_int(step, shift - low), high - low)
 

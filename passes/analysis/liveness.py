@@ -9,7 +9,9 @@ from math import prod
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.passes.analysis.rotation import Rotation
 
 
@@ -22,11 +24,17 @@ def written_bounds(loop: LoopOp) -> StencilBoundsAttr:
     return bounds
 
 
+def overwrites(update: UpdateOp, bounds: StencilBoundsAttr) -> bool:
+    """An update writes every cell that its targets have inside the written bounds: it leaves none as it was."""
+    whole, box = CellBox.of(bounds), CellBox.of(update.box)
+    return all(whole & CellBox.of(field_bounds(target)) in box for target in update.targets)
+
+
 @dataclass(frozen=True)
 class Access:
     """
-    The roles that an update reads and writes. A `whole` one writes every cell that a step writes of
-    any buffer.
+    The roles that an update reads and writes. A `whole` one writes every cell that its targets have
+    inside the written bounds.
     """
 
     sources: tuple[int, ...]
@@ -64,7 +72,7 @@ def live_arguments(loop: LoopOp) -> tuple[bool, ...]:
         Access(
             tuple(positions[source] for source in update.sources if source in positions),
             tuple(positions[target] for target in update.targets),
-            update.box == bounds,
+            overwrites(update, bounds),
         )
         for update in loop.updates
     ]

@@ -290,7 +290,21 @@ class PlaneGeometry:
         shape, last = FieldShape.of(field), self.axes[-1]
         width = min(self.vector, VECTOR_BYTES // CELL_BYTES[element_type(field)])
         width = gcd(width, last.origin - shape.lower[-1])
-        return width if inside and len(shape.sizes) == 1 else gcd(width, shape.sizes[-1])
+        cells = self.interior_cells(len(self.axes) - 1)
+        ends_beyond = len(shape.sizes) == 1 and cells.stop <= shape.upper[-1]
+        return width if inside and ends_beyond else gcd(width, shape.sizes[-1])
+
+    def interior_cells(self, number: int) -> range:
+        """
+        The cells along the in-plane axis of this number that tiles inside the rim may touch: nothing outside the bounds,
+        nor in the overlap that the outermost tiles store. None where no tile lies inside.
+        """
+        tiling, pad = self.axes[number], self.margins[number]
+        inner = tiling.inner_cells
+        low = max(self.lower[tiling.axis], inner.start - pad)
+        high = min(self.upper[tiling.axis], inner.stop + pad)
+        fits = high - low >= tiling.layout.block_extent + 2 * pad
+        return range(low, high) if fits else range(low, low)
 
     def is_dealt(self, field: SSAValue) -> bool:
         """

@@ -1,0 +1,143 @@
+"""
+Programs whose fields have bounds of their own: each as large as its accesses need, or a little larger on some sides. Boxes
+differ from update to update and from store to store, and lie anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hypothesis import strategies as st
+
+from support.description import Box, Buffer, Element, Program, Store, Update
+from support.expressions import Expression, Offset, Tap
+from support.generate import schedules
+from support.schedules import Schedule
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+
+LONGEST: dict[int, Offset] = {1: (90,), 2: (9, 75), 3: (5, 6, 40)}
+"""The longest boxes by rank: the last axis is wider than one warp's cells."""
+
+FARTHEST: dict[int, Offset] = {1: (3,), 2: (2, 2), 3: (1, 1, 2)}
+"""How far taps look, by rank."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Cells that an update reads or writes of a field."""
+
+    name: str
+    cells: Box
+
+
+def hull(a: Box, b: Box) -> Box:
+    """The smallest box around two."""
+    return Box(tuple(map(min, a.lower, b.lower)), tuple(map(max, a.upper, b.upper)))
+
+
+def moved(box: Box, offset: Offset) -> Box:
+    """The cells at an offset from those of a box."""
+    return Box(
+        tuple(low + d for low, d in zip(box.lower, offset, strict=True)),
+        tuple(high + d for high, d in zip(box.upper, offset, strict=True)),
+    )
+
+
+@st.composite
+def boxes(draw: st.DrawFn, whole: Box) -> Box:
+    """The whole box; or without some cells at its ends, as on staggered grids; or any part of it."""
+    most = draw(st.sampled_from([0, 1, 1, 2, 100]))
+    lower: list[int] = []
+    upper: list[int] = []
+    for low, high in zip(whole.lower, whole.upper, strict=True):
+        first = draw(st.integers(low, min(low + most, high - 1)))
+        lower.append(first)
+        upper.append(draw(st.integers(max(first + 1, high - most), high)))
+    return Box(tuple(lower), tuple(upper))
+
+
+@st.composite
+def sums(draw: st.DrawFn, names: list[str], own: str, rank: int) -> Expression:
+    """A weighted sum of taps; of the field that it is stored to at its own cell alone."""
+    total: Expression | None = None
+    for number in range(draw(st.integers(1, 4))):
+        name = draw(st.sampled_from(names))
+        offset = tuple(draw(st.integers(-most, most)) for most in FARTHEST[rank])
+        tap = Tap(name, (0,) * rank if name == own else offset)
+        term = tap * (0.3 - 0.04 * number)
+        total = term if total is None else total + term
+    assert total is not None
+    return total
+
+
+@st.composite
+def programs_of_bounds(draw: st.DrawFn) -> Program:
+    """One to three updates a step of two or three buffers that take turns and up to two other fields."""
+    rank = draw(st.integers(1, 3))
+    element: Element = draw(st.sampled_from(("f32", "f64")))
+    lower = tuple(draw(st.integers(-3, 3)) for _ in range(rank))
+    whole = Box(lower, tuple(low + draw(st.integers(1, n)) for low, n in zip(lower, LONGEST[rank])))
+    carried = ["now", "next", "old"][: draw(st.integers(2, 3))]
+    others = ["first", "second"][: draw(st.integers(0, 2))]
+    names = carried + others
+    updates: list[Update] = []
+    targets = ["next", *draw(st.lists(st.sampled_from(names), max_size=2, unique=True))]
+    for target in dict.fromkeys(targets):
+        stored = [target]
+        if others and draw(st.integers(0, 3)) == 0:
+            # One result goes to two fields.
+            stored += [name for name in others[:1] if name not in stored]
+        # What is stored twice reads neither field: one store would change what the other was computed from.
+        readable = names if len(stored) == 1 else [name for name in names if name not in stored]
+        result = draw(sums(readable, target, rank))
+        stores = tuple(Store(0, name, draw(boxes(whole))) for name in stored)
+        updates.append(Update((result,), stores))
+    return fitted(draw, element, names, carried, updates)
+
+
+def fitted(
+    draw: st.DrawFn, element: Element, names: list[str], carried: list[str], updates: list[Update]
+) -> Program:
+    """The program of these updates, in fields that their accesses fit into."""
+    needed: dict[str, Box] = {}
+    for access in accesses(updates):
+        # Buffers that take turns have one type.
+        for name in carried if access.name in carried else [access.name]:
+            needed[name] = hull(needed[name], access.cells) if name in needed else access.cells
+    grown: dict[str, Box] = {}
+    for name, cells in needed.items():
+        if name in carried[1:]:
+            grown[name] = grown[carried[0]]
+            continue
+        spare = [
+            tuple(draw(st.sampled_from([0, 0, 0, 1, 2])) for _ in cells.lower) for _ in range(2)
+        ]
+        grown[name] = cells.grown(*spare)
+    buffers = tuple(Buffer(name, grown[name], element) for name in names if name in grown)
+    order = tuple((k + 1) % len(carried) for k in range(len(carried)))
+    return Program(element, buffers, tuple(carried), order, tuple(updates))
+
+
+def accesses(updates: list[Update]) -> list[Access]:
+    """All that the updates of a step read and write."""
+    found: list[Access] = []
+    for update in updates:
+        for store in update.stores:
+            found.append(Access(store.buffer, store.box))
+            taps = [node for node in update.nodes if isinstance(node, Tap)]
+            found += [Access(tap.buffer, moved(store.box, tap.offset)) for tap in taps]
+    return found
+
+
+@st.composite
+def schedules_of_bounds(draw: st.DrawFn, rank: int) -> Schedule:
+    """Any schedule, streamed along any axis, with or without planes that are fetched early."""
+    schedule: Schedule = draw(schedules(rank))
+    if schedule.buffering.addressing == "fixed":
+        # Unrolled by all slot counts at once, a kernel takes a minute to compile.
+        schedule = replace(schedule, buffering=replace(schedule.buffering, addressing="computed"))
+    if rank > 1 and draw(st.booleans()):
+        tiling = replace(schedule.tiling, stream_axis=draw(st.integers(0, rank - 1)))
+        ahead = MultiQueueBufferingPass(ahead=draw(st.integers(0, 4)))
+        return replace(schedule, tiling=tiling, buffering=ahead)
+    return schedule

@@ -1,0 +1,361 @@
+"""
+No read and no store lies outside a field, at any depth, under any schedule, on any side: fields have bounds of their own,
+and need not have the cells that other fields have. The executor `simt` reports every access outside a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, note, reject
+from hypothesis import strategies as st
+from xdsl.passes import ModulePass
+
+import timetile
+from support.compare import assert_as_unfused
+from support.description import Box, Buffer, Program, Store, Update, random_inputs
+from support.executors import executors, kernel_executors
+from support.expressions import Expression, Tap
+from support.generate_bounds import programs_of_bounds, schedules_of_bounds
+from support.programs import program_text
+from support.schedules import Schedule, block_plane, block_row, named, warp_row
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.lowering.tile_to_gpu import variant
+from timetile.passes.analysis.field_access import are_cells_tested, is_plane_tested
+from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.plane_geometry import FieldShape
+from timetile.passes.diagnostics import CompileError
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime import planes
+from timetile.runtime.halos import HaloFrame, halos_differ
+from timetile.runtime.homes import PlaneError
+from timetile.runtime.program import Executor
+from timetile.runtime.simt.errors import SimtError
+
+Offset = tuple[int, ...]
+
+
+def tap_sum(name: str, *offsets: Offset) -> Expression:
+    """A weighted sum of a field's cells."""
+    total: Expression = Tap(name, offsets[0]) * 0.5
+    for number, offset in enumerate(offsets[1:]):
+        total = total + Tap(name, offset) * (0.3 - 0.1 * number)
+    return total
+
+
+def update(cell: Expression, *stores: tuple[str, Box]) -> Update:
+    return Update((cell,), tuple(Store(0, name, box) for name, box in stores))
+
+
+def staggered() -> Program:
+    """Fluxes between cells, each in a field of exactly the faces inside, and the cells that they change."""
+    cells = Box((0, 0), (11, 70))
+    rows, columns = Box((1, 0), (11, 70)), Box((0, 1), (11, 70))
+    inside = Box((1, 1), (10, 69))
+    change = tap_sum("rows", (1, 0), (0, 0)) + tap_sum("columns", (0, 1), (0, 0))
+    return Program(
+        "f64",
+        (
+            Buffer("now", cells, "f64"),
+            Buffer("next", cells, "f64"),
+            Buffer("rows", rows, "f64"),
+            Buffer("columns", columns, "f64"),
+        ),
+        ("now", "next"),
+        (1, 0),
+        (
+            update(tap_sum("now", (-1, 0), (0, 0)), ("rows", rows)),
+            update(tap_sum("now", (0, -1), (0, 0)), ("columns", columns)),
+            update(Tap("now", (0, 0)) + change * 0.25, ("next", inside)),
+        ),
+    )
+
+
+def stores_of_two_lengths() -> Program:
+    """One result goes to all cells of a field and to the few that a shorter one has."""
+    line, short = Box((-1,), (9,)), Box((0,), (4,))
+    return Program(
+        "f64",
+        (Buffer("now", line, "f64"), Buffer("next", line, "f64"), Buffer("short", short, "f64")),
+        ("now", "next"),
+        (1, 0),
+        (update(tap_sum("now", (-1,), (0,)), ("next", Box((0,), (8,))), ("short", short)),),
+    )
+
+
+def first_covers_second() -> Program:
+    """The second update looks a plane back and begins a plane later: no field has a plane before the first."""
+    cells, out = Box((0, -1), (9, 41)), Box((0, 0), (9, 40))
+    return Program(
+        "f32",
+        (Buffer("now", cells, "f32"), Buffer("next", cells, "f32"), Buffer("out", out, "f32")),
+        ("now", "next"),
+        (1, 0),
+        (
+            update(tap_sum("now", (0, -1), (0, 1)), ("next", out)),
+            update(tap_sum("next", (-1, 0), (0, -1)), ("out", Box((1, 0), (9, 40)))),
+        ),
+    )
+
+
+def behind_the_first_plane() -> Program:
+    """Three buffers without a halo along the stream, of which the second update reads a plane behind its own."""
+    cells, out = Box((0, -1, -1), (24, 9, 31)), Box((0, 0, 0), (24, 8, 30))
+    turns = ("now", "next", "old")
+    return Program(
+        "f32",
+        (*(Buffer(name, cells, "f32") for name in turns), Buffer("out", out, "f32")),
+        turns,
+        (1, 2, 0),
+        (
+            update(tap_sum("now", (0, 0, -1)) + tap_sum("old", (0, 0, 1)), ("next", out)),
+            update(tap_sum("old", (-1, -1, 0), (0, -1, 0)), ("out", Box((1, 0, 0), (24, 8, 30)))),
+        ),
+    )
+
+
+def apart_from_the_bounds() -> Program:
+    """A coefficient field lies beyond all that is written, as it is read far away; so does one that takes turns."""
+    cells, far = Box((0, 0), (8, 50)), Box((10, 3), (18, 53))
+    return Program(
+        "f64",
+        (
+            Buffer("now", Box((0, 0), (14, 50)), "f64"),
+            Buffer("next", Box((0, 0), (14, 50)), "f64"),
+            Buffer("far", far, "f64"),
+        ),
+        ("now", "next"),
+        (1, 0),
+        (update(tap_sum("now", (0, 0), (6, 0)) + tap_sum("far", (10, 3)), ("next", cells)),),
+    )
+
+
+def shorter_on_every_side() -> Program:
+    """In a volume, fields that lack a layer on each side in turn, and a step that needs them all."""
+    whole = Box((0, 0, 0), (6, 7, 40))
+    low, high = Box((1, 1, 1), (6, 7, 40)), Box((0, 0, 0), (5, 6, 39))
+    core = Box((1, 1, 1), (5, 6, 39))
+    both = tap_sum("low", (0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)) + tap_sum(
+        "high", (0, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0, -1)
+    )
+    return Program(
+        "f32",
+        (
+            Buffer("now", whole, "f32"),
+            Buffer("next", whole, "f32"),
+            Buffer("low", low, "f32"),
+            Buffer("high", high, "f32"),
+        ),
+        ("now", "next"),
+        (1, 0),
+        (
+            update(tap_sum("now", (-1, 0, 0), (0, -1, 0), (0, 0, -1)), ("low", low)),
+            update(tap_sum("now", (1, 0, 0), (0, 1, 0), (0, 0, 1)), ("high", high)),
+            update(both * 0.2, ("next", core)),
+        ),
+    )
+
+
+PROGRAMS: tuple[Callable[[], Program], ...] = (
+    staggered,
+    stores_of_two_lengths,
+    first_covers_second,
+    behind_the_first_plane,
+    apart_from_the_bounds,
+    shorter_on_every_side,
+)
+
+
+def run(
+    program: Program,
+    executor: Executor,
+    depth: int,
+    steps: int,
+    passes: tuple[ModulePass, ...] | None = None,
+    *,
+    common: bool = False,
+) -> None:
+    """A run leaves what the unfused program leaves."""
+    compiled = timetile.compile(
+        program_text(program),
+        executor=executor,
+        depth=depth,
+        passes=passes,
+        fp_contract="off",
+        cache=False,
+    )
+    inputs = random_inputs(program, seed=steps, common_halos=common)
+    assert_as_unfused(compiled, program, inputs, steps, executor)
+
+
+@pytest.mark.parametrize("executor", executors())
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("make", PROGRAMS)
+def test_fields_of_their_own_bounds(make: Callable[[], Program], depth: int, executor: Executor):
+    run(make(), executor, depth, 2 * depth + 1)
+
+
+ROWS = (
+    Schedule("warps", warp_row(2), Buffering(ahead=3), planes=4),
+    Schedule("copies", block_row(2), Buffering(ahead=2), Streaming(what="copies"), planes=5),
+    Schedule("edges", block_row(1, 3), Buffering(ahead=0), Streaming(delay=1), planes=5),
+    Schedule("rings", block_row(2), Buffering(storage="shared"), streaming=None, planes=5),
+)
+
+WHOLE = Schedule(
+    "whole columns",
+    block_plane((2, 1), (4, 1)),
+    Buffering(ahead=2),
+    Streaming(what="copies"),
+    planes=24,
+)
+
+PLANES = (
+    Schedule("copies", block_plane((2, 1), (2, 1)), Buffering(ahead=2), planes=2),
+    Schedule("edges", block_plane((2, 1), (4, 1)), Buffering(ahead=0), planes=3),
+)
+
+
+def schedules_of(program: Program) -> tuple[Schedule, ...]:
+    return (
+        PLANES
+        if program.rank == 3
+        else ROWS
+        if program.rank == 2
+        else (Schedule("w", warp_row(1), planes=1),)
+    )
+
+
+CASES = [(make, schedule) for make in PROGRAMS for schedule in schedules_of(make())]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize(
+    ("make", "schedule"), CASES, ids=[f"{make.__name__}-{named(how)}" for make, how in CASES]
+)
+def test_under_schedules_by_hand(
+    make: Callable[[], Program], schedule: Schedule, executor: Executor
+):
+    run(make(), executor, 2, 5, schedule.passes(2))
+
+
+@given(
+    program=programs_of_bounds(),
+    depth=st.integers(1, 4),
+    steps=st.integers(1, 9),
+    common=st.booleans(),
+)
+def test_generated_with_the_default_schedule(
+    program: Program, depth: int, steps: int, common: bool
+):
+    note(program_text(program))
+    for executor in executors():
+        run(program, executor, depth, steps, common=common)
+
+
+@given(data=st.data(), depth=st.integers(1, 2), steps=st.integers(1, 5), common=st.booleans())
+def test_generated_with_any_schedule(data: st.DataObject, depth: int, steps: int, common: bool):
+    program = data.draw(programs_of_bounds())
+    schedule: Schedule = data.draw(schedules_of_bounds(program.rank))
+    note(program_text(program))
+    for executor in kernel_executors():
+        try:
+            run(program, executor, depth, steps, schedule.passes(depth), common=common)
+        except CompileError as error:
+            # Small tiles may leave no room for the taps; nothing else may be refused.
+            assert "leaves none of its cells" in str(error)
+            reject()
+
+
+# What decides.
+
+
+def geometries(program: Program, depth: int) -> list[Geometry]:
+    """Those of a program's kernels, of tiles that are streamed."""
+    compiled = timetile.compile(
+        program_text(program), executor="planes", passes=ROWS[0].passes(depth), cache=False
+    )
+    return [
+        Geometry(kernel) for kernel in compiled.kernels.tiled.ops if isinstance(kernel, KernelOp)
+    ]
+
+
+def test_where_a_field_has_all_cells_steady_loops_and_inner_tiles_test_nothing():
+    cells = Box((-1, -1), (65, 4097))
+    heat = Program(
+        "f64",
+        (Buffer("now", cells, "f64"), Buffer("next", cells, "f64")),
+        ("now", "next"),
+        (1, 0),
+        (
+            update(
+                tap_sum("now", (-1, 0), (0, -1), (0, 1), (1, 0)), ("next", Box((0, 0), (64, 4096)))
+            ),
+        ),
+    )
+    for geometry in geometries(heat, 3):
+        field = FieldShape.of(geometry.kernel.body.block.args[0])
+        short = FieldShape((1, 1), field.upper)
+        for lag in range(geometry.largest_lag + 1):
+            assert is_plane_tested(geometry, field, lag, steady=False)
+            assert not is_plane_tested(geometry, field, lag, steady=True)
+            assert not is_plane_tested(geometry, field, lag, steady=False, stores=True)
+        # Planes start at 0, and the first step of a steady loop has a plane of every lag.
+        assert is_plane_tested(geometry, short, geometry.largest_lag, steady=True)
+        assert is_plane_tested(geometry, short, 0, steady=False, stores=True)
+        assert geometry.interior_cells(0)
+        assert are_cells_tested(geometry, field, 0, interior=False)
+        assert not are_cells_tested(geometry, field, 0, interior=True)
+        assert not are_cells_tested(geometry, field, 0, interior=False, stores=True)
+        assert are_cells_tested(geometry, short, 0, interior=False, stores=True)
+        past = field.upper[1] - geometry.interior_cells(0).stop + 1
+        assert are_cells_tested(geometry, field, 0, interior=True, far=past)
+
+
+def untested(
+    geometry: Geometry, shape: FieldShape, lag: int, *, steady: bool, stores: bool = False
+) -> bool:
+    """What was decided if steady loops never tested a plane, as where a field has all planes that they may touch."""
+    return not steady and is_plane_tested(geometry, shape, lag, steady=False, stores=stores)
+
+
+def test_planes_reports_a_plane_that_a_field_has_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(planes, "is_plane_tested", untested)
+    with pytest.raises(
+        PlaneError, match=r"it accesses plane -1 of a field that has \[0, 24\), untested"
+    ):
+        run(behind_the_first_plane(), "planes", 3, 7, WHOLE.passes(3))
+
+
+def test_simt_reports_the_access(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(variant, "is_plane_tested", untested)
+    with pytest.raises(SimtError, match=r"accesses cell -\d+ of a buffer"):
+        run(behind_the_first_plane(), "simt", 3, 7, WHOLE.passes(3))
+
+
+def test_the_halo_of_a_field_is_compared_that_has_not_all_that_a_step_writes():
+    """The loop writes cells 0 to 11 of others; the buffers that take turns have 2 to 13, and write 4 to 9."""
+    turns, other = Box((2,), (14,)), Box((0,), (12,))
+    program = Program(
+        "f32",
+        (Buffer("now", turns, "f32"), Buffer("next", turns, "f32"), Buffer("other", other, "f32")),
+        ("now", "next"),
+        (1, 0),
+        (
+            update(tap_sum("now", (-1,), (1,)), ("next", Box((4,), (10,)))),
+            update(tap_sum("other", (0,)), ("other", other)),
+        ),
+    )
+    module = timetile.compile(program_text(program), executor="planes", cache=False).kernels.source
+    (loop,) = [op for op in module.walk() if isinstance(op, LoopOp)]
+    frame = HaloFrame.of(loop, 0)
+    assert (frame.sizes, frame.low, frame.high) == ((12,), (0,), (10,))
+    first = np.zeros(12, np.float32)
+    for cell, differ in ((0, False), (9, False), (10, True), (11, True)):
+        second = first.copy()
+        second[cell] = 1.0
+        assert halos_differ(frame, first, second) is differ
