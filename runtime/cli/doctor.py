@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import timetile
+from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.passes.arch import ARCHS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.assembler import assembler_version
@@ -77,6 +78,18 @@ def assembler() -> Finding:
     return Finding("assembler", True, f"nvJitLink {found}")
 
 
+def functions() -> Finding:
+    """The compiler of CUDA's exp, sin and the like, for kernels that call them."""
+    found = nvrtc_version()
+    if found is None:
+        text = (
+            "NVRTC is not installed, so there are no kernels with exp, sin and the like; "
+            'pip install "timetile[functions]"'
+        )
+        return Finding("functions", False, text)
+    return Finding("functions", True, f"NVRTC {found}")
+
+
 def cache() -> Finding:
     """The disk cache of kernels, in which an entry is written and read."""
     store = Cache.default()
@@ -99,5 +112,6 @@ def examine() -> list[Finding]:
         *map(package, PACKAGES),
         *gpus(),
         assembler(),
+        functions(),
         cache(),
     ]

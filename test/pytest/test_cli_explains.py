@@ -13,6 +13,7 @@ from support.catalogue import entry, star, sum_program
 from support.command_line import HEAT, run
 from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
+from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.passes.arch import ARCHS
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import SAID, Cache
@@ -286,6 +287,7 @@ def test_doctor_names_everything(own_cache: Path, capsys: pytest.CaptureFixture[
     assert found["cache"] == f"found  {folder}, 0 entries, 0.0 of 1024 MiB"
     assert found["driver"].startswith("found" if gpu_is_available() else "none")
     assert found["assembler"].startswith("none" if assembler_version() is None else "found")
+    assert found["functions"].startswith("none" if nvrtc_version() is None else "found  NVRTC ")
 
 
 class FakeDriver:
@@ -324,10 +326,12 @@ def test_doctor_lists_the_gpus(monkeypatch: pytest.MonkeyPatch):
 def test_doctor_says_why_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor, "driver", lambda: Unavailable("no NVIDIA driver was found"))
     monkeypatch.setattr(doctor, "assembler_version", lambda: None)
+    monkeypatch.setattr(doctor, "nvrtc_version", lambda: None)
     monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
     found = {finding.what: finding for finding in doctor.examine()}
     assert not found["driver"].found
     assert found["driver"].text == "no NVIDIA driver was found"
     assert not found["GPU"].found
     assert 'pip install "timetile[assembler]"' in found["assembler"].text
+    assert 'pip install "timetile[functions]"' in found["functions"].text
     assert found["no-such-package"].text == "not installed"
