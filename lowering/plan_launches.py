@@ -34,11 +34,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.dialects.tile_attributes import RoleAttr
-from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.analysis.launch_planning import Launch, Plan, plan
 from timetile.passes.analysis.liveness import rotation_of
 from timetile.passes.analysis.plans_in_place import plan_in_place
 from timetile.passes.analysis.rotation import Rotation
+from timetile.passes.analysis.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
 
 
@@ -156,11 +156,6 @@ class LoopPlanner:
                 case "scalar":
                     operands.append(self.loop.scalars[index])
         return LaunchOp(kernel.name, operands)
-
-
-def constant_steps(loop: LoopOp) -> int | None:
-    """The number of steps where the program states it."""
-    return integer_constant(loop.steps)
 
 
 @dataclass(frozen=True)

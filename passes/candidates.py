@@ -15,6 +15,7 @@ from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.liveness import rotation_of, written_bounds
 from timetile.passes.analysis.plane_geometry import ceil_div
 from timetile.passes.analysis.residency import SCHEDULERS
+from timetile.passes.analysis.trip_counts import most_steps_at_once
 from timetile.passes.arch import Arch
 from timetile.passes.contract_cells import cell_functions
 from timetile.passes.cost.kernel import KernelCost
@@ -158,9 +159,12 @@ class Trials:
         deepest = DEEPEST_LINE if self.rank == 1 else DEEPEST
         if self.rank == 3 and self.several_planes:
             deepest = DEEPEST_BOX
+        most = most_steps_at_once(self.loop)
         found: list[Candidate] = []
         for schedule in considered:
             for tried in depths(schedule, deepest, depth):
+                if most is not None and tried > most:
+                    break
                 candidate = self.attempt(schedule, tried)
                 if candidate is None:
                     break

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
+from timetile.passes.analysis.trip_counts import most_steps_at_once
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.diagnostics import CompileError, check_options, remark
@@ -112,6 +113,9 @@ class ChooseSchedulePass(ModulePass):
             if not loop.updates or loop.schedule is not None:
                 continue
             given = max(loop.depth_list) if loop.depths is not None else self.depth
+            most = most_steps_at_once(loop)
+            if given is not None and most is not None:
+                given = min(given, most)
             schedule, depth = choose(loop, op, arch, given)
             loop.schedule = schedule.to_attribute()
             if given is not None and depth < given:

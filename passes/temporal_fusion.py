@@ -8,6 +8,8 @@ the powers of two below the deepest, so that any number of steps has a short pla
 steps run one at a time, straight into the program's buffers). Where data can stay in the program's own
 buffers, as with two that take turns and an odd depth, these are as near to the powers as that allows:
 `depths [11, 9, 5, 3, 1]`. Without the option the depths are left to `choose-schedule`.
+
+A loop whose number of steps is a constant gets only the depths that its plan takes: `depths [1]` for one step.
 """
 
 from __future__ import annotations
@@ -22,7 +24,12 @@ from xdsl.passes import ModulePass
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
 from timetile.passes.analysis.liveness import rotation_of
-from timetile.passes.diagnostics import CompileError
+from timetile.passes.analysis.trip_counts import (
+    constant_steps,
+    depths_taken,
+    most_steps_at_once,
+)
+from timetile.passes.diagnostics import CompileError, remark
 
 
 def complete_depths(depths: Sequence[int], home_cycles: Sequence[int] = ()) -> tuple[int, ...]:
@@ -43,9 +50,25 @@ def complete_depths(depths: Sequence[int], home_cycles: Sequence[int] = ()) -> t
 
 
 def write_depths(loop: LoopOp, depths: Sequence[int]) -> None:
-    """Write the depths on a loop, and those that complete them."""
+    """
+    Write the depths on a loop, and those that complete them. Where the program states how many steps
+    the loop runs, only depths that its plan takes, none deeper than a launch of that plan can be.
+    """
     home_cycles = rotation_of(loop).home_cycles if loop.updates else ()
-    loop.depths = encode_integers(complete_depths(depths, home_cycles))
+    most = most_steps_at_once(loop)
+    wanted = depths if most is None else [min(depth, most) for depth in depths]
+    loop.depths = encode_integers(depths_taken(loop, complete_depths(wanted, home_cycles)))
+
+
+def remark_left_out(loop: LoopOp, depths: Sequence[int]) -> None:
+    """Say which of the depths that were asked for the loop's number of steps has no use for."""
+    left_out = sorted(set(depths) - set(loop.depth_list), reverse=True)
+    if left_out:
+        remark(
+            loop,
+            f"no launch advances {' or '.join(map(str, left_out))} steps where the program states how many it runs, "
+            f"{constant_steps(loop)}: it has kernels of {', '.join(map(str, loop.depth_list))}",
+        )
 
 
 @dataclass(frozen=True)
@@ -65,3 +88,4 @@ class TemporalFusionPass(ModulePass):
             )
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             write_depths(loop, self.depths)
+            remark_left_out(loop, self.depths)

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.arithmetic import evaluate
 from timetile.runtime.host import SCALARS, is_scalar
+from timetile.runtime.kernels import ProgramKernels
 from timetile.runtime.planning import planned_function
 from timetile.runtime.program import CompiledProgram
 
@@ -29,15 +30,17 @@ def scalar_of(value: SSAValue, known: dict[SSAValue, Any]) -> Any:
 
 def kernels_of_run(
     program: CompiledProgram, values: Sequence[Any], steps: int | None
-) -> Sequence[str]:
-    """The kernels that a run with these arguments launches, as far as that is known before it."""
+) -> Sequence[tuple[ProgramKernels, str]]:
+    """The kernels that a run with these arguments launches, as far as that is known before it, and whose they are."""
     known: dict[SSAValue, Any] = dict(zip(program.function.body.block.args, values))
-    found: dict[str, None] = {}
+    found: dict[tuple[ProgramKernels, str], None] = {}
     for loop in program.kernels.loops:
         count = steps if steps is not None and loop.sweep is None else scalar_of(loop.steps, known)
         if count is None:
             continue
-        plan = planned_function(loop, program.kernels.facts_of(loop), max(int(count), 0))
+        count = max(int(count), 0)
+        kernels, own = program.kernels.for_steps(loop, count)
+        plan = planned_function(own, kernels.facts_of(own), count)
         launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
-        found.update(dict.fromkeys(launch.kernel.string_value() for launch in launches))
+        found.update(dict.fromkeys((kernels, each.kernel.string_value()) for each in launches))
     return list(found)

@@ -77,11 +77,18 @@ class PlannedRunner:
         """The buffers of each loop whose halos are compared, by roles."""
         self.common: PlannedRunner | None = None
         """For runs whose buffers that take turns have the same halo."""
+        self.uncounted: PlannedRunner | None = None
+        """For runs of more steps than the program states."""
         self.done, self.total = 0, 0
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
+        kernels, own = self.kernels.for_steps(loop, steps)
+        if kernels is not self.kernels:
+            if self.uncounted is None:
+                self.uncounted = self.with_kernels(kernels)
+            return self.uncounted(own, steps, buffers, outside)
         around = list(outside.values())
         if self.has_common_halos(loop, steps, buffers):
             if self.common is None:

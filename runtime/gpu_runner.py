@@ -360,9 +360,11 @@ class GpuRunner(PlannedRunner):
 
     def give_back(self) -> None:
         """What `close` does, with the device current."""
-        common, self.common = self.common, None
-        if isinstance(common, GpuRunner):
-            common.give_back()
+        others = (self.common, self.uncounted)
+        self.common = self.uncounted = None
+        for other in others:
+            if isinstance(other, GpuRunner):
+                other.give_back()
         last, self.last = self.last, None
         if last is not None:
             self.device.wait_for_mark(last)

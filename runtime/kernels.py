@@ -11,7 +11,7 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass, PassPipeline
@@ -31,6 +31,7 @@ from timetile.lowering.pipelines import (
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.passes.analysis.trip_counts import constant_steps, most_steps_at_once
 from timetile.passes.arch import ARCH_ATTRIBUTE, Arch, arch_named
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.diagnostics import CompileError, collected_remarks
@@ -117,6 +118,17 @@ def launch_fact(module: gpu.ModuleOp, name: str) -> int:
     return value.value.data
 
 
+def take_steps(loop: LoopOp) -> None:
+    """Let a time loop take its number of steps from a new argument of its function."""
+    function = loop.parent_op()
+    while not isinstance(function, FuncOp):
+        assert function is not None
+        function = function.parent_op()
+    block = function.body.block
+    loop.operands[0] = block.insert_arg(IndexType(), len(block.args))
+    function.update_function_type()
+
+
 class ProgramKernels:
     """
     The kernels of a program at temporal level (raised, contracted). `host` is that module with the
@@ -133,6 +145,8 @@ class ProgramKernels:
         self.remarks: dict[str, None] = {}
         """What was not done, and why, each once: of the program's loops, and of kernels made so far."""
         self.made: dict[str, Kernel] = {}
+        self.stated: dict[LoopOp, int | None] = {}
+        """The numbers of steps that the program states."""
         self.lowered: dict[str, gpu.ModuleOp] = {}
         self.one_compilation = RLock()
         """Threads that want the same kernel wait for the one that makes it."""
@@ -193,6 +207,40 @@ class ProgramKernels:
     def common_loop(self, loop: LoopOp) -> LoopOp:
         """What a time loop of the source module is among those kernels."""
         return self.common.loops[self.loops.index(loop)]
+
+    @property
+    def uncounted(self) -> ProgramKernels:
+        """
+        The kernels for runs of other numbers of steps than the program states: of all depths, for loops
+        whose number of steps is an argument.
+        """
+        with self.one_compilation:
+            return self.uncounted_once
+
+    @cached_property
+    def uncounted_once(self) -> ProgramKernels:
+        """Those kernels, made by one thread."""
+        source = self.source.clone()
+        for loop in loops_of(source):
+            if loop.sweep is None and constant_steps(loop) is not None:
+                take_steps(loop)
+        return ProgramKernels(source, self.options, self.cache)
+
+    def for_steps(self, loop: LoopOp, steps: int) -> tuple[ProgramKernels, LoopOp]:
+        """
+        The kernels for a number of steps of a time loop, and what the loop is among them. Others than
+        these where there are more steps than the program states, and those bound how deep these are.
+        """
+        if loop not in self.stated:
+            self.stated[loop] = constant_steps(loop)
+        stated = self.stated[loop]
+        if stated is None or steps <= stated:
+            return self, loop
+        deepest = max((kernel.steps for kernel in self.facts_of(loop)), default=1)
+        most = most_steps_at_once(loop)
+        if most is not None and deepest < most:
+            return self, loop
+        return self.uncounted, self.uncounted.loops[self.loops.index(loop)]
 
     def facts_of(self, loop: LoopOp) -> list[KernelFacts]:
         """The kernels of a time loop of the source module, the final one last."""

@@ -288,3 +288,17 @@ def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
     if steps == 0:
         return Plan((), (), ())
     return Search(rotation, depths, steps).plan()
+
+
+def deepest_launch(rotation: Rotation, steps: int) -> int:
+    """
+    The steps that one launch can advance at most in a run of so many: the last ones are done one at a
+    time, as they write what no later step reads. 1 where all are.
+    """
+    search = Search(rotation, (max(steps, 2),), steps)
+    for tail in range(min(steps - 1, search.longest + 4)):
+        segments = (Segment(steps - tail, False), *(Segment(1, True),) * tail)
+        courses = (Course(part, segments, fused=True) for part in search.parts)
+        if all(placements(course) for course in courses):
+            return steps - tail
+    return 1

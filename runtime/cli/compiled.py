@@ -17,7 +17,7 @@ from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.compile import compile as compile_program
 from timetile.runtime.driver import gpu_is_available
 from timetile.runtime.gpu import device
-from timetile.runtime.kernels import Kernel, loops_of
+from timetile.runtime.kernels import Kernel, ProgramKernels, loops_of
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.teams import thread_count
 
@@ -114,11 +114,11 @@ def check_kernels(program: CompiledProgram) -> None:
             )
 
 
-def compile_kernels(program: CompiledProgram, names: Sequence[str]) -> list[Kernel]:
-    """Compile kernels, those that the cache does not have."""
+def compile_kernels(names: Sequence[tuple[ProgramKernels, str]]) -> list[Kernel]:
+    """Compile kernels, those that the cache does not have, each of the kernels that it is one of."""
     kernels: list[Kernel] = []
     with progress("compiling", len(names)) as advance:
-        for name in names:
-            kernels.append(program.kernels.kernel(name))
+        for owner, name in names:
+            kernels.append(owner.kernel(name))
             advance(len(kernels), len(names))
     return kernels

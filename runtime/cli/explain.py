@@ -14,7 +14,7 @@ def explain(options: Options, log: Log) -> int:
     log.prints_remarks = False
     try:
         program = compiled(options, None)
-        compile_kernels(program, kernel_names(program))
+        compile_kernels([(program.kernels, name) for name in kernel_names(program)])
         found = explanation_of(program, options.steps)
     except Exception:
         # The reason why nothing could be explained is often among what was not done.

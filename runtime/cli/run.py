@@ -23,7 +23,7 @@ from timetile.runtime.program import CompiledProgram, Executor, RunResult
 
 def prepare(program: CompiledProgram, values: Sequence[Any], steps: int | None) -> None:
     """Compile what a run needs, and load it on the GPU, before the clock starts."""
-    kernels = compile_kernels(program, kernels_of_run(program, values, steps))
+    kernels = compile_kernels(kernels_of_run(program, values, steps))
     gpu = device(program.gpu)
     with gpu.current():
         for kernel in kernels:

@@ -197,7 +197,10 @@ class LoopReport:
             yield models
         yield resource_section(map(self.kernel, self.kernels), arch)
         yield queue_section(deepest, self.loop)
-        yield launch_section(self.loop, self.program.kernels.facts_of(self.loop), steps)
+        kernels, loop = self.program.kernels, self.loop
+        if steps is not None:
+            kernels, loop = kernels.for_steps(loop, steps)
+        yield launch_section(loop, kernels.facts_of(loop), steps)
 
 
 def reports_of(program: CompiledProgram) -> list[LoopReport]:

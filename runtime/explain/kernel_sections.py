@@ -9,10 +9,11 @@ from xdsl.ir import Block, SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StageOp, queue_lag
-from timetile.lowering.plan_launches import KernelFacts, constant_steps
+from timetile.lowering.plan_launches import KernelFacts
 from timetile.passes.analysis.geometry import Geometry
 from timetile.passes.analysis.lags import oldest_age
 from timetile.passes.analysis.liveness import rotation_of
+from timetile.passes.analysis.trip_counts import constant_steps
 from timetile.passes.analysis.utilisation import classify, multiprocessor_utilisation
 from timetile.passes.arch import Arch
 from timetile.runtime.assembler import assembler_version

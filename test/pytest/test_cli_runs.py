@@ -144,8 +144,10 @@ def test_an_index_that_is_also_computed_with_is_no_trip_count(
 def test_a_run_compiles_only_the_kernels_that_it_launches(steps: int, names: list[str]):
     program = timetile.compile(HEAT, executor="simt", depth=2, cache=False)
     values = [*fields(), np.float64(K), np.int64(steps)]
-    assert run_command.kernels_of_run(program, values, None) == names
-    assert run_command.kernels_of_run(program, values, 1) == ["heat_step"]
+    found = run_command.kernels_of_run(program, values, None)
+    assert found == [(program.kernels, name) for name in names]
+    found = run_command.kernels_of_run(program, values, 1)
+    assert found == [(program.kernels, "heat_step")]
     assert np.array_equal(values[0], fields()[0])
 
 

@@ -1,4 +1,4 @@
-// RUN: xdsl-opt %s -p 'temporal-fusion{depths=6}' | filecheck %s
+// RUN: xdsl-opt %s -p 'temporal-fusion{depths=6}' 2>&1 | filecheck %s
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=3,12}' | filecheck %s --check-prefix=SEVERAL
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=11}' | filecheck %s --check-prefix=ODD
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=1}' | filecheck %s --check-prefix=ONE
@@ -8,6 +8,8 @@
 // The depths for which kernels are made: those given, the powers of two below the deepest, and 1, so
 // that any number of steps has a short plan. Without the option the depths are left to choose-schedule.
 
+// CHECK:   temporal.loop in @four: no launch advances 6 steps where the program states how many it runs, 4: it has kernels of 3, 1
+// CHECK:   temporal.loop in @one: no launch advances 6 steps where the program states how many it runs, 1: it has kernels of 1
 // CHECK:   temporal.loop %n (%a = %A) rotate [0] depths [6, 4, 2, 1] {
 // SEVERAL: temporal.loop %n (%a = %A) rotate [0] depths [12, 8, 4, 3, 2, 1] {
 // ONE:     temporal.loop %n (%a = %A) rotate [0] depths [1] {
@@ -38,6 +40,34 @@ func.func @turns(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0
 // ODD:           depths [11, 8, 4, 2, 1] {
 func.func @nothing(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// A loop of which the program states the number of steps has the depths that its launches advance, and 1: of
+// four steps one is left for the buffer that the others do not end in. No step is deeper than one of one.
+// CHECK-LABEL: func.func @four(
+// CHECK:         depths [3, 1] {
+func.func @four(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
+  %n = arith.constant 4 : index
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @cell(%a[0]) in <[0], [8]>
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// CHECK-LABEL: func.func @one(
+// CHECK:         depths [1] {
+func.func @one(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
+  %zero = arith.constant 0 : index
+  %low = arith.constant 2 : index
+  %high = arith.constant 5 : index
+  %step = arith.constant 4 : index
+  %length = arith.subi %high, %low : index
+  %count = arith.ceildivsi %length, %step : index
+  %n = arith.maxsi %count, %zero : index
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @cell(%a[0]) in <[0], [8]>
   } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
   func.return
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from support import reference
 from support.description import Array, Inputs, Program
-from timetile import CompiledProgram
 
 
 def bits_of(array: Array) -> Array:
@@ -29,7 +30,11 @@ def assert_same_bits(program: Program, expected: Inputs, found: Inputs, what: st
 
 
 def assert_as_unfused(
-    compiled: CompiledProgram, program: Program, inputs: Inputs, steps: int, what: str = "a run"
+    compiled: Callable[..., object],
+    program: Program,
+    inputs: Inputs,
+    steps: int,
+    what: str = "a run",
 ) -> None:
     """A run from some inputs, which are kept, leaves what the unfused program leaves."""
     expected, found = inputs.copy(), inputs.copy()

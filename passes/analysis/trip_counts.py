@@ -1,0 +1,70 @@
+"""How many steps a time loop runs where the program states it, and the launches that its plan takes then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.launch_planning import deepest_launch, plan
+from timetile.passes.analysis.liveness import rotation_of
+
+FOLDED: dict[type[Operation], Callable[[int, int], int]] = {
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.MaxSIOp: max,
+    arith.MinSIOp: min,
+}
+"""Operations on integers that trip counts are computed with."""
+
+
+def folded(value: SSAValue) -> int | None:
+    """The integer that a value is computed to be from constants; None where it is not."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or isinstance(owner, arith.ConstantOp):
+        return integer_constant(value)
+    if isinstance(owner, arith.IndexCastOp):
+        return folded(owner.input)
+    is_quotient = isinstance(owner, arith.CeilDivSIOp)
+    if not is_quotient and type(owner) not in FOLDED:
+        return None
+    left, right = (folded(operand) for operand in owner.operands)
+    if left is None or right is None:
+        return None
+    if is_quotient:
+        return None if right == 0 else -(-left // right)
+    return FOLDED[type(owner)](left, right)
+
+
+def constant_steps(loop: LoopOp) -> int | None:
+    """The number of steps of a time loop where the program states it, 0 for a negative one."""
+    steps = folded(loop.steps)
+    return None if steps is None else max(steps, 0)
+
+
+def most_steps_at_once(loop: LoopOp) -> int | None:
+    """
+    The steps that the deepest launch of a time loop can advance, which leaves the last steps to
+    others; None where the program does not state how many steps there are.
+    """
+    steps = constant_steps(loop)
+    if steps is None or not loop.updates:
+        return None
+    return deepest_launch(rotation_of(loop), steps)
+
+
+def depths_taken(loop: LoopOp, depths: Sequence[int]) -> tuple[int, ...]:
+    """
+    Of some depths those of which the loop's plan has a launch, and 1; all of them where the program
+    does not state how many steps there are.
+    """
+    steps = constant_steps(loop)
+    if steps is None or not loop.updates:
+        return tuple(depths)
+    found = plan(rotation_of(loop), depths, steps)
+    taken = {launch.steps for launch in found.launches} | {1}
+    return tuple(depth for depth in depths if depth in taken)
