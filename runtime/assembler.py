@@ -50,10 +50,18 @@ def assemble(ptx: str, arch: str, name: str = "kernel") -> Assembled:
         info = log(link, handle, "info")
     finally:
         link.destroy(handle)
-    registers = re.search(r"Used (\d+) registers", info)
-    spills = re.search(r"(\d+) bytes spill stores", info)
-    return Assembled(
-        bytes(cubin),
+    return Assembled(bytes(cubin), *figures(info))
+
+
+def figures(info: str) -> tuple[int, int]:
+    """
+    The registers and spilled bytes of the one kernel that the assembler speaks of. Ahead of it may stand what it says of
+    functions that the kernel calls.
+    """
+    own = info.partition("Compiling entry function")[2]
+    registers = re.search(r"Used (\d+) registers", own)
+    spills = re.search(r"(\d+) bytes spill stores", own)
+    return (
         int(registers.group(1)) if registers else 0,
         int(spills.group(1)) if spills else 0,
     )

@@ -19,7 +19,7 @@ from support.cell_programs import program_of
 from timetile.lowering.ptx import functions
 from timetile.passes.analysis.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.assembler import assemble
+from timetile.runtime.assembler import assemble, figures
 from timetile.runtime.program import Executor
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +87,19 @@ def test_functions_of_two_operands_assemble(case: Case):
     program = timetile.compile(program_of([case], 64), executor="planes", arch="sm_90", cache=False)
     (kernel,) = program.kernels.facts[0]
     assert assemble(program.kernels.kernel(kernel.name).ptx, "sm_90").registers > 0
+
+
+SAID = """ptxas info    : Function properties for timetile_sin
+ptxas         .     8 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads
+ptxas info    : Compiling entry function 'k' for 'sm_90'
+ptxas info    : Function properties for k
+ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 70 registers, used 0 barriers
+"""
+
+
+def test_spills_of_functions_are_not_the_kernels():
+    assert figures(SAID) == (70, 0)
 
 
 def test_what_nvrtc_refuses_is_said():
