@@ -196,7 +196,7 @@ class ProgramKernels:
     def common_once(self) -> ProgramKernels:
         """Those kernels, made by one thread."""
         source = self.source.clone()
-        run_passes((CommonHalosPass(),), source)
+        run_passes((CommonHalosPass(everywhere=True),), source)
         return ProgramKernels(source, self.options, self.cache)
 
     @cached_property

@@ -259,3 +259,52 @@ def test_so_it_does_on_the_gpu(frame: HaloFrame):
         assert not differs()
         on.free(first)
         on.free(other)
+
+
+TWO_LOOPS = """
+!field = !stencil.field<[-1,20]xf64>
+func.func @two(%A: !field, %B: !field, %n: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  LOOPS
+  func.return
+}
+"""
+
+LOOP = """
+  %NAME:2 = scf.for %t = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %l = stencil.load %a : !field -> !stencil.temp<?xf64>
+    %u = stencil.apply(%x = %l : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {
+      %low = stencil.access %x[-1] : !stencil.temp<?xf64>
+      %high = stencil.access %x[1] : !stencil.temp<?xf64>
+      %s = arith.addf %low, %high : f64
+      stencil.return %s : f64
+    }
+    stencil.store %u to %b(<[FIRST], [LAST]>) : !stencil.temp<?xf64> to !field
+    scf.yield %b, %a : !field, !field
+  }
+"""
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize(("first", "then"), [((0, 19), (4, 12)), ((4, 12), (0, 19))])
+def test_halos_that_a_loop_before_wrote_are_not_taken_for_common(
+    first: tuple[int, int], then: tuple[int, int], executor: Executor
+):
+    """The caller promises the halos of the call: the cells that the first loop wrote differ."""
+    loops = ""
+    for number, (low, high) in enumerate((first, then)):
+        loop = LOOP.replace("NAME", f"r{number}").replace("FIRST", str(low))
+        loops += loop.replace("LAST", str(high))
+    text = TWO_LOOPS.replace("LOOPS", loops)
+    low, high = (max(first[0], then[0]), min(first[1], then[1]))
+    cells = np.random.default_rng(1).uniform(0.5, 1.5, 21)
+    other = cells.copy()
+    other[low + 1 : high + 1] = 1.0
+    for steps in range(1, 7):
+        expected, found = [cells.copy(), other.copy()], [cells.copy(), other.copy()]
+        timetile.compile(text, executor="cpu", cache=False)(*expected, steps)
+        promised = timetile.compile(text, executor=executor, depth=3, halos="common", cache=False)
+        promised(*found, steps)
+        for a, b in zip(expected, found, strict=True):
+            assert np.array_equal(a, b)

@@ -1,5 +1,6 @@
-// RUN: xdsl-opt %s -p common-halos | filecheck %s
+// RUN: xdsl-opt %s -p common-halos 2>&1 | filecheck %s --check-prefixes=LEFT,CHECK
 // RUN: xdsl-opt %s -p common-halos,common-halos | filecheck %s
+// RUN: xdsl-opt %s -p 'common-halos{everywhere=true}' | filecheck %s --check-prefix=EVERYWHERE
 // RUN: xdsl-opt %s -p 'common-halos,temporal-fusion{depths=3},device-tiling{tile=warp cells=4 lanes=32 warps=1 pack=4},multi-queue-buffering,register-streaming,carry-halos,peel-boundaries' | filecheck %s --check-prefixes=KERNEL,RIM
 // RUN: xdsl-opt %s -p 'common-halos,temporal-fusion{depths=3},device-tiling{tile=warp cells=4 lanes=32 warps=1 pack=4},multi-queue-buffering,register-streaming,carry-halos,peel-boundaries{guards=all}' | filecheck %s --check-prefixes=KERNEL,ALL
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=3},device-tiling{tile=warp cells=4 lanes=32 warps=1 pack=4},multi-queue-buffering,register-streaming,carry-halos,peel-boundaries' | filecheck %s --check-prefix=APART
@@ -9,6 +10,8 @@
 
 !field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 
+// LEFT:        temporal.loop in @shrinking: halos in common are promised for the call, and a loop that runs before it may write around its bounds: it reads each buffer's own halo; give it a function of its own to promise them there
+// LEFT:        temporal.loop in @in_turns: halos in common are promised for the call, and a loop that runs before it may write around its bounds: it reads each buffer's own halo; give it a function of its own to promise them there
 // CHECK-LABEL: func.func @heat(
 // CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {
 
@@ -49,5 +52,67 @@ func.func @heat(%n: index, %A: !field, %B: !field) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4096]>
   } : !field, !field
+  func.return
+}
+
+// The promise is of the buffers that the function is called with: the first loop writes cells of the second's that lie
+// outside its bounds. A loop that writes inside them, or other buffers, keeps the promise.
+// CHECK-LABEL: func.func @shrinking(
+// CHECK:         rotate [1, 0] common_halos {
+// CHECK:         rotate [1, 0] {
+// EVERYWHERE-LABEL: func.func @shrinking(
+// EVERYWHERE:    rotate [1, 0] common_halos {
+// EVERYWHERE:    rotate [1, 0] common_halos {
+func.func @shrinking(%n: index, %A: !field, %B: !field) {
+  %last, %before = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4096]>
+  } : !field, !field
+  temporal.loop %n (%a = %last, %b = %before) rotate [1, 0] {
+    temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4095]>
+  } : !field, !field
+  func.return
+}
+
+// CHECK-LABEL: func.func @growing(
+// CHECK:         rotate [1, 0] common_halos {
+// CHECK:         rotate [1, 0] common_halos {
+func.func @growing(%n: index, %A: !field, %B: !field) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4095]>
+  } : !field, !field
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4096]>
+  } : !field, !field
+  func.return
+}
+
+// CHECK-LABEL: func.func @others(
+// CHECK:         rotate [1, 0] common_halos {
+// CHECK:         rotate [1, 0] common_halos {
+func.func @others(%n: index, %A: !field, %B: !field, %C: !field, %D: !field) {
+  temporal.loop %n (%a = %C, %b = %D) rotate [1, 0] {
+    temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4096]>
+  } : !field, !field
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4095]>
+  } : !field, !field
+  func.return
+}
+
+// In a loop around both the second runs before the first, too.
+// CHECK-LABEL: func.func @in_turns(
+// CHECK:         rotate [1, 0] {
+// CHECK:         rotate [1, 0] common_halos {
+func.func @in_turns(%n: index, %A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+      temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4095]>
+    } : !field, !field
+    temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+      temporal.update %b = @star(%a[-1, 0], %a[0, -1], %a[0, 1], %a[1, 0]) in <[0, 0], [4096, 4096]>
+    } : !field, !field
+  }
   func.return
 }
