@@ -29,6 +29,7 @@ from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
 from timetile.passes.index_fields import IndexFieldsPass
 from timetile.passes.inline_calls import InlineCallsPass
+from timetile.passes.inline_values import InlineValuesPass
 from timetile.passes.load_fields import LoadFieldsPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
@@ -67,6 +68,8 @@ def temporal_passes(
         BoundAccessesPass(),
         # Cells are compared by their accesses.
         RollReturnsPass(),
+        # A value that is read where it is made takes no field.
+        InlineValuesPass(),
         RaiseTimeLoopPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),

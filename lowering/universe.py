@@ -27,6 +27,7 @@ PASSES = {
     "index-fields": lazy("passes.index_fields", "IndexFieldsPass"),
     "roll-returns": lazy("passes.roll_returns", "RollReturnsPass"),
     "select-branches": lazy("passes.select_branches", "SelectBranchesPass"),
+    "inline-values": lazy("passes.inline_values", "InlineValuesPass"),
     "bound-accesses": lazy("passes.bound_accesses", "BoundAccessesPass"),
     "inline-calls": lazy("passes.inline_calls", "InlineCallsPass"),
     "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),

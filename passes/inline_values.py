@@ -1,0 +1,175 @@
+"""inline-values: a cheap value that only other applies read is computed where it is read.
+
+Before:
+```
+%d = stencil.apply(%x = %u : !t) -> (!t) { %l = access %x[0]; %r = access %x[1]; return %r - %l }
+%v = stencil.apply(%g = %d : !t) -> (!t) { %a = access %g[-1]; %b = access %g[0]; return %b - %a }
+```
+After:
+```
+%v = stencil.apply(%x = %u : !t) -> (!t) {
+  %a = access %x[0] - access %x[-1]; %b = access %x[1] - access %x[0]; return %b - %a }
+```
+1. The value must have no other reader than applies, whose accesses reach every axis of it.
+2. It is inlined where that adds at most `MOST_OPERATIONS` operations: those of the value, once for each other
+   offset at which it is read.
+3. Each access becomes the value's operations, their accesses and coordinates moved by its offset.
+
+A value that is not inlined is held in a scratch field, which takes a store and a load of memory in kernels of
+one step, and planes in registers in kernels of several. Results have the same bits either way.
+"""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects import arith, stencil
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+MOST_OPERATIONS = 16
+"""Operations that are added for a value at most: fewer than a load and a store of memory are worth."""
+
+Offset = tuple[int, ...]
+
+FREE = (arith.ConstantOp, stencil.AccessOp, stencil.IndexOp, stencil.ReturnOp)
+"""Operations of a cell that take no time of their own, or that equal ones share."""
+
+
+def readers(value: SSAValue) -> list[stencil.ApplyOp] | None:
+    """The applies of the value's block that read it; None where something else uses it."""
+    found: dict[stencil.ApplyOp, None] = {}
+    owner = value.owner
+    for use in value.uses:
+        op = use.operation
+        if not isinstance(op, stencil.ApplyOp) or not isinstance(owner, Operation):
+            return None
+        if op.parent is not owner.parent:
+            return None
+        found[op] = None
+    return list(found)
+
+
+def reads_of(value: SSAValue, reader: stencil.ApplyOp) -> list[stencil.AccessOp] | None:
+    """The accesses of a value in a reader; None where it is read otherwise, or along fewer axes."""
+    found: list[stencil.AccessOp] = []
+    for argument, operand in zip(reader.region.block.args, reader.args):
+        if operand is not value:
+            continue
+        for use in argument.uses:
+            op = use.operation
+            if not isinstance(op, stencil.AccessOp) or len(op.offset) != reader.get_rank():
+                return None
+            found.append(op)
+    return found
+
+
+def is_plain(apply: stencil.ApplyOp) -> bool:
+    """The apply has one result, of one cell, and operations without regions."""
+    end = apply.region.block.last_op
+    return (
+        len(apply.res) == 1
+        and isinstance(end, stencil.ReturnOp)
+        and end.unroll is None
+        and not any(
+            op.regions
+            or isinstance(op, stencil.DynAccessOp)
+            or (isinstance(op, stencil.AccessOp) and len(op.offset) != apply.get_rank())
+            for op in apply.region.block.ops
+        )
+    )
+
+
+def added(apply: stencil.ApplyOp, reads: list[stencil.AccessOp]) -> int:
+    """Operations that inlining a value adds."""
+    offsets = {(op.parent_block(), tuple(op.offset)) for op in reads}
+    cost = sum(not isinstance(op, FREE) for op in apply.region.block.ops)
+    return cost * max(len(offsets) - 1, 0)
+
+
+def inline(apply: stencil.ApplyOp, reader: stencil.ApplyOp) -> None:
+    """Rewrite a reader so that it computes the value itself."""
+    reads = reads_of(apply.res[0], reader)
+    assert reads is not None
+    kept = [(a, v) for a, v in zip(reader.region.block.args, reader.args) if v is not apply.res[0]]
+    region = reader.detach_region(reader.region)
+    block = region.block
+    known: dict[SSAValue, SSAValue] = {}
+    operands = [value for _, value in kept]
+    for argument, operand in zip(apply.region.block.args, apply.args):
+        if operand in operands:
+            place = operands.index(operand)
+            known[argument] = kept[place][0] if place < len(kept) else block.args[-1]
+            continue
+        known[argument] = block.insert_arg(argument.type, len(block.args))
+        kept.append((block.args[-1], operand))
+        operands.append(operand)
+    copies: dict[Offset, SSAValue] = {}
+    for read in reads:
+        offset = tuple(read.offset)
+        if offset not in copies or not is_before(copies[offset], read):
+            copies[offset] = copy_of(apply, known, offset, read)
+        read.res.replace_all_uses_with(copies[offset])
+        Rewriter.erase_op(read)
+    names = [argument for argument, _ in kept]
+    for argument in [a for a in block.args if a not in names]:
+        block.erase_arg(argument)
+    ordered = sorted(kept, key=lambda pair: pair[0].index)
+    made = stencil.ApplyOp(
+        [operand for _, operand in ordered], region, [result.type for result in reader.res]
+    )
+    made.location = reader.location
+    Rewriter.insert_op(made, InsertPoint.before(reader))
+    for old, new in zip(reader.res, made.res):
+        old.replace_all_uses_with(new)
+        new.name_hint = old.name_hint
+    Rewriter.erase_op(reader)
+
+
+def is_before(value: SSAValue, op: Operation) -> bool:
+    """A value of a cell is made before an operation of the cell's own block."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return True
+    return owner.parent is op.parent and owner.is_before_in_block(op)
+
+
+def copy_of(
+    apply: stencil.ApplyOp, known: dict[SSAValue, SSAValue], by: Offset, before: Operation
+) -> SSAValue:
+    """The value of the cell at an offset, computed before an operation."""
+    mapping = dict(known)
+    for op in apply.region.block.ops:
+        if isinstance(op, stencil.ReturnOp):
+            return mapping[op.arg[0]]
+        copy = op.clone(mapping)
+        if isinstance(copy, stencil.AccessOp | stencil.IndexOp):
+            moved = (d + e for d, e in zip(copy.offset, by))
+            copy.offset = stencil.IndexAttr.from_indices(*moved)
+        Rewriter.insert_op(copy, InsertPoint.before(before))
+        mapping.update(zip(op.results, copy.results))
+    raise AssertionError("an apply ends with what it returns")
+
+
+class InlineValuesPass(ModulePass):
+    """Compute cheap values where they are read; see the module's documentation."""
+
+    name = "inline-values"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for apply in [inner for inner in op.walk() if isinstance(inner, stencil.ApplyOp)]:
+            if apply.parent is None or not is_plain(apply):
+                continue
+            applies = readers(apply.res[0])
+            if not applies:
+                continue
+            reads = [reads_of(apply.res[0], reader) for reader in applies]
+            known = [each for each in reads if each is not None]
+            if len(known) < len(reads):
+                continue
+            if added(apply, [read for each in known for read in each]) > MOST_OPERATIONS:
+                continue
+            for reader in applies:
+                inline(apply, reader)
+            Rewriter.erase_op(apply)
