@@ -297,7 +297,11 @@ CASES = [
     (4, 1000, (1, 2, 3, 5, 8)),
     (5, 1000, (1, 2, 6, 9)),
 ]
-NIGHTLY = [(count, 300_000, range(MOST_STEPS + 1)) for count in range(1, 6)]
+NIGHTLY = [
+    # All programs of up to three buffers.
+    *((count, 300_000, range(MOST_STEPS + 1)) for count in (1, 2, 3)),
+    *((count, 40_000, range(MOST_STEPS + 1)) for count in (4, 5)),
+]
 
 
 @pytest.mark.parametrize("common", [False, True], ids=["apart", "common"])
