@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from support.description import Box, Buffer, Element, Program, Store, Update
 from support.expressions import Expression, Offset, Tap
 from support.generate import schedules
-from support.schedules import Schedule
+from support.schedules import Schedule, cluster_plane, device_plane, solid
+from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.register_streaming import RegisterStreamingPass
 
 LONGEST: dict[int, Offset] = {1: (90,), 2: (9, 75), 3: (5, 6, 40)}
 """The longest boxes by rank: the last axis is wider than one warp's cells."""
@@ -129,9 +131,53 @@ def accesses(updates: list[Update]) -> list[Access]:
     return found
 
 
+PLACES = MultiQueueBufferingPass(ahead=0)
+
+OTHER_TILES: dict[int, tuple[Schedule, ...]] = {
+    1: (Schedule("memory", DeviceTilingPass(reads="memory"), planes=1),),
+    2: (
+        Schedule("memory", DeviceTilingPass(reads="memory"), planes=1),
+        Schedule(
+            "flags",
+            device_plane((2, 2), 2, 3, "none"),
+            PLACES,
+            RegisterStreamingPass(sync="flags"),
+            planes=1,
+        ),
+    ),
+    3: (
+        Schedule("memory", DeviceTilingPass(reads="memory"), planes=1),
+        Schedule(
+            "cluster",
+            cluster_plane((2, 1), 2, 2),
+            MultiQueueBufferingPass(ahead=2),
+            RegisterStreamingPass(delay=1, sync="mbarrier"),
+            planes=3,
+        ),
+        Schedule(
+            "grid",
+            device_plane((2, 1), 2, 3),
+            PLACES,
+            RegisterStreamingPass(delay=1, sync="grid"),
+            planes=3,
+        ),
+        Schedule(
+            "volume",
+            solid("block", (2, 2, 2), (2, 2, 1)),
+            PLACES,
+            RegisterStreamingPass(what="plane"),
+            planes=1,
+        ),
+    ),
+}
+"""Tiles of clusters and of the device, tiles that stay, and kernels that read every tap from memory, by rank."""
+
+
 @st.composite
 def schedules_of_bounds(draw: st.DrawFn, rank: int) -> Schedule:
     """Any schedule, streamed along any axis, with or without planes that are fetched early."""
+    if draw(st.integers(0, 2)) == 0:
+        return draw(st.sampled_from(OTHER_TILES[rank]))
     schedule: Schedule = draw(schedules(rank))
     if schedule.buffering.addressing == "fixed":
         # Unrolled by all slot counts at once, a kernel takes a minute to compile.
