@@ -23,7 +23,7 @@ from timetile.runtime.simt.errors import SimtError
 
 Command = Callable[[Options, Log], int]
 
-EMIT = ("temporal", "tile", "gpu", "nvvm", "ptx")
+EMIT = ("temporal", "tile", "gpu", "nvvm", "ptx", "bundle")
 
 
 class SentenceParser(argparse.ArgumentParser):
@@ -139,6 +139,9 @@ def make_parser() -> argparse.ArgumentParser:
     add_program_options(sub)
     sub.add_argument("-o", "--out", type=Path, metavar="FILE", help="stdout unless given")
     sub.add_argument("--emit", choices=EMIT, default="ptx", help="ptx unless given")
+    sub.add_argument(
+        "--steps", type=natural, metavar="N", help="of a bundle: in place of the trip counts"
+    )
 
     sub = add(
         "explain",

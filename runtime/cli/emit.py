@@ -9,10 +9,12 @@ from xdsl.dialects.gpu import ModuleOp as GpuModuleOp
 from xdsl.ir import Operation
 
 from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.runtime.bundle.files import write_bundle
 from timetile.runtime.cli.compiled import compiled
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.outputs import written
-from timetile.runtime.cli.terminal import Log, progress
+from timetile.runtime.cli.terminal import Log, progress, say
+from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.explain.explanation import kernel_names
 from timetile.runtime.program import CompiledProgram
 
@@ -57,10 +59,23 @@ def emitted(program: CompiledProgram, what: str) -> str:
 
 def compile(options: Options, log: Log) -> int:
     """`timetile compile`."""
+    if options.emit == "bundle":
+        return bundle(options, log)
     text = emitted(compiled(options, None), options.emit)
     if options.out is None:
         sys.stdout.write(text)
     else:
         with written(options.out) as file:
             file.write(text.encode())
+    return 0
+
+
+def bundle(options: Options, log: Log) -> int:
+    """A folder with kernels, a plan of launches, and C that makes them."""
+    if options.out is None:
+        raise UsageError("--emit bundle writes a folder; name it with --out FOLDER")
+    if options.out.exists() and not options.out.is_dir():
+        raise UsageError(f"{options.out} is a file; name a folder with --out FOLDER")
+    for path in write_bundle(compiled(options, None), options.steps, options.out):
+        say(f"wrote {path}")
     return 0

@@ -40,5 +40,5 @@ class Options(argparse.Namespace):
     out: Path | None
     check: bool
     plot: Path | None
-    emit: Literal["temporal", "tile", "gpu", "nvvm", "ptx"]
+    emit: Literal["temporal", "tile", "gpu", "nvvm", "ptx", "bundle"]
     action: Literal["path", "verify", "clear"]

@@ -1,0 +1,1 @@
+"""Programs for hosts without Python: kernels, a plan of launches as JSON, and C that makes them."""

@@ -1,0 +1,36 @@
+"""Writes a bundle: kernels, plan, header and source, in one folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from timetile.runtime.bundle.c_host import c_name, header, source
+from timetile.runtime.bundle.plan import bundle_plan
+from timetile.runtime.program import CompiledProgram
+
+
+def bundle_files(program: CompiledProgram, steps: int | None) -> dict[str, bytes]:
+    """
+    The files of a bundle by name: each kernel as machine code where an assembler is there, else as PTX;
+    `plan.json`; a C header and source. CompileError for a program that the host takes part in.
+    """
+    plan = bundle_plan(program, steps)
+    name = c_name(plan.name)
+    files: dict[str, bytes] = {}
+    for entry in plan.kernels:
+        kernel = program.kernels.kernel(entry.name)
+        files[entry.file] = kernel.ptx.encode() if kernel.cubin is None else kernel.cubin
+    files["plan.json"] = (json.dumps(plan.as_json(), indent=2) + "\n").encode()
+    files[f"{name}.h"] = header(plan).encode()
+    files[f"{name}.c"] = source(plan).encode()
+    return files
+
+
+def write_bundle(program: CompiledProgram, steps: int | None, folder: Path) -> list[Path]:
+    """Write a bundle's files into a folder, which is made if it is not there."""
+    files = bundle_files(program, steps)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return [folder / name for name in files]
