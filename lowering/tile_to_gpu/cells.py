@@ -17,12 +17,14 @@ Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
 
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
     """A copy of an arithmetic operation on other operands."""
-    return type(op).create(
+    copy = type(op).create(
         operands=operands,
         result_types=[result.type for result in op.results],
         properties=op.properties,
         attributes=op.attributes,
     )
+    copy.location = op.location
+    return copy
 
 
 class CellFunction:

@@ -146,3 +146,22 @@ def test_distances_are_counted_in_places(dtype: type[np.floating]):
     tiny = np.nextafter(dtype(0), dtype(1))
     assert CHECK_MATH.worst(np.array([-tiny]), np.array([tiny]), [one]).distance == 2
     assert CHECK_MATH.worst(one, np.full(6, dtype(np.nan)), [one]).distance > 2**60
+
+
+def test_without_nvrtc_the_place_of_the_function_is_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(functions, "nvrtc", lambda: None)
+    (case,) = [
+        c for c in CASES if FUNCTIONS[c.operation].library == "exp" and str(c.result) == "f64"
+    ]
+    text = program_of([case], CELLS)
+    program = timetile.compile(text, executor="planes", arch="sm_90", cache=False)
+    line = next(k for k, text in enumerate(text.splitlines(), 1) if "math.exp" in text)
+    (kernel,) = program.kernels.facts[0]
+    with pytest.raises(
+        CompileError, match=rf"math\.exp in @cells\w* \(<program>:{line}\): PTX has no"
+    ):
+        program.kernels.kernel(kernel.name)
+    # Interpreters need no PTX.
+    result = np.zeros(CELLS)
+    program(*given(case), result, 1)
+    assert np.any(result)

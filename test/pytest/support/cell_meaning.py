@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import i1, i32
+from xdsl.dialects.builtin import IntegerType, i1, i32
 from xdsl.ir import Attribute, Operation
 
 from support.cell_operations import Case
@@ -87,6 +88,21 @@ def power(case: Case, base: int, exponent: int) -> int:
     return base ** (exponent % 2) if base in (1, -1) else 0
 
 
+def copysign(case: Case, a: float, b: float) -> float:
+    """A NaN has no sign, and is positive."""
+    return math.copysign(a, 1.0 if math.isnan(b) else b)
+
+
+def bitcast(case: Case, a: float) -> float:
+    """The bits of a number; all NaNs have the same."""
+    letters = {"f64": "d", "f32": "f", "i64": "q", "i32": "i"}
+    given, made = (letters[str(kind)] for kind in (case.operands[0], case.result))
+    if isinstance(a, float) and math.isnan(a) and isinstance(case.result, IntegerType):
+        return 0x7FF8 << 48 if given == "d" else 0x7FC0 << 16
+    (result,) = struct.unpack(made, struct.pack(given, a))
+    return result
+
+
 MEANINGS: dict[type[Operation], Callable[..., Any]] = {
     arith.AddiOp: integers(lambda a, b: a + b),
     arith.SubiOp: integers(lambda a, b: a - b),
@@ -124,5 +140,7 @@ MEANINGS: dict[type[Operation], Callable[..., Any]] = {
     arith.ExtSIOp: integers(lambda a: a),
     arith.ExtUIOp: of_unsigned(lambda a: a),
     arith.TruncIOp: integers(lambda a: a),
+    arith.BitcastOp: bitcast,
+    xmath.CopySignOp: copysign,
 }
-"""The operations whose results are integers."""
+"""The operations whose results are integers, and those that see the sign of a NaN."""

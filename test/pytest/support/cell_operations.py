@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -76,6 +77,9 @@ def cases() -> Iterator[Case]:
 
 
 NAN, INF = float("nan"), float("inf")
+NEGATIVE_NAN = math.copysign(NAN, -1.0)
+"""What x86 makes of invalid operations."""
+
 FLOATS = (
     0.0,
     -0.0,
@@ -94,6 +98,7 @@ FLOATS = (
     INF,
     -INF,
     NAN,
+    NEGATIVE_NAN,
 )
 INTEGERS = (
     0,
