@@ -15,14 +15,40 @@ from timetile.passes.analysis.limits import check_loop
 from timetile.passes.arch import ARCHS
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.target_arch import TargetArchPass
+from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.driver import gpu_is_available
 from timetile.runtime.kernels import Halos, Options, ProgramKernels, loops_of
 from timetile.runtime.loading import check_program
-from timetile.runtime.option_checks import check_choice, check_number, check_passes, check_type
+from timetile.runtime.option_checks import check_choice, check_number, check_type, passes_of
+from timetile.runtime.plugins import is_foreign
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.raising import raised
 from timetile.runtime.targets import target_of
+
+
+def check_levels(options: Options) -> None:
+    """ValueError for options that given passes decide instead."""
+    given = options.given
+    decided = (
+        ("fp_contract", options.fp_contract, "fast", "contract-cells"),
+        ("fp_division", options.fp_division, "exact", "simplify-cells"),
+    )
+    for name, value, usual, item in decided:
+        if given.temporal and value != usual:
+            option = f"{item}{{{name.replace('_', '-')}={value}}}"
+            raise ValueError(
+                f"{name} has no effect where passes find time loops; write {option} there"
+            )
+    for item in options.passes or ():
+        if isinstance(item, TargetArchPass) and item.arch != options.arch:
+            raise ValueError(
+                f"the passes are for {item.arch}, and the program is compiled for {options.arch}; give arch={item.arch!r}"
+            )
+    asked = TemporalFusionPass((options.depth,)) if options.depth is not None else None
+    if asked is not None and given.tile and asked not in given.tile:
+        raise ValueError(f"depth has no effect where passes make kernels; write {asked} there")
 
 
 def compile(
@@ -34,7 +60,7 @@ def compile(
     fp_contract: FpContract = "fast",
     fp_division: FpDivision = "exact",
     halos: Halos = "compared",
-    passes: Sequence[ModulePass] | None = None,
+    passes: Sequence[ModulePass] | str | None = None,
     function: str | None = None,
     bound_waits: bool = False,
     gpu: int = 0,
@@ -53,7 +79,10 @@ def compile(
     (`u` and `v` of `u, v = v, u`): kernels of several steps are faster where they are the same in all of them. They are
     `compared` before every run that has such kernels, bit for bit, which on a GPU waits for what the stream has been given
     before; `common` is the caller's promise that they are, whatever else is there would be ignored, and `apart` compares
-    nothing. `passes` replaces the passes from time loops to placed kernels. `cache` is a disk cache, the user's
+    nothing. `passes` replaces the default passes, of each level (time loops, placed kernels, threads,
+    nvvm) of which it has any: passes or a pipeline as xdsl-opt takes it, also of other packages, which are not cached.
+    Those before `temporal-fusion` and the like replace the ones that find time loops if `raise-time-loop` is among them.
+    `cache` is a disk cache, the user's
     where it is True; False compiles anew. A cache that cannot be read or written is a warning, never an error. With `bound_waits`, kernels report a wait in vain (RuntimeError) instead of hanging: for messages or
     barriers of other blocks, or for the arrivals of warps of the block or the cluster; they are slower, and every launch
     that may wait so is waited for.
@@ -73,8 +102,7 @@ def compile(
         check_choice("arch", arch, tuple(ARCHS))
     if depth is not None:
         check_number("depth", depth, 1, MOST_DEPTH)
-    if passes is not None:
-        check_passes(passes)
+    chosen_passes = None if passes is None else passes_of(passes)
     if function is not None:
         check_type("function", function, str, "the name of a function")
     check_type("bound_waits", bound_waits, bool, "True or False")
@@ -89,14 +117,18 @@ def compile(
         depth,
         target,
         fp_contract,
-        None if passes is None else tuple(passes),
+        chosen_passes,
         function,
         fp_division,
         bound_waits,
         halos,
         multiprocessors=multiprocessors,
     )
+    check_levels(options)
     chosen = Cache.default() if cache is True else cache or None
+    if any(map(is_foreign, chosen_passes or ())):
+        # Their sources are not known, and another version of them may do something else.
+        chosen = None
     with collected_remarks() as remarks:
         module = raised(program, options, chosen)
     for loop in loops_of(module) if executor != "cpu" else ():

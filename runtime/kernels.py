@@ -34,7 +34,7 @@ from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.analysis.trip_counts import constant_steps, most_steps_at_once
 from timetile.passes.arch import ARCH_ATTRIBUTE, Arch, arch_named
 from timetile.passes.common_halos import CommonHalosPass
-from timetile.passes.diagnostics import CompileError, collected_remarks
+from timetile.passes.diagnostics import CompileError, collected_remarks, refuse
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache.keys import key_of, sources_key
@@ -42,6 +42,9 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.host import check_host
 from timetile.runtime.host_memory import HOST_OPERATIONS
 from timetile.runtime.kernel import Kernel, decode_facts, decode_kernel, encode_facts, encode_kernel
+from timetile.runtime.levels import Levels, levels_of
+from timetile.runtime.loading import make_context
+from timetile.runtime.plugins import is_foreign
 from timetile.runtime.selection import keep_only
 
 LEFT = "left as it is: "
@@ -64,7 +67,7 @@ class Options:
     arch: str = "sm_90"
     fp_contract: FpContract = "fast"
     passes: tuple[ModulePass, ...] | None = None
-    """The passes from time loops to placed kernels, in place of the default ones."""
+    """Passes in place of the default ones, of each level of which there are any."""
     function: str | None = None
     fp_division: FpDivision = "exact"
     bound_waits: bool = False
@@ -78,14 +81,30 @@ class Options:
         """The facts of the GPU that it is for."""
         return arch_named(self.arch, self.multiprocessors)
 
+    @cached_property
+    def given(self) -> Levels:
+        """The passes that are given, by level."""
+        return levels_of(self.passes or ())
+
+    def temporal_passes(self) -> tuple[ModulePass, ...]:
+        common = self.halos == "common"
+        if self.given.temporal:
+            return (*self.given.temporal, *((CommonHalosPass(),) if common else ()))
+        return temporal_passes(self.fp_contract, self.fp_division, common_halos=common)
+
     def tile_passes(self) -> tuple[ModulePass, ...]:
-        if self.passes is not None:
-            return self.passes
-        return tile_passes(self.depth, self.arch, self.multiprocessors)
+        return self.given.tile or tile_passes(self.depth, self.arch, self.multiprocessors)
+
+    def thread_passes(self) -> tuple[ModulePass, ...]:
+        return self.given.threads or thread_passes()
+
+    def nvvm_passes(self) -> tuple[ModulePass, ...]:
+        return self.given.nvvm or (ConvertGpuToNvvmPass(),)
 
     def key(self) -> str:
         """The options as text."""
-        passes = ",".join(str(p) for p in self.tile_passes())
+        below = (*self.tile_passes(), *self.thread_passes(), *self.nvvm_passes())
+        passes = ",".join(str(p) for p in below)
         arithmetic = f"{self.fp_contract};{self.fp_division}"
         return f"{self.arch};{arithmetic};{self.function};{self.bound_waits};{passes}"
 
@@ -93,7 +112,9 @@ class Options:
 def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
     """Run passes and verify what they made; a failure is a bug, and says which pass."""
     before = module.clone() if verify else None
-    PassPipeline(passes).apply(Context(), module)
+    # Those of other packages may ask for dialects.
+    context = make_context() if any(map(is_foreign, passes)) else Context()
+    PassPipeline(passes).apply(context, module)
     if before is None:
         return
     try:
@@ -101,7 +122,7 @@ def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool
     except VerifyException:
         # Once more, a pass at a time.
         for item in passes:
-            PassPipeline((item,)).apply(Context(), before)
+            PassPipeline((item,)).apply(context, before)
             verify_after(item, before)
         raise
 
@@ -180,11 +201,24 @@ class ProgramKernels:
         kept = None if self.cache is None else self.cache.decoded(key, decode_facts)
         if kept is not None and len(kept) == len(self.loops):
             return kept
+        self.check_tiled()
         known = kernel_facts(self.tiled)
         facts = [[known[name] for name in loop.kernel_names] for loop in loops_of(self.tiled)]
         if self.cache is not None:
             self.cache.write(key, encode_facts(facts))
         return facts
+
+    def check_tiled(self) -> None:
+        """CompileError unless given passes made placed kernels of every time loop."""
+        kernels = [op for op in self.tiled.ops if isinstance(op, KernelOp)]
+        placed = {op.sym_name.data for op in kernels if op.is_placed and op.variants is not None}
+        for loop in loops_of(self.tiled):
+            if not loop.kernel_names or not placed.issuperset(loop.kernel_names):
+                refuse(
+                    loop,
+                    "the passes that were given make no placed kernels of it; they need at least "
+                    "device-tiling,multi-queue-buffering,peel-boundaries",
+                )
 
     @property
     def common(self) -> ProgramKernels:
@@ -265,14 +299,15 @@ class ProgramKernels:
         with self.one_compilation:
             if name not in self.lowered:
                 module = self.kernel_module(name)
-                self.run(thread_passes(), module)
+                self.run(self.options.thread_passes(), module)
                 self.lowered[name] = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
             return self.lowered[name]
 
     def nvvm(self, name: str, *, verify: bool = False) -> ModuleOp:
         """A kernel at nvvm level, in a module of its own."""
         module = self.kernel_module(name)
-        self.run((*thread_passes(), ConvertGpuToNvvmPass()), module, verify=verify)
+        passes = (*self.options.thread_passes(), *self.options.nvvm_passes())
+        self.run(passes, module, verify=verify)
         return module
 
     def kernel(self, name: str) -> Kernel:
@@ -324,11 +359,9 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     The program at temporal level, with the function to run alone; CompileError where that stores no
     field, or holds what neither a kernel nor the host can run.
     """
-    common = options.halos == "common"
-    passes = temporal_passes(options.fp_contract, options.fp_division, common_halos=common)
     function = keep_only(module, options.function)
     with collected_remarks() as remarks:
-        run_passes(passes, module)
+        run_passes(options.temporal_passes(), module)
     left = [remark for remark in remarks if LEFT in remark.reason]
     if left:
         error = left[0].error()

@@ -7,23 +7,22 @@ from bisect import bisect_right
 from pathlib import Path
 
 from xdsl.context import Context
-from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from timetile.lowering.universe import DIALECTS
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.plugins import all_dialects
 
 NUMBERED_BLOCK = re.compile(r"\^(?=\d)")
 """The name of a block as older versions of xDSL print it: `^0`, which newer ones do not read."""
 
 
 def make_context() -> Context:
-    """A context that knows xDSL's dialects and ours; they are loaded when first met."""
+    """A context that knows all dialects that are installed; they are loaded when first met."""
     context = Context()
-    for name, factory in {**get_all_dialects(), **DIALECTS}.items():
+    for name, factory in all_dialects().items():
         context.register_dialect(name, factory)
     return context
 

@@ -9,6 +9,9 @@ from typing import SupportsIndex, cast
 
 from xdsl.passes import ModulePass
 
+from timetile.lowering.pipelines import TimetilePass
+from timetile.runtime.plugins import parsed_passes
+
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """ValueError for an option that is not among its choices."""
@@ -30,13 +33,23 @@ def check_number(name: str, value: object, least: int, most: int | None = None) 
         raise ValueError(f"{name} is a number {reach}, got {value!r}")
 
 
-def check_passes(passes: object) -> None:
-    """ValueError unless passes were given as such."""
+def passes_of(passes: object) -> tuple[ModulePass, ...]:
+    """Passes that were given as such, or as a pipeline's text; ValueError where they are neither."""
+    if isinstance(passes, str):
+        try:
+            return passes_of(parsed_passes(passes))
+        except ValueError as error:
+            raise ValueError(f"passes {passes!r} cannot be used: {error}") from error
     if not isinstance(passes, tuple | list):
-        raise ValueError(f"passes is a tuple of passes, got {passes!r}")
-    given = cast(Sequence[object], passes)
+        raise ValueError(f"passes is a tuple of passes or a pipeline's text, got {passes!r}")
+    given = tuple(cast(Sequence[object], passes))
     if not given:
         raise ValueError("passes are one or more; leave them out for the default ones")
     for each in given:
         if not isinstance(each, ModulePass):
             raise ValueError(f"passes is a tuple of passes, and one of them is {each!r}")
+        if isinstance(each, TimetilePass):
+            raise ValueError(
+                "the pass timetile is all passes; leave passes out, or name the ones that differ"
+            )
+    return cast(tuple[ModulePass, ...], given)

@@ -32,7 +32,7 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     name = str(program) if isinstance(program, Path) else "<program>"
     text = program.read_text() if isinstance(program, Path) else program
     versions = (timetile.__version__, sources_key(), version("xdsl"))
-    said = (options.fp_contract, options.fp_division, options.halos, options.function)
+    said = (",".join(map(str, options.temporal_passes())), options.function)
     # Not by the file's name: where operations stand is kept beside the text, and the name is put in.
     key = key_of("raised", text, *said, *versions)
     kept = cache.decoded(key, lambda parts: restored(parts, name))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.passes import ModulePass, PassPipeline
-from xdsl.transforms import get_all_passes
-from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.passes import ModulePass
 
 from timetile.dialects.tile import KernelOp
-from timetile.lowering.universe import PASSES
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import progress
@@ -18,18 +15,17 @@ from timetile.runtime.compile import compile as compile_program
 from timetile.runtime.driver import gpu_is_available
 from timetile.runtime.gpu import device
 from timetile.runtime.kernels import Kernel, ProgramKernels, loops_of
+from timetile.runtime.plugins import parsed_passes
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.teams import thread_count
 
 
 def parse_passes(spec: str) -> tuple[ModulePass, ...]:
-    """The passes of an xdsl-opt style pipeline, xDSL's and ours; UsageError where it is wrong."""
+    """The passes of an xdsl-opt style pipeline, of all packages; UsageError where it is wrong."""
     try:
-        return PassPipeline.parse_spec({**get_all_passes(), **PASSES}, spec).passes
-    except (ArgSpecParseError, ValueError) as error:
-        # The parser's message is a picture whose last line says what is wrong.
-        reason = str(error).strip().splitlines()[-1].strip()
-        raise UsageError(f"--pipeline {spec!r} cannot be used: {reason}") from error
+        return parsed_passes(spec)
+    except ValueError as error:
+        raise UsageError(f"--pipeline {spec!r} cannot be used: {error}") from error
 
 
 def compiled(

@@ -45,7 +45,7 @@ from timetile.passes.diagnostics import CompileError
         ({"function": 3}, "function is the name of a function, got 3"),
         ({"bound_waits": 1}, "bound_waits is True or False, got 1"),
         ({"executor": ["cpu"]}, "executor is gpu or cpu or numpy or planes or simt, got ['cpu']"),
-        ({"passes": 7}, "passes is a tuple of passes, got 7"),
+        ({"passes": 7}, "passes is a tuple of passes or a pipeline's text, got 7"),
         ({"passes": ("cse",)}, "passes is a tuple of passes, and one of them is 'cse'"),
         ({"passes": ()}, "passes are one or more; leave them out for the default ones"),
     ],

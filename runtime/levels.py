@@ -1,0 +1,51 @@
+"""The passes of a compilation by the level that they begin at: given ones replace the default ones of each level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+
+from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
+from timetile.lowering.pipelines import thread_passes, tile_passes
+from timetile.passes.raise_time_loop import RaiseTimeLoopPass
+
+TILE = frozenset(item.name for item in tile_passes())
+
+THREADS = frozenset(item.name for item in thread_passes())
+
+Passes = tuple[ModulePass, ...]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """
+    Given passes: from the stencil dialect to time loops, from there to placed kernels, to the code of threads, and from
+    `convert-gpu-to-nvvm` on. None of a level is given where it is empty.
+    """
+
+    temporal: Passes
+    tile: Passes
+    threads: Passes
+    nvvm: Passes
+
+
+def first(passes: Sequence[ModulePass], names: frozenset[str]) -> int:
+    """The place of the first pass with one of these names; behind the last pass where there is none."""
+    return next((k for k, item in enumerate(passes) if item.name in names), len(passes))
+
+
+def levels_of(passes: Passes) -> Levels:
+    """
+    Passes, in order, by level. The first pass of a level begins it, and passes of other packages belong to the level in
+    which they stand. Passes before those of tiles replace the ones that find time loops if raise-time-loop is among them.
+    """
+    lowered = passes[first(passes, frozenset({ConvertGpuToNvvmPass.name})) :]
+    passes = passes[: len(passes) - len(lowered)]
+    threads = passes[first(passes, THREADS) :]
+    passes = passes[: len(passes) - len(threads)]
+    raised = passes[: first(passes, TILE)]
+    if not any(item.name == RaiseTimeLoopPass.name for item in raised):
+        raised = ()
+    return Levels(raised, passes[len(raised) :], threads, lowered)

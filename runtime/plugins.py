@@ -1,0 +1,58 @@
+"""What other packages bring: dialects and passes by the entry point `xdsl.universe`, as xdsl-opt finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from xdsl.dialects import get_all_dialects
+from xdsl.ir import Dialect
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.transforms import get_all_passes
+from xdsl.universe import Universe
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from timetile.lowering.universe import DIALECTS, PASSES
+from timetile.passes.diagnostics import LOGGER
+
+
+@cache
+def universe() -> Universe:
+    """All dialects and passes that are installed; xDSL's and ours, with a warning, where a package's cannot be loaded."""
+    own = Universe(
+        all_dialects={**get_all_dialects(), **DIALECTS},
+        all_passes={**get_all_passes(), **PASSES},
+    )
+    try:
+        found = Universe.get_multiverse()
+    except Exception as error:
+        LOGGER.warning(
+            "dialects and passes of other packages are left out, as an entry point xdsl.universe cannot be loaded (%s); "
+            "xdsl-opt --help says which",
+            error,
+        )
+        return own
+    return Universe(
+        all_dialects={**found.all_dialects, **own.all_dialects},
+        all_passes={**found.all_passes, **own.all_passes},
+    )
+
+
+def all_dialects() -> dict[str, Callable[[], Dialect]]:
+    """The dialects that are installed, by name."""
+    return universe().all_dialects
+
+
+def parsed_passes(spec: str) -> tuple[ModulePass, ...]:
+    """The passes of a pipeline as xdsl-opt takes it; ValueError with one line where it is wrong."""
+    try:
+        return PassPipeline.parse_spec(universe().all_passes, spec).passes
+    except (ArgSpecParseError, ValueError) as error:
+        # The parser's message is a picture whose last line says what is wrong.
+        lines = str(error).strip().splitlines() or ["it has no pass"]
+        raise ValueError(lines[-1].strip()) from error
+
+
+def is_foreign(item: ModulePass) -> bool:
+    """A pass of another package than xDSL and this one."""
+    return type(item).__module__.partition(".")[0] not in ("timetile", "xdsl")
