@@ -59,6 +59,8 @@ def compiled(
         )
     except UnicodeDecodeError as error:
         raise UsageError(f"{options.program} is not a text file; give a program in MLIR") from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     if options.pipeline is not None and executor not in ("cpu", "numpy"):
         check_kernels(program)
     if options.verbose:

@@ -182,6 +182,17 @@ def test_the_command_line_knows_passes_of_other_packages(
     assert run(f"compile {heat} --pipeline '{passes}'") == 0
 
 
+def test_options_that_a_pipeline_decides_are_one_sentence_on_the_command_line(
+    heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    passes = ",".join(map(str, timetile.pipeline(depth=2)))
+    assert run(f"compile {heat} --fp-contract off --pipeline '{passes}'") == 2
+    assert capsys.readouterr().err == (
+        "timetile: fp_contract has no effect where passes find time loops; write "
+        "contract-cells{fp-contract=off} there\n"
+    )
+
+
 def test_dialects_of_other_packages_are_known(installed: None):
     assert "notes" in make_context().registered_dialect_names
 
