@@ -27,6 +27,7 @@ from timetile.passes.diagnostics import verify_after
 from timetile.passes.drop_timers import DropTimersPass
 from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
+from timetile.passes.hoist_invariants import HoistInvariantsPass
 from timetile.passes.index_fields import IndexFieldsPass
 from timetile.passes.inline_calls import InlineCallsPass
 from timetile.passes.inline_values import InlineValuesPass
@@ -76,6 +77,8 @@ def temporal_passes(
         # What is rare at the edges of integers and NaNs, before anything is folded.
         ExpandCellsPass(),
         SimplifyCellsPass(fp_division),
+        # Before contraction, which may fuse what is made once with what is not.
+        HoistInvariantsPass(),
         # Contraction before any schedule: all compute the same bits then.
         ContractCellsPass(fp_contract),
         ShareSubexpressionsPass(),

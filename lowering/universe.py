@@ -31,6 +31,7 @@ PASSES = {
     "bound-accesses": lazy("passes.bound_accesses", "BoundAccessesPass"),
     "inline-calls": lazy("passes.inline_calls", "InlineCallsPass"),
     "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),
+    "hoist-invariants": lazy("passes.hoist_invariants", "HoistInvariantsPass"),
     "expand-powers": lazy("passes.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.expand_cells", "ExpandCellsPass"),
     "simplify-cells": lazy("passes.simplify_cells", "SimplifyCellsPass"),

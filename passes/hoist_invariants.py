@@ -1,0 +1,227 @@
+"""hoist-invariants: what functions of a library make of values that do not change in time is made once a run.
+
+Before:
+```
+func.func private @cell0(%u: f64, %tilt: f64) -> f64 { %s = math.sin %tilt; %r = arith.mulf %u, %s; return %r }
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  temporal.update %b = @cell0(%a[0], %T[0]) in <[0], [64]>
+}
+```
+After:
+```
+func.func private @cell0_once(%tilt: f64) -> f64 { %s = math.sin %tilt; return %s }
+func.func private @cell0(%u: f64, %s: f64) -> f64 { %r = arith.mulf %u, %s; return %r }
+%S = temporal.scratch : !stencil.field<[0,64]xf64>
+temporal.loop %one (%s = %S) rotate [0] sweep { temporal.update %s = @cell0_once(%T[0]) in <[0], [64]> }
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  temporal.update %b = @cell0(%a[0], %S[0]) in <[0], [64]>
+}
+```
+1. A value of a cell does not change in time if it is computed from constants, scalars, coordinates, and taps
+   of fields that the loop does not write.
+2. Of the values that need a function of a library (`exp`, `sin`, `pow`), the last ones that do not change are
+   made by a sweep before the loop, each into a scratch field over the update's box.
+3. Taps that nothing else reads are left out: a coefficient gives its place to what is made of it.
+
+Loops of one step and sweeps gain nothing, and stay. Results have the same bits on every executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.stencil import FieldType
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.taps import Tap
+from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal_fields import ScratchOp
+from timetile.passes.analysis.cell_operations import FUNCTIONS
+from timetile.passes.analysis.constants import integer_constant
+
+MOST_FIELDS = 4
+"""Scratch fields that an update gets at most: each is read in every step."""
+
+
+def invariants(update: UpdateOp, function: FuncOp, loop: LoopOp) -> list[SSAValue]:
+    """The last values of a cell that do not change in time and need a function of a library."""
+    own = set(loop.body.block.args)
+    block = function.body.block
+    fixed: set[SSAValue] = set(block.args[len(update.tap_list) :])
+    for argument, tap in zip(block.args, update.tap_list):
+        if update.sources[tap.operand] not in own:
+            fixed.add(argument)
+    costly: set[SSAValue] = set()
+    for op in block.ops:
+        if isinstance(op, ReturnOp) or not all(operand in fixed for operand in op.operands):
+            continue
+        fixed |= set(op.results)
+        if isinstance(op, tuple(FUNCTIONS)) or any(v in costly for v in op.operands):
+            costly |= set(op.results)
+    return [
+        value
+        for op in block.ops
+        for value in op.results
+        if value in costly and is_last(value, fixed) and depends_on_place(value)
+    ]
+
+
+def is_last(value: SSAValue, fixed: set[SSAValue]) -> bool:
+    """Something that changes in time, or the cell's result, uses the value."""
+    return any(
+        isinstance(use.operation, ReturnOp) or not set(use.operation.results) <= fixed
+        for use in value.uses
+    )
+
+
+def depends_on_place(value: SSAValue) -> bool:
+    """The value is computed from some argument of the cell."""
+    owner = value.owner
+    return not isinstance(owner, Operation) or any(map(depends_on_place, owner.operands))
+
+
+def function_of(value: SSAValue, name: str) -> tuple[FuncOp, list[int]]:
+    """A cell function of one value, and which of the old arguments it takes."""
+    needed: dict[Operation, None] = {}
+    arguments: set[SSAValue] = set()
+    waiting = [value]
+    while waiting:
+        owner = (found := waiting.pop()).owner
+        if isinstance(owner, Operation):
+            needed[owner] = None
+            waiting += owner.operands
+        else:
+            arguments.add(found)
+    old = value_block(value).args
+    places = [k for k, argument in enumerate(old) if argument in arguments]
+    block = Block(arg_types=[old[k].type for k in places])
+    mapping: dict[SSAValue, SSAValue] = {old[k]: new for k, new in zip(places, block.args)}
+    for op in value_block(value).ops:
+        if op in needed:
+            block.add_op(op.clone(mapping))
+    block.add_op(ReturnOp(mapping[value]))
+    kinds = block.arg_types, [value.type]
+    return FuncOp(name, kinds, Region(block), visibility="private"), places
+
+
+def value_block(value: SSAValue) -> Block:
+    """The block of the cell function that makes a value."""
+    owner = value.owner
+    block = owner.parent if isinstance(owner, Operation) else owner
+    assert block is not None
+    return block
+
+
+def parts(update: UpdateOp, places: Sequence[int]) -> tuple[list[Tap], list[SSAValue], list[int]]:
+    """The taps, scalars and axes of some of a cell's arguments."""
+    taps, scalars, axes = update.tap_list, update.scalars, update.index_axes
+    first, second = len(taps), len(taps) + len(scalars)
+    return (
+        [taps[k] for k in places if k < first],
+        [scalars[k - first] for k in places if first <= k < second],
+        [axes[k - second] for k in places if k >= second],
+    )
+
+
+def compact(sources: Sequence[SSAValue], taps: Sequence[Tap]) -> tuple[list[SSAValue], list[Tap]]:
+    """The sources that taps read, and the taps by their new places."""
+    used = list(dict.fromkeys(tap.operand for tap in taps))
+    return [sources[k] for k in used], [Tap(used.index(t.operand), t.offset) for t in taps]
+
+
+def unique(module: ModuleOp, name: str) -> str:
+    """A symbol that the module does not define yet."""
+    candidate, number = name, 0
+    while SymbolTable.lookup_symbol(module, StringAttr(candidate)) is not None:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+
+class Hoist:
+    """Rewrites the updates of one loop."""
+
+    def __init__(self, loop: LoopOp, module: ModuleOp):
+        self.loop, self.module = loop, module
+
+    def update(self, update: UpdateOp) -> None:
+        """Hoist what one update can have made once."""
+        function = SymbolTable.lookup_symbol(self.module, update.cell)
+        assert isinstance(function, FuncOp)
+        values = invariants(update, function, self.loop)
+        if not 0 < len(values) <= MOST_FIELDS:
+            return
+        fields = [self.made_once(value, update, function) for value in values]
+        self.read_instead(values, fields, update, function)
+
+    def made_once(self, value: SSAValue, update: UpdateOp, function: FuncOp) -> SSAValue:
+        """A scratch field with a value of every cell, and the sweep that makes it."""
+        name = unique(self.module, f"{function.sym_name.data}_once")
+        made, places = function_of(value, name)
+        self.module.body.block.insert_op_before(made, function)
+        scratch = ScratchOp(FieldType(update.box, value.type))
+        scratch.field.name_hint = value.name_hint
+        taps, scalars, axes = parts(update, places)
+        sources, taps = compact(update.sources, taps)
+        one = arith.ConstantOp(IntegerAttr(1, IndexType()))
+        sweep = LoopOp(one.result, [scratch.field], [0], sweep=True)
+        target = sweep.body.block.args[0]
+        once = UpdateOp([target], name, sources, taps, update.box, scalars, axes)
+        once.location = sweep.location = update.location
+        sweep.body.block.add_op(once)
+        Rewriter.insert_op([scratch, one, sweep], InsertPoint.before(self.loop))
+        return scratch.field
+
+    def read_instead(
+        self,
+        values: Sequence[SSAValue],
+        fields: Sequence[SSAValue],
+        update: UpdateOp,
+        function: FuncOp,
+    ) -> None:
+        """The update reads fields in place of values, and no tap that it needs no more."""
+        block, taps = function.body.block, list(update.tap_list)
+        here = (0,) * update.rank
+        for number, value in enumerate(values):
+            argument = block.insert_arg(value.type, len(taps) + number)
+            argument.name_hint = value.name_hint
+            value.replace_all_uses_with(argument)
+        sources = [*update.sources, *fields]
+        taps += [Tap(len(update.sources) + k, here) for k in range(len(fields))]
+        for op in reversed(list(block.ops)):
+            if op.results and all(result.first_use is None for result in op.results):
+                Rewriter.erase_op(op)
+        # Results that stay in the block keep their taps; others are left out.
+        kept = [k for k in range(len(taps)) if block.args[k].first_use is not None]
+        for k in reversed(range(len(taps))):
+            if k not in kept:
+                block.erase_arg(block.args[k])
+        sources, taps = compact(sources, [taps[k] for k in kept])
+        outputs = function.function_type.outputs.data
+        function.function_type = function.function_type.from_lists(block.arg_types, outputs)
+        new = UpdateOp(
+            list(update.targets), update.cell, sources, taps, update.box,
+            list(update.scalars), update.index_axes,
+        )  # fmt: skip
+        new.location = update.location
+        Rewriter.replace_op(update, new)
+
+
+class HoistInvariantsPass(ModulePass):
+    """Make once what does not change in time; see the module's documentation."""
+
+    name = "hoist-invariants"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+            if loop.sweep is not None or integer_constant(loop.steps) in (0, 1):
+                continue
+            for update in loop.updates:
+                Hoist(loop, op).update(update)

@@ -1,0 +1,64 @@
+// RUN: xdsl-opt %s -p hoist-invariants --split-input-file | filecheck %s
+
+// What functions of a library make of coefficients, coordinates and scalars is made by a sweep before the
+// loop. What depends on a buffer stays, and so does everything in sweeps.
+
+func.func private @tilted(%u: f64, %t: f64, %k: f64) -> f64 {
+  %s = math.sin %t : f64
+  %c = arith.mulf %s, %k : f64
+  %r = arith.mulf %u, %c : f64
+  func.return %r : f64
+}
+
+// CHECK-LABEL: func.func private @tilted_once(%0: f64, %1: f64) -> f64 {
+// CHECK-NEXT:    %{{.*}} = math.sin %0 : f64
+// CHECK-NEXT:    %{{.*}} = arith.mulf %{{.*}}, %1 : f64
+// CHECK-NEXT:    func.return
+// CHECK-LABEL: func.func private @tilted(%u: f64, %{{.*}}: f64, %{{.*}}: f64) -> f64 {
+// CHECK-NEXT:    %{{.*}} = arith.mulf %u, %{{.*}} : f64
+// CHECK-NEXT:    func.return
+// CHECK-LABEL: func.func @wave
+// CHECK:         %[[c:.*]] = temporal.scratch : !stencil.field<[0,8]xf64>
+// CHECK:         temporal.loop %{{.*}} (%[[m:.*]] = %[[c]]) rotate [0] sweep {
+// CHECK-NEXT:      temporal.update %[[m]] = @tilted_once(%T[1]) scalars(%k) in <[0], [8]>
+// CHECK:         temporal.loop %n
+// CHECK-NEXT:      temporal.update %b = @tilted(%a[0], %[[c]][0]) scalars(%k) in <[0], [8]>
+func.func @wave(%n: index, %k: f64, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field<[-1,9]xf64>, %T: !stencil.field<[0,9]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @tilted(%a[0], %T[1]) scalars(%k) in <[0], [8]>
+  } : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
+  func.return
+}
+
+// -----
+
+func.func private @of_the_buffer(%u: f64) -> f64 {
+  %s = math.exp %u : f64
+  func.return %s : f64
+}
+
+// CHECK-LABEL: func.func @stays
+// CHECK-NOT:     temporal.scratch
+// CHECK:         temporal.update %{{.*}} = @of_the_buffer(%{{.*}}[0]) in <[0], [8]>
+func.func @stays(%n: index, %A: !stencil.field<[-1,9]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    temporal.update %a = @of_the_buffer(%a[0]) in <[0], [8]>
+  } : !stencil.field<[-1,9]xf64>
+  func.return
+}
+
+// -----
+
+func.func private @once(%t: f64) -> f64 {
+  %s = math.exp %t : f64
+  func.return %s : f64
+}
+
+// CHECK-LABEL: func.func @sweeps
+// CHECK-NOT:     temporal.scratch
+func.func @sweeps(%one: index, %A: !stencil.field<[-1,9]xf64>, %T: !stencil.field<[0,9]xf64>) {
+  temporal.loop %one (%a = %A) rotate [0] sweep {
+    temporal.update %a = @once(%T[0]) in <[0], [8]>
+  } : !stencil.field<[-1,9]xf64>
+  func.return
+}

@@ -1,0 +1,72 @@
+"""What does not change in time is made once a run, with the same bits on every executor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile.dialects.temporal import LoopOp
+
+FIELD, LINE = "!stencil.field<[-1,41]x[-1,33]xf64>", "!stencil.field<[0,40]x[0,32]xf64>"
+TEMP = "!stencil.temp<?x?xf64>"
+TILTED = f"""
+func.func @tilted(%A: {FIELD}, %B: {FIELD}, %tilt: {LINE}, %rate: f64, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> ({FIELD}, {FIELD}) {{
+    %u = stencil.load %a : {FIELD} -> {TEMP}
+    %p = stencil.load %tilt : {LINE} -> {TEMP}
+    %v = stencil.apply(%x = %u : {TEMP}, %q = %p : {TEMP}, %k = %rate : f64) -> ({TEMP}) {{
+      %l = stencil.access %x[-1, 0] : {TEMP}
+      %r = stencil.access %x[0, 1] : {TEMP}
+      %angle = stencil.access %q[0, 0] : {TEMP}
+      %s = math.sin %angle : f64
+      %e = math.exp %k : f64
+      %w = arith.mulf %s, %e : f64
+      %d = arith.subf %r, %l : f64
+      %m = arith.mulf %w, %d : f64
+      stencil.return %m : f64
+    }}
+    stencil.store %v to %b(<[0, 0], [40, 32]>) : {TEMP} to {FIELD}
+    scf.yield %b, %a : {FIELD}, {FIELD}
+  }}
+  return
+}}
+"""
+STEPS = 5
+
+
+def left(executor: Any) -> list[Any]:
+    rng = np.random.default_rng(5)
+    a, b, tilt = rng.random((42, 34)), rng.random((42, 34)), rng.random((40, 32))
+    timetile.compile(TILTED, executor=executor, cache=False)(a, b, tilt, -0.25, STEPS)
+    return [a, b, tilt]
+
+
+def test_the_function_stands_in_a_sweep_before_the_loop():
+    program = timetile.compile(TILTED, executor="cpu", cache=False)
+    once, loop = (op for op in program.module.walk() if isinstance(op, LoopOp))
+    assert once.sweep is not None and loop.sweep is None
+    (update,) = loop.updates
+    assert len(update.tap_list) == 3, "the tilt gives its place to what is made of it"
+
+
+@pytest.mark.parametrize("executor", ["numpy", "planes"])
+def test_executors_agree(executor: Any):
+    for right, found in zip(left("cpu"), left(executor), strict=True):
+        assert right.tobytes() == found.tobytes()
+
+
+def test_the_result_is_that_of_a_loop_that_makes_it_in_every_step():
+    rng = np.random.default_rng(5)
+    a, b, tilt = rng.random((42, 34)), rng.random((42, 34)), rng.random((40, 32))
+    for _ in range(STEPS):
+        weight = np.sin(tilt) * np.exp(-0.25)
+        b[1:-1, 1:-1] = weight * (a[1:-1, 2:] - a[:-2, 1:-1])
+        a, b = b, a
+    found = left("cpu")
+    latest = found[STEPS % 2]
+    np.testing.assert_allclose(latest, a, rtol=1e-13)
