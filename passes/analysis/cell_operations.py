@@ -77,10 +77,19 @@ def rounded(meaning: str, ptx: str = "") -> CellOperation:
     return CellOperation(ONE_FLOAT, FLOATS, meaning, ptx)
 
 
-def function(name: str, double: Work, single: Work, *, operands: int = 1) -> CellOperation:
+def function(
+    name: str, double: Work, single: Work, *, operands: int = 1, at_least: float | None = None
+) -> CellOperation:
     """A function of the mathematical library, which counts as one floating-point operation."""
-    work = {8: double, 4: single}
-    return CellOperation((FLOATS,) * operands, FLOATS, "library", library=name, work=work, flops=1)
+    return CellOperation(
+        (FLOATS,) * operands,
+        FLOATS,
+        "library",
+        library=name,
+        work={8: double, 4: single},
+        flops=1,
+        at_least=at_least,
+    )
 
 
 ONE_FLOAT: tuple[Types, ...] = (FLOATS,)
@@ -186,8 +195,8 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
 """What machines have, or what a few instructions make."""
 
 FUNCTIONS: dict[type[Operation], CellOperation] = {
-    xmath.AcosOp: function("acos", (50, 20), (22, 13)),
-    xmath.AcoshOp: function("acosh", (63, 34), (27, 21)),
+    xmath.AcosOp: function("acos", (50, 20), (22, 13), at_least=0.0),
+    xmath.AcoshOp: function("acosh", (63, 34), (27, 21), at_least=0.0),
     xmath.AsinOp: function("asin", (45, 15), (20, 12)),
     xmath.AsinhOp: function("asinh", (65, 34), (25, 22)),
     xmath.AtanOp: function("atan", (30, 11), (16, 11)),
@@ -195,10 +204,10 @@ FUNCTIONS: dict[type[Operation], CellOperation] = {
     xmath.Atan2Op: function("atan2", (35, 18), (24, 20), operands=2),
     xmath.CbrtOp: function("cbrt", (15, 30), (12, 10)),
     xmath.CosOp: function("cos", (19, 31), (10, 18)),
-    xmath.CoshOp: function("cosh", (22, 14), (11, 11)),
+    xmath.CoshOp: function("cosh", (22, 14), (11, 11), at_least=0.0),
     xmath.ErfOp: function("erf", (47, 14), (14, 17)),
-    xmath.ExpOp: function("exp", (18, 22), (7, 9)),
-    xmath.Exp2Op: function("exp2", (20, 24), (0, 7)),
+    xmath.ExpOp: function("exp", (18, 22), (7, 9), at_least=0.0),
+    xmath.Exp2Op: function("exp2", (20, 24), (0, 7), at_least=0.0),
     xmath.ExpM1Op: function("expm1", (22, 25), (19, 13)),
     xmath.LogOp: function("log", (33, 23), (17, 15)),
     xmath.Log10Op: function("log10", (35, 23), (18, 15)),

@@ -49,6 +49,23 @@ class Values:
         return op.result
 
 
+@pytest.mark.parametrize("operation", [xmath.ExpOp, xmath.Exp2Op, xmath.CoshOp, xmath.AcosOp])
+def test_some_functions_are_not_negative(operation: type[xmath.ExpOp]):
+    v = Values()
+    op = operation(v.unknown)
+    v.block.add_op(op)
+    bounds = Bounds()
+    assert bounds.at_least(op.result) == 0
+    assert bounds.at_least(v.sum(op.result, v.constant(1.0))) == 1
+
+
+def test_a_sine_may_be_negative():
+    v = Values()
+    op = xmath.SinOp(v.unknown)
+    v.block.add_op(op)
+    assert Bounds().at_least(op.result) is None
+
+
 def test_squares_and_magnitudes_are_not_negative():
     v = Values()
     x = v.unknown
