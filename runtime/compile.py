@@ -71,8 +71,8 @@ def compile(
     Compile a stencil program: a module (which is left as it is), its text, or a file.
 
     `executor` is `gpu` where a driver answers and `cpu` elsewhere, unless given: machine code that runs on `threads`
-    threads of the processor, as many as TIMETILE_NUM_THREADS says or else as there are cores. `numpy`, `planes` and `simt`
-    are slow and check the others. `depth` is how many
+    threads of the processor, as many as TIMETILE_NUM_THREADS says or else as there are cores. `numpy`, `planes`, `simt`
+    and `ptx` are slow and check the others: `ptx` runs the PTX that a GPU would get. `depth` is how many
     time steps a kernel advances at once, chosen if not given. `arch` is the GPU's own unless given.
     `fp_contract` and `fp_division` say how freely products and sums are contracted, and whether quotients and
     reciprocal roots may be off by a few units in the last place where the program itself does not allow it. `halos` says what is known of the cells outside the bounds of buffers that take turns

@@ -24,10 +24,15 @@ def code_of(name: str, operands: int, kind: np.dtype[Any]) -> Code:
 
 
 def call_library(op: Operation, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The function of the library that an operation is, element by element."""
+    return call_named(library_name(op), operands)
+
+
+def call_named(name: str, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """A function of the library, element by element."""
     arrays = [np.ascontiguousarray(array) for array in np.broadcast_arrays(*operands)]
     result = np.empty_like(arrays[0])
-    code = code_of(library_name(op), len(arrays), result.dtype)
+    code = code_of(name, len(arrays), result.dtype)
     function = code.function(ELEMENTWISE, argument_kinds(len(arrays)))
     function(*(array.ctypes.data for array in (*arrays, result)), result.size)
     return result.reshape(np.broadcast_shapes(*map(np.shape, operands)))

@@ -42,6 +42,7 @@ from timetile.runtime.kernels import ProgramKernels
 from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.native import NativeProgram, NativeRunner
 from timetile.runtime.parameters import Parameter, bound, parameters_of
+from timetile.runtime.ptx.runner import Field, PtxRunner
 from timetile.runtime.results import RunResult, next_order
 from timetile.runtime.run_record import RunRecord
 from timetile.runtime.runners import Runners
@@ -49,7 +50,7 @@ from timetile.runtime.selection import host_function
 from timetile.runtime.simt.memory import Buffer
 from timetile.runtime.teams import thread_count
 
-Executor = Literal["gpu", "cpu", "numpy", "planes", "simt"]
+Executor = Literal["gpu", "cpu", "numpy", "planes", "simt", "ptx"]
 
 
 @dataclass
@@ -248,6 +249,9 @@ class CompiledProgram:
                 # Finds races and wild accesses.
                 runner = SimtRunner(self.kernels, progress)
                 return self.run_checked(Buffer.copy_of, runner, values, steps)
+            case "ptx":
+                # Finds what is wrong with the text that a GPU would get.
+                return self.run_checked(Field.of, PtxRunner(self.kernels, progress), values, steps)
             case "gpu":
                 return self.run_gpu(values, steps, stream)
 
@@ -275,7 +279,7 @@ class CompiledProgram:
         call = self.run_host(runner, copies, steps)
         for made, value in zip(copies, values):
             if isinstance(made, Cells | Buffer):
-                value[...] = made.data.reshape(value.shape)
+                value[...] = made.data.view(value.dtype).reshape(value.shape)
         return call
 
     def run_gpu(self, values: Sequence[Any], steps: int | None, stream: int) -> Call:

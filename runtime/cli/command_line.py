@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 from xdsl.utils.exceptions import PassFailedException
 
@@ -19,6 +19,7 @@ from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import Log, logging_to_stderr
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.homes import PlaneError
+from timetile.runtime.program import Executor
 from timetile.runtime.simt.errors import SimtError
 
 Command = Callable[[Options, Log], int]
@@ -119,7 +120,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     sub.add_argument(
         "--executor",
-        choices=("gpu", "cpu", "numpy", "planes", "simt"),
+        choices=get_args(Executor),
         help="gpu where there is one, else cpu",
     )
     sub.add_argument(

@@ -112,7 +112,7 @@ def run(options: Options, log: Log) -> int:
     if options.check and program.executor == "numpy":
         raise UsageError(
             "--check compares with another executor, and numpy is the last; run with --executor gpu, cpu, "
-            "planes or simt"
+            "planes, simt or ptx"
         )
     values = gathered(program, options)
     check_outputs(options, values)

@@ -27,6 +27,9 @@ Ints = NDArray[np.int64]
 Values = NDArray[Any]
 Mask = NDArray[np.bool_]
 
+Where = Operation | str
+"""What accesses: an operation, or an instruction's text."""
+
 NOBODY, MANY = -1, -2
 
 
@@ -123,9 +126,9 @@ class Buffer:
         self.reader_block = np.full(shape, NOBODY, dtype=np.int64)
         self.read_times = np.zeros(shape, dtype=np.int64)
         self.read_syncs = np.zeros(shape, dtype=np.int64)
-        self.write_op: dict[int, Operation] = {}
-        self.last_write: Operation | None = None
-        self.last_read: Operation | None = None
+        self.write_op: dict[int, Where] = {}
+        self.last_write: Where | None = None
+        self.last_read: Where | None = None
 
     @staticmethod
     def copy_of(data: NDArray[Any]) -> Buffer:
@@ -139,13 +142,13 @@ class Buffer:
         self.reader_block[:] = NOBODY
         self.reader_warp[:] = NOBODY
 
-    def check_bounds(self, op: Operation, at: Ints) -> None:
+    def check_bounds(self, op: Where, at: Ints) -> None:
         """Every address lies in the buffer."""
         wild = (at < 0) | (at >= self.cells)
         if wild.any():
             raise SimtError(op, f"accesses cell {int(at[wild][0])} of a buffer of {self.cells}")
 
-    def note_read(self, op: Operation, at: Ints, who: Ints, clocks: Clocks) -> None:
+    def note_read(self, op: Where, at: Ints, who: Ints, clocks: Clocks) -> None:
         """Record reads; SimtError where another thread's write is not ordered before."""
         writer = self.writer[at]
         other = (writer != NOBODY) & (writer != who)
@@ -181,7 +184,7 @@ class Buffer:
         differs = (sorted_at[1:] == sorted_at[:-1]) & (group[1:] != group[:-1])
         table[sorted_at[1:][differs]] = MANY
 
-    def note_write(self, op: Operation, at: Ints, who: Ints, clocks: Clocks) -> None:
+    def note_write(self, op: Where, at: Ints, who: Ints, clocks: Clocks) -> None:
         """Record writes; SimtError where another thread's access is not ordered before."""
         unique, counts = np.unique(at, return_counts=True)
         if unique.size != at.size:
@@ -202,7 +205,7 @@ class Buffer:
         self.write_times[at] = clocks.times(clocks.warps[who])
         self.write_syncs[at] = clocks.warp_syncs[who]
 
-    def note_arrival(self, op: Operation, at: Ints, who: Ints, clocks: Clocks) -> None:
+    def note_arrival(self, op: Where, at: Ints, who: Ints, clocks: Clocks) -> None:
         """An asynchronous copy has arrived: it counts as written now, by the thread that waited."""
         self.last_write = op
         self.writer[at] = who
@@ -210,8 +213,8 @@ class Buffer:
         self.write_syncs[at] = clocks.warp_syncs[who]
 
     def check_ordered(
-        self, op: Operation, at: Ints, who: Ints, clocks: Clocks, other: Mask, writer: Ints,
-        times: Ints, syncs: Ints, earlier: Operation | None, what: str,
+        self, op: Where, at: Ints, who: Ints, clocks: Clocks, other: Mask, writer: Ints,
+        times: Ints, syncs: Ints, earlier: Where | None, what: str,
     ) -> None:  # fmt: skip
         """The write by `writer`, at those counts, is ordered before the access by `who`."""
         same_warp = clocks.warps[writer] == clocks.warps[who]
@@ -221,9 +224,7 @@ class Buffer:
         if race.any():
             self.report(op, int(at[race][0]), what, earlier)
 
-    def check_readers(
-        self, op: Operation, at: Ints, who: Ints, clocks: Clocks, other: Mask
-    ) -> None:
+    def check_readers(self, op: Where, at: Ints, who: Ints, clocks: Clocks, other: Mask) -> None:
         """The reads by others are ordered before the write by `who`."""
         readers, blocks, times = self.reader_warp[at], self.reader_block[at], self.read_times[at]
         one = readers >= 0
@@ -242,7 +243,7 @@ class Buffer:
             )
 
     @staticmethod
-    def report(op: Operation, cell: int, what: str, earlier: Operation | None) -> None:
+    def report(op: Where, cell: int, what: str, earlier: Where | None) -> None:
         by = f"; the other access is {describe(earlier)}" if earlier is not None else ""
         raise SimtError(op, f"{what}, cell {cell}, without a synchronisation between{by}")
 

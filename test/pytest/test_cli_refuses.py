@@ -144,7 +144,7 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         (
             "run {heat} --steps 1 --executor numpy --check",
             "--check compares with another executor, and numpy is the last; run with --executor gpu, cpu, "
-            "planes or simt",
+            "planes, simt or ptx",
         ),
         (
             "run {heat} --steps 1 --executor simt --threads 2",

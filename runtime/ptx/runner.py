@@ -1,0 +1,113 @@
+"""Runs planned launches by the PTX of their kernels, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.lowering.ptx.symbols import symbol
+from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.runtime.cpu import Progress
+from timetile.runtime.executors import RESIDENT_BLOCKS, PlannedRunner
+from timetile.runtime.host import Values
+from timetile.runtime.host_memory import ArrayMemory
+from timetile.runtime.kernels import Kernel, ProgramKernels
+from timetile.runtime.ptx.accesses import PARAMETERS
+from timetile.runtime.ptx.arithmetic import Array
+from timetile.runtime.ptx.machine import Launch
+from timetile.runtime.ptx.memory import WORD_BYTES, words_of
+from timetile.runtime.ptx.parse import parse_module
+from timetile.runtime.ptx.program import Program
+from timetile.runtime.simt.memory import Buffer
+
+
+class Field(Buffer):
+    """A field as words, which knows the type of its cells."""
+
+    def __init__(self, cells: NDArray[Any], *, unset: bool = False):
+        super().__init__(words_of(cells), unset=unset)
+        self.cell = cells.dtype
+
+    @staticmethod
+    def of(data: NDArray[Any]) -> Buffer:
+        """A copy of a field, all of it set."""
+        return Field(data)
+
+    def known(self, place: int) -> slice:
+        """The words of a cell."""
+        count = self.cell.itemsize // WORD_BYTES
+        return slice(place * count, (place + 1) * count)
+
+
+class FieldMemory(ArrayMemory):
+    """Fields as words; memory that only the host uses is arrays."""
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        cells = buffer.data.view(buffer.cell) if isinstance(buffer, Field) else buffer
+        return super().read(cells, place, dtype)
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        if isinstance(buffer, Field):
+            buffer.unset[buffer.known(place)] = False
+            buffer = buffer.data.view(buffer.cell)
+        super().write(buffer, place, value)
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return Field(super().new(op, shape, dtype), unset=True)
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return buffer.data.view(dtype).reshape(shape)
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        buffer.data[:] = words_of(cells)
+        buffer.unset[:] = False
+
+
+class PtxRunner(PlannedRunner):
+    """Runs planned launches with the executor of PTX, on buffers that track races."""
+
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        super().__init__(kernels, progress)
+        self.memory = FieldMemory()
+        self.programs: dict[str, Program] = {}
+
+    def program(self, kernel: Kernel) -> Program:
+        """A kernel as it is printed for a GPU, ready to be run."""
+        if kernel.name not in self.programs:
+            self.programs[kernel.name] = Program(parse_module(kernel.ptx)[symbol(kernel.name)])
+        return self.programs[kernel.name]
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        kernel = self.kernels.kernel(op.kernel.string_value())
+        program = self.program(kernel)
+        grid, given, mail = kernel.grid, list(operands), None
+        if kernel.apart > 1:
+            together = min(grid // kernel.apart, max(1, RESIDENT_BLOCKS // kernel.apart))
+            grid = together * kernel.apart
+            words = launch_words(together, kernel.message_words)
+            mail = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint32))
+            given += [mail, together]
+        arguments = [
+            value if isinstance(value, Buffer) else np.asarray(value).astype(PARAMETERS[kind])
+            for value, (kind, _) in zip(given, program.entry.parameters)
+        ]
+        threads, shared = kernel.block, kernel.shared_bytes
+        launch = Launch(program, grid, threads, shared, arguments, kernel.cluster, kernel.apart)
+        launch.memory.mail = mail
+        launch.run()
+        return []
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        source = operands[0]
+        return [Field(np.zeros_like(source.data.view(source.cell)), unset=True)]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        source, target = operands
+        target.data[:] = source.data
+        target.unset[:] = source.unset
+        return []

@@ -1,0 +1,220 @@
+"""
+What the PTX of a kernel does is what the program means, bit for bit: the text is parsed and run, not compared. And the
+executor of PTX finds what is wrong with text in which something is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+import timetile
+from support.catalogue import CATALOGUE, Entry, entry, star, sum_program
+from support.compare import assert_as_unfused
+from support.description import Program, random_inputs
+from support.programs import program_text
+from support.schedules import (
+    FLAGS,
+    GRID,
+    Schedule,
+    block_plane,
+    block_row,
+    check,
+    cluster_plane,
+    device_plane,
+    solid,
+    warp_row,
+)
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.kernels import Kernel, ProgramKernels
+from timetile.runtime.simt.errors import SimtError
+
+
+@pytest.mark.parametrize("contract", ["off", "fast"])
+@pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
+def test_text_means_the_program(case: Entry, contract: str):
+    """Two launches of the deepest kernel and one of a single step, or what else makes up so many steps."""
+    program, steps = case.make(case.domains[-1]), 2 * case.depth + 1
+    text = program_text(program)
+    compiled = timetile.compile(
+        text, executor="ptx", depth=case.depth, fp_contract=contract, cache=False
+    )
+    inputs = random_inputs(program, seed=steps)
+    if contract == "off":
+        assert_as_unfused(compiled, program, inputs, steps, "ptx")
+        return
+    expected, found = inputs.copy(), inputs.copy()
+    timetile.compile(text, executor="cpu", cache=False)(*expected.arguments(program, steps))
+    compiled(*found.arguments(program, steps))
+    for name, array in expected.arrays.items():
+        assert array.tobytes() == found.arrays[name].tobytes(), name
+
+
+HEAT_2D, HEAT_3D = entry("heat-2d").make((17, 71)), entry("heat-3d").make((5, 9, 22))
+
+SCHEDULES = [
+    (HEAT_2D, Schedule("copies-into-a-ring", warp_row(), Buffering(ahead=3), planes=5)),
+    (
+        HEAT_2D,
+        Schedule("planes-in-shared-memory", block_row(), Buffering(storage="shared"), None),
+    ),
+    (HEAT_2D, Schedule("edges-between-warps", block_row(), streaming=Streaming(what="edges"))),
+    (
+        sum_program("f32", [(a, b) for b in (-1, 0, 1) for a in (-1, 0, 1)])((9, 71)),
+        Schedule("sums-that-travel", warp_row(), form="lanes", shown="_lanes1"),
+    ),
+    (
+        HEAT_3D,
+        Schedule(
+            "arrivals",
+            block_plane((4, 2), (3, 1)),
+            Buffering(ahead=3),
+            Streaming(sync="mbarrier", delay=1, period=1),
+            planes=4,
+            shown="sync mbarrier",
+        ),
+    ),
+    (
+        HEAT_3D,
+        Schedule(
+            "cluster",
+            cluster_plane((4, 1), 1, 3),
+            streaming=Streaming(sync="mbarrier"),
+            planes=5,
+            shown="x 3 blocks",
+        ),
+    ),
+    (HEAT_3D, Schedule("messages", device_plane((3, 2), 2, 2), planes=5, shown=FLAGS)),
+    (
+        sum_program("f64", star(3, 1))((4, 9, 22)),
+        Schedule("messages-of-doubles", device_plane((4, 1), 1, 3), planes=None, shown=FLAGS),
+    ),
+    (
+        HEAT_3D,
+        Schedule(
+            "grid",
+            device_plane((3, 2), 2, 2),
+            streaming=Streaming(sync="grid"),
+            planes=5,
+            shown=GRID,
+        ),
+    ),
+    (
+        HEAT_3D,
+        Schedule(
+            "tiles-that-stay",
+            solid("device", (2, 2, 1), (2, 3, 1), blocks=2),
+            planes=None,
+            shown=FLAGS,
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "schedule"), SCHEDULES, ids=lambda x: getattr(x, "name", ""))
+def test_every_way_to_exchange(program: Program, schedule: Schedule):
+    check(program, schedule, 2, "ptx")
+
+
+# Text in which something is missing.
+
+
+def run_changed(
+    program: Program,
+    schedule: Schedule,
+    change: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run with kernels whose text was changed; SimtError or AssertionError where that is found."""
+    make = ProgramKernels.make
+
+    def make_and_change(kernels: ProgramKernels, name: str) -> Kernel:
+        kernel = make(kernels, name)
+        changed = change(kernel.ptx)
+        assert changed != kernel.ptx or name.endswith("_step"), "there is nothing to change"
+        return Kernel(**{**vars(kernel), "ptx": changed})
+
+    monkeypatch.setattr(ProgramKernels, "make", make_and_change)
+    check(program, schedule, 2, "ptx")
+
+
+def without(pattern: str) -> Callable[[str], str]:
+    """The text without the instructions that begin so."""
+    return lambda text: re.sub(rf"\t{pattern}[^;]*;\n", "", text)
+
+
+RING, SHARED, EDGES, TRAVELLING, ARRIVALS, CLUSTER, MESSAGES, _, MEETING, _ = SCHEDULES
+
+RACES = "without a synchronisation between|a value that was never set"
+
+MISSING = [
+    ("barriers", EDGES, without(r"bar\.sync"), RACES),
+    ("warp-syncs", RING, without(r"bar\.warp\.sync"), RACES),
+    ("waits-for-copies", RING, without(r"cp\.async\.wait_group"), "a value that was never set|on its way"),
+    ("commits-of-copies", RING, without(r"cp\.async\.commit_group"), "a value that was never set|on its way"),
+    ("arrivals", ARRIVALS, without(r"mbarrier\.arrive"), "waits for what never comes"),
+    (
+        "waits-for-arrivals",
+        ARRIVALS,
+        lambda text: re.sub(r"\t@!%p\d+ bra \$wait_\d+;\n", "", text),
+        RACES,
+    ),
+    ("readiness", ARRIVALS, without(r"mbarrier\.init"), "nothing has made the mbarrier ready"),
+    (
+        "bytes-of-a-phase",
+        CLUSTER,
+        lambda text: re.sub(r"arrive\.expect_tx(.*\]), .*;", r"arrive\1;", text),
+        f"never set|never comes|{RACES}|before what was sent",
+    ),
+    ("cluster-barriers", CLUSTER, without(r"barrier\.cluster"), "mbarrier ready|is ready|before what was sent"),
+    (
+        "messages",
+        MESSAGES,
+        without(r"st\.relaxed"),
+        "waits for what never comes",
+    ),
+    ("counts-of-blocks", MEETING, without(r"red\.release"), "waits for what never comes"),
+    (
+        "waits-for-blocks",
+        MEETING,
+        lambda text: re.sub(r"\t@%p\d+ bra \$meet_\d+;\n", "", text),
+        RACES,
+    ),
+    ("registers", RING, without(r"shfl\.sync\.up"), "depends on an unset register|was never set"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "change", "message"), MISSING, ids=[m[0] for m in MISSING]
+)
+def test_what_is_missing_is_found(
+    name: str,
+    where: tuple[Program, Schedule],
+    change: Callable[[str], str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    with pytest.raises(SimtError, match=message):
+        run_changed(*where, change, monkeypatch)
+
+
+WRONG = [
+    ("another-lane", RING, lambda text: text.replace("shfl.sync.up", "shfl.sync.down")),
+    ("another-weight", RING, lambda text: re.sub(r"0d3F([0-9A-F]{13})\w", r"0d3F\g<1>7", text)),
+    ("another-cell", RING, lambda text: re.sub(r"(ld\.shared\.v2.*)\+16\]", r"\1+32]", text)),
+    ("another-branch", RING, lambda text: re.sub(r"@!(%p\d+ bra \$else)", r"@\1", text)),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "change"), WRONG, ids=[w[0] for w in WRONG])
+def test_what_is_wrong_is_found(
+    name: str,
+    where: tuple[Program, Schedule],
+    change: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    with pytest.raises((SimtError, AssertionError)):
+        run_changed(*where, change, monkeypatch)

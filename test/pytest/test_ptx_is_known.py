@@ -1,0 +1,270 @@
+"""Whatever the printer of PTX can write the executor of PTX knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import pytest
+from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntAttr, IntegerAttr, f32, f64, i1, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects import nvvm, simt
+from timetile.dialects.simt import CELL_BYTES, CLUSTER_SPACE, GLOBAL_SPACE, SHARED_SPACE
+from timetile.lowering.ptx.functions import CALLS, device_functions
+from timetile.lowering.ptx.module import TABLE
+from timetile.lowering.ptx.symbols import SHARED_SYMBOL
+from timetile.lowering.ptx.text import DECLARED, REGISTERS
+from timetile.lowering.ptx.values import (
+    CONVERSIONS,
+    MNEMONICS,
+    SHIFTS,
+    SPECIAL_REGISTERS,
+)
+from timetile.lowering.ptx.writer import Writer
+from timetile.runtime.assembler import AssemblerError, assemble
+from timetile.runtime.ptx.parse import parse_module
+from timetile.runtime.ptx.program import Program
+from timetile.runtime.simt.errors import SimtError
+
+GENERIC = MNEMONICS.keys() | CONVERSIONS.keys() | SHIFTS.keys() | CALLS.keys()
+"""Operations whose operands have one type each."""
+
+Made = Iterator[Operation]
+
+
+def pointer(space: int) -> llvm.LLVMPointerType:
+    return llvm.LLVMPointerType(IntAttr(space))
+
+
+def value(kind: Attribute) -> SSAValue:
+    """A value from elsewhere."""
+    return Block(arg_types=[kind]).args[0]
+
+
+FIELD, SHARED, CLUSTER = (pointer(s) for s in (GLOBAL_SPACE, SHARED_SPACE, CLUSTER_SPACE))
+
+CELLS = tuple(CELL_BYTES)
+"""The types of cells."""
+
+NUMBERS = tuple(kind for kind in REGISTERS if kind != i1)
+
+
+def generic(kind: type[Operation]) -> Made:
+    """An operation for all types that its verifier lets pass and the printer has a form for."""
+    count = len(kind.get_irdl_definition().operands)
+    for operand, result in product(REGISTERS, REGISTERS):
+        op = kind.create(operands=[value(operand) for _ in range(count)], result_types=[result])
+        try:
+            op.verify()
+        except VerifyException:
+            continue
+        yield op
+
+
+def comparisons() -> Made:
+    for kind in REGISTERS:
+        for predicate in range(10):
+            if kind not in (f32, f64):
+                yield arith.CmpiOp(value(kind), value(kind), predicate)
+        for predicate in range(16):
+            if kind in (f32, f64):
+                yield arith.CmpfOp(value(kind), value(kind), predicate)
+
+
+def constants() -> Made:
+    yield arith.ConstantOp(IntegerAttr(1, i1))
+    yield arith.ConstantOp(FloatAttr(1.5, f64))
+
+
+def choices() -> Made:
+    for kind in REGISTERS:
+        yield arith.SelectOp(value(i1), value(kind), value(kind))
+
+
+def accesses() -> Made:
+    """Loads, stores and overrides of as many cells as a vector has."""
+    for kind, count, masked in product(CELLS, (1, 2, 4), (False, True)):
+        mask = value(i1) if masked else None
+        if count * CELL_BYTES[kind] > 16:
+            continue
+        kinds, cells = [kind] * count, [value(kind) for _ in range(count)]
+        for place in (FIELD, SHARED):
+            yield simt.LoadOp(value(place), None, 2, kinds, mask)
+            yield simt.StoreOp(cells, value(place), None, 2, mask)
+            yield simt.OverrideOp(cells, value(place), None, 2, value(i1))
+        yield simt.SendOp(cells, value(CLUSTER), None, 2, mask, value(CLUSTER), value(i32))
+        yield simt.PrefetchOp(value(FIELD), None, 2, kind, mask)
+
+
+def messages() -> Made:
+    for kind, number in product((f32, f64, i32, i64), (None, value(i32))):
+        cells = [value(kind), value(kind)]
+        yield simt.PostOp(cells, value(FIELD), None, [0, 2], number)
+        yield simt.TakeOp(value(FIELD), None, [0, 2], number, [kind, kind])
+
+
+def pointers() -> Made:
+    for place, index in product((FIELD, SHARED, CLUSTER), (i32, i64)):
+        dynamic = -(1 << 31)
+        yield llvm.GEPOp(value(place), [dynamic], f64, [value(index)], place)
+
+
+def body_with(*kinds: Attribute) -> Region:
+    """A region that gives on what it is given."""
+    block = Block(arg_types=kinds)
+    block.add_op(scf.YieldOp(*block.args[1:]))
+    return Region(block)
+
+
+def loops() -> Made:
+    for kind, carried in product((i32, i64, IndexType()), NUMBERS):
+        bounds = [value(kind) for _ in range(3)]
+        yield scf.ForOp(*bounds, [value(carried)], body_with(kind, carried))
+
+
+def branches() -> Made:
+    for kind in REGISTERS:
+        sides = [
+            Region(
+                Block([op := arith.SelectOp(value(i1), value(kind), value(kind)), scf.YieldOp(op)])
+            )
+            for _ in range(2)
+        ]
+        yield scf.IfOp(value(i1), [kind], *sides)
+        detour = Region(Block([scf.YieldOp(value(kind))]))
+        yield scf.IfOp(value(i1), [kind], detour, sides[1].clone())
+    yield scf.IfOp(value(i1), [], Region(Block([scf.YieldOp()])))
+
+
+def one_kind(make: Callable[[Attribute], Operation], *kinds: Attribute) -> Callable[[], Made]:
+    """An operation of each of some types."""
+    return lambda: (make(kind) for kind in kinds)
+
+
+def each(make: Callable[..., Operation], *arguments: tuple[object, ...]) -> Callable[[], Made]:
+    """An operation made of each of some arguments."""
+    return lambda: (make(*given) for given in arguments or [()])
+
+
+FULL = value(i32)
+
+SPECIAL: dict[type[Operation], Callable[[], Made]] = {
+    arith.ConstantOp: constants,
+    arith.ExtUIOp: each(lambda a, b: arith.ExtUIOp(value(a), b), (i1, i32), (i1, i64), (i32, i64)),
+    arith.FPToSIOp: each(
+        lambda a, b: arith.FPToSIOp(value(a), b), *product((f32, f64), (i32, i64))
+    ),
+    arith.FPToUIOp: each(
+        lambda a, b: arith.FPToUIOp(value(a), b), *product((f32, f64), (i32, i64))
+    ),
+    xmath.RoundOp: one_kind(lambda k: xmath.RoundOp(value(k)), f32, f64),
+    xmath.CtPopOp: one_kind(lambda k: xmath.CtPopOp(value(k)), i32, i64),
+    xmath.CountLeadingZerosOp: one_kind(lambda k: xmath.CountLeadingZerosOp(value(k)), i32, i64),
+    xmath.CountTrailingZerosOp: one_kind(lambda k: xmath.CountTrailingZerosOp(value(k)), i32, i64),
+    arith.UIToFPOp: each(
+        lambda a, b: arith.UIToFPOp(value(a), b), *product((i1, i32, i64), (f32, f64))
+    ),
+    arith.CmpiOp: lambda: (op for op in comparisons() if isinstance(op, arith.CmpiOp)),
+    arith.CmpfOp: lambda: (op for op in comparisons() if isinstance(op, arith.CmpfOp)),
+    arith.SelectOp: choices,
+    arith.BitcastOp: each(
+        lambda a, b: arith.BitcastOp(value(a), b), (f32, i32), (i32, f32), (f64, i64), (i64, f64)
+    ),
+    arith.MaximumfOp: one_kind(lambda k: arith.MaximumfOp(value(k), value(k)), f32, f64),
+    arith.MinimumfOp: one_kind(lambda k: arith.MinimumfOp(value(k), value(k)), f32, f64),
+    xmath.RsqrtOp: one_kind(lambda k: xmath.RsqrtOp(value(k)), f32, f64),
+    xmath.CopySignOp: one_kind(lambda k: xmath.CopySignOp(value(k), value(k)), f32, f64),
+    simt.UnsetOp: one_kind(simt.UnsetOp, *CELLS),
+    simt.SplitOp: one_kind(lambda k: simt.SplitOp(value(k)), f64, i64),
+    simt.JoinOp: one_kind(lambda k: simt.JoinOp(value(i32), value(i32), k), f64, i64),
+    **{kind: each(kind) for kind in SPECIAL_REGISTERS},
+    scf.ForOp: loops,
+    scf.IfOp: branches,
+    llvm.ReturnOp: each(llvm.ReturnOp),
+    llvm.GEPOp: pointers,
+    simt.LoadOp: lambda: (op for op in accesses() if isinstance(op, simt.LoadOp)),
+    simt.StoreOp: lambda: (op for op in accesses() if isinstance(op, simt.StoreOp)),
+    simt.OverrideOp: lambda: (op for op in accesses() if isinstance(op, simt.OverrideOp)),
+    simt.PrefetchOp: lambda: (op for op in accesses() if isinstance(op, simt.PrefetchOp)),
+    simt.SendOp: lambda: (op for op in accesses() if isinstance(op, simt.SendOp)),
+    simt.SharedOp: each(lambda at: simt.SharedOp(at, SHARED), (0,), (128,)),
+    simt.PostOp: lambda: (op for op in messages() if isinstance(op, simt.PostOp)),
+    simt.TakeOp: lambda: (op for op in messages() if isinstance(op, simt.TakeOp)),
+    simt.TileBarrierOp: each(lambda: simt.TileBarrierOp(value(FIELD), None, value(i32), 4)),
+    nvvm.CpAsyncOp: each(
+        lambda size, taken: nvvm.CpAsyncOp(value(SHARED), value(FIELD), size, taken),
+        *product((4, 8, 16), (None, value(i32))),
+    ),
+    nvvm.CpAsyncCommitGroupOp: each(nvvm.CpAsyncCommitGroupOp),
+    nvvm.CpAsyncWaitGroupOp: each(nvvm.CpAsyncWaitGroupOp, (2,)),
+    nvvm.ShflSyncOp: each(
+        lambda word: nvvm.ShflSyncOp(FULL, value(i32), value(i32), value(i32), word),
+        *((word,) for word in nvvm.ShflKindAttr.WORDS),
+    ),
+    nvvm.ReduxSyncOp: each(
+        lambda word: nvvm.ReduxSyncOp(value(i32), FULL, word),
+        *((word,) for word in nvvm.ReduxKindAttr.WORDS),
+    ),
+    nvvm.VoteSyncOp: each(
+        lambda word: nvvm.VoteSyncOp(FULL, value(i1), word),
+        *((word,) for word in nvvm.VoteKindAttr.WORDS),
+    ),
+    nvvm.BarrierOp: each(nvvm.BarrierOp),
+    nvvm.WarpSyncOp: each(lambda: nvvm.WarpSyncOp(FULL)),
+    nvvm.MbarrierInitOp: each(lambda: nvvm.MbarrierInitOp(value(SHARED), value(i32))),
+    nvvm.MbarrierArriveOp: each(lambda: nvvm.MbarrierArriveOp(value(SHARED))),
+    nvvm.MbarrierArriveExpectTxOp: each(
+        lambda: nvvm.MbarrierArriveExpectTxOp(value(SHARED), value(i32))
+    ),
+    nvvm.MbarrierTryWaitParityOp: each(
+        lambda: nvvm.MbarrierTryWaitParityOp(value(SHARED), value(i32), value(i32))
+    ),
+    nvvm.MapaOp: each(lambda: nvvm.MapaOp(value(SHARED), value(i32), CLUSTER)),
+    nvvm.ClusterArriveOp: each(nvvm.ClusterArriveOp),
+    nvvm.ClusterWaitOp: each(nvvm.ClusterWaitOp),
+    nvvm.FenceMbarrierInitOp: each(nvvm.FenceMbarrierInitOp),
+}
+"""Operations that the printer writes by a function of their own, in every form."""
+
+
+def test_every_operation_that_is_printed_is_here():
+    assert SPECIAL.keys() | GENERIC == TABLE.keys()
+
+
+def printed(op: Operation, *, bounded: bool) -> str:
+    """A kernel that holds an operation whose operands are in registers."""
+    w = Writer(TABLE)
+    w.report = "%rd0" if bounded else None
+    for inner in op.walk():
+        for operand in inner.operands:
+            if operand not in w.names and isinstance(operand.owner, Block):
+                w.define(operand)
+    w.print_op(op)
+    registers = "\n".join(
+        f"\t.reg .{kind} {prefix}<{w.counts[prefix] + 1}>;" for prefix, kind in DECLARED.items()
+    )
+    body = "\n".join(w.lines)
+    return (
+        f".version 8.1\n.target sm_90\n.address_size 64\n.extern .shared .align 128 .b8 {SHARED_SYMBOL}[];\n"
+        f"{device_functions(w.functions, 'sm_90')}.visible .entry k()\n{{\n{registers}\n{body}\n}}\n"
+    )
+
+
+@pytest.mark.parametrize("bounded", [False, True], ids=["waits", "bounded-waits"])
+@pytest.mark.parametrize("kind", sorted(TABLE, key=lambda kind: kind.name), ids=lambda k: k.name)
+def test_every_form_is_known(kind: type[Operation], bounded: bool):
+    """What the executor does not take the assembler does not take either."""
+    known = 0
+    for op in SPECIAL[kind]() if kind in SPECIAL else generic(kind):
+        text = printed(op, bounded=bounded)
+        try:
+            Program(parse_module(text)["k"])
+            known += 1
+        except SimtError:
+            with pytest.raises(AssemblerError):
+                assemble(text, "sm_90")
+    assert known
