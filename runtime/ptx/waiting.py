@@ -81,7 +81,8 @@ class Barriers:
         strand.blocked[lanes] = True
         self.at_block.update(strand.blocks[lanes].tolist())
         warps = self.clocks.block_warps
-        for block in np.unique(strand.blocks[lanes]).tolist():
+        blocks: list[int] = np.unique(strand.blocks[lanes]).tolist()
+        for block in blocks:
             if self.at_block[block] < warps * LANES:
                 continue
             del self.at_block[block]
@@ -109,7 +110,8 @@ class Barriers:
         strand.blocked |= strand.lanes_of(blocks)
         self.at_cluster.update((blocks // self.cluster).tolist())
         team = self.clocks.block_warps * self.cluster
-        for number in np.unique(blocks // self.cluster).tolist():
+        clusters: list[int] = np.unique(blocks // self.cluster).tolist()
+        for number in clusters:
             # Each warp is counted as it arrives, and as it waits.
             if self.at_cluster[number] < 2 * team:
                 continue
