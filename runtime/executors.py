@@ -16,6 +16,7 @@ from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array
 from timetile.runtime.cpu import Progress, run_loop
+from timetile.runtime.halo_notice import HaloNotice
 from timetile.runtime.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values, check_stride
@@ -57,6 +58,23 @@ class NumpyRunner:
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
         return run_loop(loop, steps, buffers, outside, self.progress)
+
+
+class NoticingRunner:
+    """A runner that looks at the halos of arrays before it runs, as those that compare them do."""
+
+    def __init__(self, runner: LoopRunner, notice: HaloNotice):
+        self.runner, self.notice = runner, notice
+
+    @property
+    def memory(self) -> Memory:
+        return self.runner.memory
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        self.notice.look(loop, steps, buffers)
+        return self.runner(loop, steps, buffers, outside)
 
 
 class PlannedRunner:
@@ -105,10 +123,13 @@ class PlannedRunner:
             return False
         if loop not in self.compared:
             self.compared[loop] = compared_in_turn(loop)
-        return bool(self.compared[loop]) and all(
-            self.same_halos(frame, buffers[first], buffers[other])
-            for frame, first, other in self.compared[loop]
-        )
+        if not self.compared[loop]:
+            return False
+        for frame, first, other in self.compared[loop]:
+            if not self.same_halos(frame, buffers[first], buffers[other]):
+                self.kernels.notice.say(loop)
+                return False
+        return True
 
     def run(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]

@@ -266,13 +266,15 @@ class GpuRunner(PlannedRunner):
         other.scratches, other.one_run = self.scratches, self.one_run
         return other
 
-    def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
-        """
-        Compared on the device; the answer waits for what the stream has been given so far. A stream that is captured
-        into a graph cannot wait: nothing is known then.
-        """
-        if self.device.is_capturing(self.stream):
+    def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
+        """A stream that is captured into a graph cannot wait for the answer: nothing is known then."""
+        compared = self.kernels.options.halos == "compared"
+        if compared and self.device.is_capturing(self.stream):
             return False
+        return super().has_common_halos(loop, steps, buffers)
+
+    def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
+        """Compared on the device; the answer waits for what the stream has been given so far."""
         return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
 
     def run(

@@ -39,6 +39,7 @@ from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.halo_notice import HaloNotice
 from timetile.runtime.host import check_host
 from timetile.runtime.host_memory import HOST_OPERATIONS
 from timetile.runtime.kernel import Kernel, decode_facts, decode_kernel, encode_facts, encode_kernel
@@ -165,6 +166,7 @@ class ProgramKernels:
         )  # fmt: skip
         self.remarks: dict[str, None] = {}
         """What was not done, and why, each once: of the program's loops, and of kernels made so far."""
+        self.notice = HaloNotice(options.halos == "compared")
         self.made: dict[str, Kernel] = {}
         self.stated: dict[LoopOp, int | None] = {}
         """The numbers of steps that the program states."""

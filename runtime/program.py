@@ -29,6 +29,7 @@ from timetile.runtime.arrays import (
 from timetile.runtime.cpu import Progress
 from timetile.runtime.executors import (
     LoopRunner,
+    NoticingRunner,
     NumpyRunner,
     PlanesRunner,
     SimtRunner,
@@ -237,10 +238,11 @@ class CompiledProgram:
         """Run on NumPy arrays."""
         match self.executor:
             case "cpu":
-                runner = NativeRunner(self.native, self.threads, progress)
-                return self.run_host(runner, values, steps)
+                native = NativeRunner(self.native, self.threads, progress)
+                return self.run_host(NoticingRunner(native, self.kernels.notice), values, steps)
             case "numpy":
-                return self.run_host(NumpyRunner(progress), values, steps)
+                judge = NoticingRunner(NumpyRunner(progress), self.kernels.notice)
+                return self.run_host(judge, values, steps)
             case "planes":
                 # Finds lags and homes that are wrong.
                 runner = PlanesRunner(self.kernels, progress)

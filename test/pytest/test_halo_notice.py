@@ -1,0 +1,71 @@
+"""Buffers that take turns with different halos are a warning, once, where steps read them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.command_line import HEAT, run
+from timetile.runtime.program import Executor
+
+SHAPE = (16, 21)
+SAID = (
+    "temporal.loop in @heat (<program>:7): %u and %v take turns, and differ outside [0, 14) x [0, 19), where steps read "
+    "one and the other in turn; fill the halo of each, or say that they are meant to differ with --halos apart "
+    "(halos='apart' in Python)"
+)
+
+EXECUTORS: tuple[Executor, ...] = ("cpu", "numpy", "planes", "simt")
+
+
+def fields() -> list[Any]:
+    """One that was filled, and one that was allocated."""
+    return [np.random.default_rng(1).random(SHAPE), np.zeros(SHAPE)]
+
+
+def program(executor: Executor, text: str = HEAT, **options: Any) -> timetile.CompiledProgram:
+    return timetile.compile(text, executor=executor, depth=2, cache=False, **options)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_halos_that_differ_are_a_warning_once(executor: Executor, caplog: pytest.LogCaptureFixture):
+    compiled = program(executor)
+    for _ in range(3):
+        compiled(*fields(), 0.1, 4)
+    assert [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING] == [SAID]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_nothing_is_said_where_all_is_well(executor: Executor, caplog: pytest.LogCaptureFixture):
+    """Halos that are the same, one step, and halos that are meant to differ."""
+    filled = fields()[0]
+    program(executor)(filled, filled.copy(), 0.1, 4)
+    program(executor)(*fields(), 0.1, 1)
+    program(executor, halos="apart")(*fields(), 0.1, 4)
+    assert SAID not in caplog.messages
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_halos_that_nobody_reads_may_differ(executor: Executor, caplog: pytest.LogCaptureFixture):
+    text = (
+        HEAT.replace("[-1, 0]", "[0, 0]").replace("[0, -1]", "[0, 0]").replace("[0, 1]", "[0, 0]")
+    )
+    program(executor, text)(*fields(), 0.1, 4)
+    assert not any("take turns, and differ" in message for message in caplog.messages)
+
+
+def test_the_command_line_says_so_of_files(
+    heat: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+):
+    u, v = fields()
+    np.savez(tmp_path / "in.npz", u=u, v=v)
+    line = f"run {heat} --executor cpu --set k=0.1 --steps 4"
+    assert run(f"{line} --args {tmp_path / 'in.npz'}") == 0
+    assert "%u and %v take turns, and differ outside" in capsys.readouterr().err
+    for option in (f"--args {tmp_path / 'in.npz'} --halos apart", "--random 1"):
+        assert run(f"{line} {option}") == 0
+        assert capsys.readouterr().err == ""
