@@ -6,7 +6,8 @@
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
 roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the device, sums
 by rows, by halves and by columns, runs of many launches, chunks that go on in the next column, and domains with
-every remainder; each with halos that buffers have in common, and with others.
+every remainder; each with halos that buffers have in common, and with others. What programs hold on the GPU and give
+back, streams and threads are checked by `check_gpu_runtime.py`.
 """
 
 from __future__ import annotations
