@@ -13,6 +13,8 @@ tile.launch @heat_step(%B, %A, %B, %A)
 ```
 With an even depth data alternates between `%A` and a copy of it, as the halo that belongs around it is `%A`'s
 (`tile.scratch`, `tile.copy`).
+A launch of a kernel that is lowered has its grid, block, cluster and dynamic shared memory as attributes:
+`tile.launch @heat_d11(...) {timetile.grid = 131 : i64, ...}`, so that a host in any language can make it.
 The plan itself is `passes/analysis/launch_planning.py`. The number of steps is the option's, or the
 constant that the loop states; a loop whose number is known only at run time stays as it is, and the
 runtime plans it per call.
@@ -40,6 +42,13 @@ from timetile.passes.analysis.plans_in_place import plan_in_place
 from timetile.passes.analysis.rotation import Rotation
 from timetile.passes.analysis.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
+
+
+LAUNCH_FACTS = tuple(
+    f"timetile.{name}"
+    for name in ("grid", "block", "cluster", "shared_bytes", "apart", "message_words")
+)
+"""Attributes of a lowered kernel that a launch of it needs; `lower-tile-to-gpu` explains them."""
 
 
 @dataclass(frozen=True)
@@ -183,3 +192,16 @@ class PlanLaunchesPass(ModulePass):
                 )
             kernels = [facts[name] for name in loop.kernel_names]
             LoopPlanner(loop, kernels).replace(max(steps, 0))
+        describe_launches(op)
+
+
+def describe_launches(module: ModuleOp) -> None:
+    """Each launch of a lowered kernel gets the attributes that say how to launch it."""
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, gpu.ModuleOp)}
+    for launch in [op for op in module.walk() if isinstance(op, LaunchOp)]:
+        kernel = kernels.get(launch.kernel.string_value())
+        if kernel is None:
+            continue
+        for name in LAUNCH_FACTS:
+            if name in kernel.attributes:
+                launch.attributes[name] = kernel.attributes[name]

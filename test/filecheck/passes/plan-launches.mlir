@@ -22,10 +22,10 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 // CHECK-LABEL: func.func @heat(
 // CHECK-NEXT:    %[[s:.*]] = tile.scratch like %A
 // CHECK-NEXT:    tile.copy %A to %[[s]] :
-// CHECK-NEXT:    tile.launch @heat_d4(%A, %[[s]], %A, %B) :
-// CHECK-NEXT:    tile.launch @heat_d4(%[[s]], %A, %A, %B) :
-// CHECK-NEXT:    tile.launch @heat_step(%A, %B, %A, %B) :
-// CHECK-NEXT:    tile.launch @heat_step(%B, %A, %B, %A) :
+// CHECK-NEXT:    tile.launch @heat_d4(%A, %[[s]], %A, %B){{.*}} :
+// CHECK-NEXT:    tile.launch @heat_d4(%[[s]], %A, %A, %B){{.*}} :
+// CHECK-NEXT:    tile.launch @heat_step(%A, %B, %A, %B){{.*}} :
+// CHECK-NEXT:    tile.launch @heat_step(%B, %A, %B, %A){{.*}} :
 // CHECK-NEXT:    func.return %A, %B :
 // CHECK-NOT:   temporal.loop
 
@@ -37,15 +37,15 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 // LONG-LABEL:  func.func @heat(
 // LONG-NEXT:     %[[s:.*]] = tile.scratch like %A
 // LONG-NEXT:     tile.copy %A to %[[s]] :
-// LONG-NEXT:     tile.launch @heat_d4(%A, %[[s]], %A, %B) :
+// LONG-NEXT:     tile.launch @heat_d4(%A, %[[s]], %A, %B){{.*}} :
 // LONG-DAG:      %[[zero:.*]] = arith.constant 0 : index
 // LONG-DAG:      %[[one:.*]] = arith.constant 1 : index
 // LONG:          scf.for %{{.*}} = %[[zero]] to %{{.*}} step %[[one]] {
-// LONG-NEXT:       tile.launch @heat_d4(%[[s]], %A, %A, %B) :
-// LONG-NEXT:       tile.launch @heat_d4(%A, %[[s]], %A, %B) :
+// LONG-NEXT:       tile.launch @heat_d4(%[[s]], %A, %A, %B){{.*}} :
+// LONG-NEXT:       tile.launch @heat_d4(%A, %[[s]], %A, %B){{.*}} :
 // LONG-NEXT:     }
-// LONG:          tile.launch @heat_step(%[[s]], %B, %A, %B) :
-// LONG-NEXT:     tile.launch @heat_step(%B, %A, %B, %A) :
+// LONG:          tile.launch @heat_step(%[[s]], %B, %A, %B){{.*}} :
+// LONG-NEXT:     tile.launch @heat_step(%B, %A, %B, %A){{.*}} :
 // LONG-NEXT:     func.return %A, %B :
 
 // UNKNOWN:       temporal.loop in @heat: its number of steps is known only at run time; the runtime plans it
@@ -56,7 +56,7 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 // LOWERED-LABEL: func.func @heat(
 // LOWERED-NEXT:    %[[s:.*]] = tile.scratch like %A
 // LOWERED-NEXT:    tile.copy %A to %[[s]] :
-// LOWERED-NEXT:    tile.launch @heat_d4(%A, %[[s]], %A, %B) :
+// LOWERED-NEXT:    tile.launch @heat_d4(%A, %[[s]], %A, %B){{.*}} :
 
 // MISSING:       temporal.loop in @heat: it has no kernels; run device-tiling first
 func.func @heat(%n: index, %A: !field, %B: !field) -> (!field, !field) {
@@ -78,10 +78,10 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 }
 
 // CHECK-LABEL: func.func @odd(
-// CHECK-NEXT:    tile.launch @odd_d3(%A, %B, %A, %B) :
-// CHECK-NEXT:    tile.launch @odd_d3(%B, %A, %B, %A) :
-// CHECK-NEXT:    tile.launch @odd_d3(%A, %B, %A, %B) :
-// CHECK-NEXT:    tile.launch @odd_step(%B, %A, %B, %A) :
+// CHECK-NEXT:    tile.launch @odd_d3(%A, %B, %A, %B){{.*}} :
+// CHECK-NEXT:    tile.launch @odd_d3(%B, %A, %B, %A){{.*}} :
+// CHECK-NEXT:    tile.launch @odd_d3(%A, %B, %A, %B){{.*}} :
+// CHECK-NEXT:    tile.launch @odd_step(%B, %A, %B, %A){{.*}} :
 // CHECK-NEXT:    func.return %A, %B :
 func.func @odd(%n: index, %A: !field, %B: !field) -> (!field, !field) {
   %last, %before = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [3, 1] {
@@ -106,10 +106,10 @@ func.func private @wave(%u: f64, %v: f64, %k: f64, %dt: f64) -> f64 {
 // CHECK-LABEL: func.func @second_order(
 // CHECK-NEXT:    %[[x:.*]] = tile.scratch like %A
 // CHECK-NOT:     {{tile.copy|tile.scratch}}
-// CHECK:         tile.launch @second_order_d4(%A, %C, %B, %[[x]], %A, %B, %C, %K, %dt) :
-// CHECK-NEXT:    tile.launch @second_order_d{{[24]}}(%B, %[[x]], %{{.*}}, %{{.*}}, %B, %C, %A, %K, %dt) :
-// CHECK:         tile.launch @second_order_step(%C, %B, %A, %C, %A, %B, %K, %dt) :
-// CHECK-NEXT:    tile.launch @second_order_step(%A, %C, %B, %A, %B, %C, %K, %dt) :
+// CHECK:         tile.launch @second_order_d4(%A, %C, %B, %[[x]], %A, %B, %C, %K, %dt){{.*}} :
+// CHECK-NEXT:    tile.launch @second_order_d{{[24]}}(%B, %[[x]], %{{.*}}, %{{.*}}, %B, %C, %A, %K, %dt){{.*}} :
+// CHECK:         tile.launch @second_order_step(%C, %B, %A, %C, %A, %B, %K, %dt){{.*}} :
+// CHECK-NEXT:    tile.launch @second_order_step(%A, %C, %B, %A, %B, %C, %K, %dt){{.*}} :
 // CHECK-NEXT:    func.return %B :
 func.func @second_order(%n: index, %dt: f64, %A: !field, %B: !field, %C: !field, %K: !field) -> !field {
   %last, %next, %before = temporal.loop %n (%now = %A, %next = %B, %before = %C) rotate [1, 2, 0] depths [4, 2, 1] {
@@ -132,7 +132,7 @@ func.func private @grow(%u: f64) -> f64 {
 // UNKNOWN-LABEL: func.func @in_place(
 // UNKNOWN:         %[[x:.*]] = tile.scratch like %A
 // UNKNOWN-NEXT:    tile.copy %A to %[[x]] :
-// UNKNOWN-NEXT:    tile.launch @in_place_step(%[[x]], %A, %A) :
+// UNKNOWN-NEXT:    tile.launch @in_place_step(%[[x]], %A, %A){{.*}} :
 // UNKNOWN-NEXT:    func.return %A :
 // CHECK-LABEL:   func.func @in_place(
 // CHECK:           %[[x:.*]] = tile.scratch like %A

@@ -83,7 +83,7 @@ func.func @uses_the_time(%n: index, %A: !field) {
 !temp = !stencil.temp<?xf64>
 
 // Source injection, for example.
-// CHECK:      memref.store in @writes_memory: the time loop runs a step at a time: it runs on the host between steps; move it out of the loop
+// CHECK:      memref.store in @writes_memory: the time loop runs a step at a time: it runs on the host in every step; without it kernels advance several steps
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @writes_memory(%n: index, %A: !field, %source: f64, %memory: memref<8xf64>) {
