@@ -54,6 +54,17 @@ class Part:
         """The loop's arguments that the part writes."""
         return {target for update in self.updates for target in update.targets}
 
+    @property
+    def needed(self) -> list[UpdateOp]:
+        """The updates without those of which a later one overwrites all before it is read."""
+        wanted, kept = self.written, list[UpdateOp]()
+        for update in reversed(self.updates):
+            if wanted.isdisjoint(update.targets):
+                continue
+            wanted = wanted.difference(update.targets).union(update.sources)
+            kept.insert(0, update)
+        return kept
+
     def takes(self, update: UpdateOp) -> bool:
         """
         The next update may join: it writes the same box, looks at no other cell of what the part writes,
@@ -195,7 +206,7 @@ class PartBuilder:
 
     def build(self, name: str) -> KernelOp:
         """The whole kernel, without a layout."""
-        for update in self.part.updates:
+        for update in self.part.needed:
             self.apply(update)
         own = self.loop.body.block.args
         for role, before in enumerate(self.loop.rotation):

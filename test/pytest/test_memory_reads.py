@@ -144,3 +144,24 @@ def test_a_depth_that_no_tile_holds_gives_way(depth: int, caplog: pytest.LogCapt
     )
     assert_as_unfused(compiled, program, random_inputs(program, seed=1), 5)
     assert f"no tile holds {depth} steps at once" in caplog.text
+
+
+def test_updates_that_later_ones_overwrite():
+    """One that nobody reads is left out; one that the next reads at its own cell is not."""
+    box = Box.of((5, 40))
+    bounds = box.grown((1, 1), (1, 1))
+
+    def update(target: str, cell: Expression) -> Update:
+        return Update((cell,), (Store(0, target, box),))
+
+    b, b_here, c_beside = Tap("b", (0, 0)), Tap("b", (0, 0)) * 0.5, Tap("c", (1, -1)) * 0.25
+    updates = (
+        update("b", b * 3.0),
+        update("b", c_beside),
+        update("b", b_here + c_beside),
+        update("a", c_beside),
+        update("a", Tap("c", (0, 1)) * 0.75),
+    )
+    buffers = tuple(Buffer(name, bounds, "f64") for name in "abc")
+    program = Program("f64", buffers, ("a", "b", "c"), (1, 2, 0), updates)
+    check(program, 4, memory_passes())

@@ -17,7 +17,10 @@ from timetile.passes.diagnostics import CompileError
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"executor": "foo"}, "executor is gpu or cpu or numpy or planes or simt or ptx, got 'foo'"),
+        (
+            {"executor": "foo"},
+            "executor is gpu or cpu or numpy or planes or simt or ptx, got 'foo'",
+        ),
         ({"fp_contract": "Fast"}, "fp_contract is fast or on or off, got 'Fast'"),
         ({"fp_division": "Fast"}, "fp_division is exact or fast, got 'Fast'"),
         ({"halos": "x"}, "halos is compared or common or apart, got 'x'"),
@@ -44,7 +47,10 @@ from timetile.passes.diagnostics import CompileError
         ),
         ({"function": 3}, "function is the name of a function, got 3"),
         ({"bound_waits": 1}, "bound_waits is True or False, got 1"),
-        ({"executor": ["cpu"]}, "executor is gpu or cpu or numpy or planes or simt or ptx, got ['cpu']"),
+        (
+            {"executor": ["cpu"]},
+            "executor is gpu or cpu or numpy or planes or simt or ptx, got ['cpu']",
+        ),
         ({"passes": 7}, "passes is a tuple of passes or a pipeline's text, got 7"),
         ({"passes": ("cse",)}, "passes is a tuple of passes, and one of them is 'cse'"),
         ({"passes": ()}, "passes are one or more; leave them out for the default ones"),

@@ -1,0 +1,270 @@
+"""
+Random programs under random schedules, many of them: each leaves what an evaluation with NumPy leaves, bit for bit, is
+refused in one sentence, or is a fault.
+
+    python test/fuzz.py --pairs 20000 --processes 16 --executor planes --out benchmarks/results/fuzz.json
+    python test/fuzz.py --pairs 20000 --processes 1 --executor gpu
+
+Pairs are drawn in batches by the number of a seed; `--seed` is the first. What is found goes to the folder of `--keep`,
+a file for each first pair of a kind: the message, and the program. Programs whose products and sums are contracted, and
+cells of any operations, are compared with the executor numpy; the others with an evaluation that shares no code with
+timetile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent / "pytest"))
+
+import timetile
+from support import reference
+from support.description import Program, random_inputs
+from support.pairs import Pair, batch
+from support.programs import program_text
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.driver import gpu_is_available
+from timetile.runtime.program import Executor
+
+INTERNAL = "the IR is wrong after"
+"""How a refusal begins that is no fault of the program."""
+
+SHAPE = (14, 70)
+"""Of the fields of cells of any operations."""
+
+
+@dataclass
+class Outcome:
+    """How a pair ended: equal, refused, wrong, internal, traceback or time-out, and what was said."""
+
+    kind: str
+    said: str = ""
+    where: str = ""
+    text: str = ""
+
+
+@dataclass
+class Counts:
+    """How pairs ended."""
+
+    pairs: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    refused: Counter[str] = field(default_factory=Counter[str])
+    found: Counter[str] = field(default_factory=Counter[str])
+
+
+class TookTooLong(BaseException):
+    """A pair's time is over."""
+
+
+def stop(*_: object) -> None:
+    raise TookTooLong
+
+
+def text_of(pair: Pair) -> str:
+    """A pair's program as text."""
+    text = pair.program if isinstance(pair.program, str) else program_text(pair.program)
+    if pair.constant and isinstance(pair.program, Program):
+        text = text.replace("to %steps step", "to %count step").replace(
+            "  %one =", f"  %count = arith.constant {pair.steps} : index\n  %one ="
+        )
+    return text
+
+
+def fields_of(pair: Pair) -> dict[str, np.ndarray[Any, Any]]:
+    """What a run begins with: arrays by name."""
+    if isinstance(pair.program, Program):
+        return random_inputs(pair.program, pair.steps, common_halos=pair.common).arrays
+    random = np.random.default_rng(pair.steps)
+    results = pair.program.partition("iter_args")[2].partition(")")[0].count("=") // 2
+    arrays = [random.uniform(-1, 1, SHAPE) for _ in range(results)]
+    return {f"{name}{k}": a.copy() for k, a in enumerate(arrays) for name in "ab"}
+
+
+def run(pair: Pair, executor: Executor, text: str) -> dict[str, np.ndarray[Any, Any]]:
+    """The fields after a run."""
+    arrays = fields_of(pair)
+    scalars: list[float] = [0.5]
+    if isinstance(pair.program, Program):
+        values = random_inputs(pair.program, pair.steps).scalars
+        scalars = [values[name] for name in pair.program.scalars]
+    program = timetile.compile(
+        text,
+        executor=executor,
+        depth=None if pair.schedule else pair.depth,
+        passes=pair.schedule.passes(pair.depth, 1) if pair.schedule else None,
+        fp_contract=pair.contract,
+        halos=pair.halos,
+        cache=False,
+    )
+    with program:
+        program(*arrays.values(), *scalars, pair.steps)
+    return arrays
+
+
+def expected(pair: Pair, text: str) -> dict[str, np.ndarray[Any, Any]]:
+    """The fields after the unfused program."""
+    if pair.contract == "fast" or isinstance(pair.program, str):
+        return run(pair, "numpy", text)
+    inputs = random_inputs(pair.program, pair.steps, common_halos=pair.common)
+    reference.run(pair.program, inputs, pair.steps)
+    return inputs.arrays
+
+
+def differences(
+    one: dict[str, np.ndarray[Any, Any]], other: dict[str, np.ndarray[Any, Any]]
+) -> Iterator[str]:
+    """What differs in bits, where all NaNs are one."""
+    for name, a in one.items():
+        b = other[name]
+        same = (a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")) | (np.isnan(a) & np.isnan(b))
+        if not same.all():
+            yield f"{np.count_nonzero(~same)} of {same.size} cells of {name} differ"
+
+
+def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
+    """How a pair ends, after so many seconds at most."""
+    text = text_of(pair)
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        found = run(pair, executor, text)
+        wrong = list(differences(found, expected(pair, text)))
+    except TookTooLong:
+        return Outcome("time-out", f"over {seconds} s", text=text)
+    except CompileError as error:
+        said = str(error)
+        return Outcome("internal" if INTERNAL in said else "refused", said, text=text)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} in {Path(place.filename).name}:{place.name}"
+        return Outcome("traceback", str(error), where, text)
+    finally:
+        signal.alarm(0)
+    return Outcome("wrong", "; ".join(wrong), text=text) if wrong else Outcome("equal")
+
+
+def reason(said: str) -> str:
+    """A refusal without names, places and numbers."""
+    return re.sub(r"^\S+ in @\S+( \([^)]*\))?: ", "", re.sub(r"\d+", "N", said))[:160]
+
+
+def judge_batch(
+    number: int, count: int, executor: Executor, seconds: int
+) -> list[tuple[str, Outcome]]:
+    """How the pairs of a batch end."""
+    # Remarks are no outcome.
+    logging.getLogger("timetile").setLevel(logging.ERROR)
+    results: list[tuple[str, Outcome]] = []
+    for k, pair in enumerate(batch(number, count)):
+        outcome = judged(pair, executor, seconds)
+        if outcome.kind not in ("equal", "refused"):
+            how = f"batch {number}, pair {k}: {pair.family}, {pair.schedule}, depth {pair.depth}, {pair.steps} steps, "
+            how += f"contraction {pair.contract}, halos {pair.halos}, common {pair.common}"
+            outcome.where = f"{outcome.where}\n{how}"
+        else:
+            outcome.text = ""
+        results.append((pair.family, outcome))
+    return results
+
+
+def count(counts: Counts, family: str, outcome: Outcome, keep: Path | None) -> None:
+    """Count an outcome, and keep the first of its kind."""
+    counts.pairs += 1
+    counts.outcomes[outcome.kind] += 1
+    if outcome.kind == "refused":
+        counts.refused[reason(outcome.said)] += 1
+    if outcome.kind in ("equal", "refused"):
+        return
+    key = f"{outcome.kind}, {family}: {outcome.where.partition(chr(10))[0]} {reason(outcome.said)}"
+    counts.found[key] += 1
+    if keep is not None and counts.found[key] <= 3:
+        keep.mkdir(parents=True, exist_ok=True)
+        comment = "".join(
+            f"// {line}\n" for line in [key, *outcome.where.splitlines(), outcome.said]
+        )
+        path = keep / f"{outcome.kind}-{sum(counts.found.values())}.mlir"
+        path.write_text(comment + outcome.text)
+
+
+def described(options: argparse.Namespace, counts: Counts, seconds: float) -> dict[str, Any]:
+    """The result as it is written: how it was made, and the counts."""
+    device = "none" if options.executor != "gpu" else timetile_device()
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    names = ("xdsl", "numpy", "hypothesis")
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "commit": commit,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "device": device,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in names}},
+        "seconds": round(seconds),
+        **{key: dict(value) if isinstance(value, Counter) else value for key, value in vars(counts).items()},
+    }  # fmt: skip
+
+
+def timetile_device() -> str:
+    from timetile.runtime.gpu import device
+
+    return device(0).name
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--pairs", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0, help="the number of the first batch")
+    parser.add_argument("--batch", type=int, default=20, help="pairs of a batch")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=int, default=60, help="of a pair at most")
+    parser.add_argument(
+        "--executor", choices=("planes", "simt", "ptx", "gpu", "cpu"), default="planes"
+    )
+    parser.add_argument("--out", type=Path, help="where the counts go, as JSON")
+    parser.add_argument("--keep", type=Path, help="a folder for what is found")
+    options = parser.parse_args()
+    if options.executor == "gpu" and not gpu_is_available():
+        parser.error("no GPU answers")
+    counts, start = Counts(), time.perf_counter()
+    numbers = range(options.seed, options.seed + -(-options.pairs // options.batch))
+    with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
+        jobs = [
+            pool.submit(judge_batch, n, options.batch, options.executor, options.seconds)
+            for n in numbers
+        ]
+        for job in as_completed(jobs):
+            for family, outcome in job.result():
+                count(counts, family, outcome, options.keep)
+            print(f"\r{counts.pairs} {dict(counts.outcomes)}", end="", file=sys.stderr, flush=True)
+    result = described(options, counts, time.perf_counter() - start)
+    print()
+    print(json.dumps(result, indent=1))
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(result, indent=1) + "\n")
+    return int(bool(counts.found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

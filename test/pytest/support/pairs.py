@@ -1,0 +1,102 @@
+"""Pairs of a program and a way to compile it, drawn by the number of a seed: the same ones every time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from support.description import Program
+from support.drawn_cells import anything, program_of, sums
+from support.generate import programs, schedules, travelling_sums
+from support.generate_bounds import programs_of_bounds, schedules_of_bounds
+from support.generate_roles import programs_of_any_roles
+from support.schedules import Schedule, warp_row
+
+Family = Literal["programs", "bounds", "roles", "travelling", "cells"]
+
+FAMILIES: tuple[Family, ...] = ("programs", "bounds", "roles", "travelling", "cells")
+"""What the programs of a batch have in common, batch after batch."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A program, as data or, of cells of any operations, as text; and how it is compiled and run."""
+
+    family: Family
+    program: Program | str
+    schedule: Schedule | None
+    """The default pipeline's choice where it is None."""
+    depth: int
+    steps: int
+    constant: bool
+    """The program says how many steps its loop makes."""
+    contract: Literal["off", "fast"]
+    halos: Literal["compared", "common", "apart"]
+    common: bool
+    """Buffers that take turns begin with the same halos."""
+
+
+@st.composite
+def pairs(draw: st.DrawFn, family: Family) -> Pair:
+    """A pair of a family."""
+    schedule: Schedule | None = None
+    match family:
+        case "programs":
+            program = draw(programs())
+            schedule = draw(st.none() | schedules(program.rank))
+        case "bounds":
+            program = draw(programs_of_bounds())
+            schedule = draw(st.none() | schedules_of_bounds(program.rank))
+        case "roles":
+            program = draw(programs_of_any_roles())
+            schedule = draw(st.none() | schedules_of_bounds(program.rank))
+        case "travelling":
+            program, schedule = draw(travelling_sums())
+        case "cells":
+            random = Random(draw(st.integers(0, 1 << 32)))
+            results = draw(st.integers(1, 2))
+            body = sums(random, results, columns=draw(st.booleans()))
+            if results == 1 and draw(st.booleans()):
+                body = anything(random, draw(st.integers(1, 20)))
+            program = program_of(body, results)
+            form = draw(st.sampled_from(["none", "rows", "halves", "lanes"]))
+            chosen = Schedule("cells", warp_row(draw(st.integers(1, 2))), form=form, planes=5)
+            schedule = draw(st.sampled_from([None, chosen]))
+    common = draw(st.booleans())
+    return Pair(
+        family,
+        program,
+        schedule,
+        draw(st.integers(1, 3)),
+        draw(st.integers(0, 7)),
+        draw(st.integers(0, 3)) == 0,
+        draw(st.sampled_from(["off", "off", "fast"])),
+        draw(st.sampled_from(["compared", "common", "apart"] if common else ["compared", "apart"])),
+        common,
+    )
+
+
+def batch(number: int, count: int) -> list[Pair]:
+    """The pairs of a batch: `count` of them, or fewer where what is drawn repeats."""
+    drawn: list[Pair] = []
+    checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=checks,
+    )
+    @given(pairs(FAMILIES[number % len(FAMILIES)]))
+    def collect(pair: Pair) -> None:
+        drawn.append(pair)
+
+    run: Any = collect
+    run()
+    return drawn[:count]
