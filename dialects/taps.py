@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser
@@ -36,6 +37,7 @@ def encode_taps(taps: Sequence[Tap]) -> Integers:
     return encode_integers([x for tap in taps for x in (tap.operand, *tap.offset)])
 
 
+@cache
 def decode_taps(array: Integers, rank: int) -> tuple[Tap, ...]:
     """The taps of an operation whose domain has `rank` axes."""
     values = decode_integers(array)

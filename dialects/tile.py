@@ -208,6 +208,12 @@ class KernelOp(IRDLOperation):
         return tuple(op for op in self.body.block.ops if isinstance(op, StageOp))
 
     @property
+    def reads_memory(self) -> bool:
+        """Nothing is kept or exchanged: every tap is read from memory."""
+        loads = [op for op in self.stages if isinstance(op, LoadOp)]
+        return bool(loads) and all(load.offset is not None for load in loads)
+
+    @property
     def is_placed(self) -> bool:
         """Every queue has a home."""
         return all(op.home is not None for op in self.stages if not isinstance(op, StoreOp))
@@ -662,8 +668,9 @@ def taps_of(queue: SSAValue) -> Iterator[tuple[ApplyOp, Tap]]:
     """The taps of a queue by the applies that read it."""
     for reader in dict.fromkeys(use.operation for use in queue.uses):
         if isinstance(reader, ApplyOp):
+            named = {k for k, operand in enumerate(reader.queues) if operand is queue}
             for tap in reader.tap_list:
-                if reader.queues[tap.operand] is queue:
+                if tap.operand in named:
                     yield reader, tap
 
 

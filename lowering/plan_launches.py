@@ -43,7 +43,6 @@ from timetile.passes.analysis.rotation import Rotation
 from timetile.passes.analysis.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
 
-
 LAUNCH_FACTS = tuple(
     f"timetile.{name}"
     for name in ("grid", "block", "cluster", "shared_bytes", "apart", "message_words")

@@ -283,9 +283,16 @@ class DeviceTilingPass(ModulePass):
             )
         check_loop(loop)
         schedule = self.schedule(loop)
+        streams = isinstance(self.stream_axis, int)
+        if schedule.reads == "memory" and (streams or schedule.tile != "warp"):
+            refuse(
+                loop,
+                "kernels that read memory keep nothing to stream or to exchange; leave out tile and "
+                "stream-axis, or reads=memory",
+            )
         stream = self.checked_stream(loop, schedule)
         if schedule.reads == "memory":
-            return self.memory_kernels(loop, schedule, stream, prefix)
+            return self.memory_kernels(loop, schedule, prefix)
         if schedule.cuts:
             refuse(
                 loop,
@@ -354,16 +361,8 @@ class DeviceTilingPass(ModulePass):
         return True
 
     @staticmethod
-    def memory_kernels(
-        loop: LoopOp, schedule: Schedule, stream: int | None, prefix: str
-    ) -> list[KernelOp]:
+    def memory_kernels(loop: LoopOp, schedule: Schedule, prefix: str) -> list[KernelOp]:
         """The kernels of a step whose taps are read from memory, which several steps never share."""
-        if stream is not None or schedule.tile != "warp":
-            refuse(
-                loop,
-                "kernels that read memory keep nothing to stream or to exchange; leave out tile and "
-                "stream-axis, or reads=memory",
-            )
         deeper = [depth for depth in loop.depth_list if depth > 1]
         if deeper:
             remark(

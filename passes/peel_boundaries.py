@@ -69,6 +69,9 @@ WIDE_WEIGHT = 1.35
 
 def has_copies(geometry: Geometry, guards: Guards) -> bool:
     """Tiles inside the bounds have a copy of their own."""
+    if geometry.kernel.reads_memory:
+        # Threads of cells that are not stored read for others: no copy is without guards.
+        return False
     if geometry.kernel.stream_axis is None or geometry.reads_halos:
         return True
     return geometry.replaces_cells and guards == "rim"

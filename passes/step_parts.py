@@ -22,8 +22,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
@@ -31,8 +33,12 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp
 from timetile.dialects.tile_attributes import LANES, QueueType, RoleAttr, RoleKind
 from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.pressure import live_words, value_words
 from timetile.passes.diagnostics import refuse
 from timetile.passes.schedule import Schedule
+
+LARGE_BODY = 64
+"""Registers of a cell's values and scalars beyond which one block of a multiprocessor is to have all registers."""
 
 PART_TAPS = 64
 """Taps of a part of several updates: each has its own address, or at least an offset, and a load in flight."""
@@ -104,8 +110,18 @@ def memory_schedule(loop: LoopOp) -> Schedule:
     ones = (1,) * rank
     return Schedule(
         cells=ones, lanes=(*ones[1:], LANES), warps=ones, pack=8, ahead=0, stream="none",
-        reads="memory", cuts=largest_parts(loop),
+        occupancy=1 if has_large_bodies(loop) else 2, reads="memory", cuts=largest_parts(loop),
     )  # fmt: skip
+
+
+def has_large_bodies(loop: LoopOp) -> bool:
+    """Some cell takes more registers than a thread has of two blocks that share a multiprocessor."""
+    module = loop.get_toplevel_object()
+    assert isinstance(module, Operation)
+    functions = [SymbolTable.lookup_symbol(module, update.cell) for update in loop.updates]
+    live = [live_words(function) for function in functions if isinstance(function, FuncOp)]
+    scalars = sum(map(value_words, loop.scalars))
+    return max(live, default=0) + scalars > LARGE_BODY
 
 
 def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:

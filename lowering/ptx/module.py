@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import nvvm
+from timetile.dialects.simt import CELL_BYTES
 from timetile.lowering.ptx.control import CONTROL
 from timetile.lowering.ptx.functions import CALLS, device_functions
 from timetile.lowering.ptx.memory import MEMORY
@@ -23,6 +24,13 @@ from timetile.passes.diagnostics import refuse
 
 TABLE = VALUES | CALLS | CONTROL | MEMORY | THREADS | MESSAGES
 """How every kind of operation is written."""
+
+
+SCALAR_WORDS = 32
+"""
+Registers of scalars that a kernel loads at its start: of more each is loaded where it is used, or the assembler keeps
+all, and spills them.
+"""
 
 
 def load_boolean(w: Writer, argument: SSAValue, parameter: str) -> None:
@@ -41,6 +49,8 @@ def print_kernel(
     name = function.sym_name.data
     block = function.body.block
     parameters: list[str] = []
+    numbers = [argument for argument in block.args if argument.type in CELL_BYTES]
+    many = sum(CELL_BYTES[argument.type] // 4 for argument in numbers) > SCALAR_WORDS
     for k, argument in enumerate(block.args):
         parameter = f"{symbol(name)}_param_{k}"
         pointer = isinstance(argument.type, llvm.LLVMPointerType)
@@ -50,6 +60,9 @@ def print_kernel(
             continue
         kind = "u64" if pointer else REGISTERS[argument.type][1].replace("s", "u")
         parameters.append(f"\t.param .{kind} {parameter}")
+        if many and not pointer:
+            w.scalars[argument] = kind, parameter
+            continue
         register = w.define(argument)
         w.line(f"ld.param.{kind} {register}, [{parameter}]")
         if pointer:

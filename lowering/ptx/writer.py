@@ -22,6 +22,8 @@ class Writer:
         """The register with the address at which a wait that is in vain is reported, where waits are bounded."""
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
+        self.scalars: dict[SSAValue, tuple[str, str]] = {}
+        """The kinds and names of the scalar parameters of a kernel that has too many to keep in registers."""
         self.offsets: dict[SSAValue, tuple[str, int]] = {}
         """Pointers that are another's register and a constant (bytes)."""
         self.functions: dict[str, tuple[str, int]] = {}
@@ -44,8 +46,13 @@ class Writer:
         return name
 
     def use(self, value: SSAValue) -> str:
-        """The register or the literal of a value."""
-        return self.names[value]
+        """The register or the literal of a value; of a scalar that is read where it is used, a new register."""
+        if value not in self.scalars:
+            return self.names[value]
+        kind, parameter = self.scalars[value]
+        register = self.register(value.type)
+        self.line(f"ld.param.{kind} {register}, [{parameter}]")
+        return register
 
     def label(self, word: str) -> str:
         self.labels += 1

@@ -14,6 +14,9 @@ from timetile.passes.analysis.instructions import is_dividing
 
 Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
 
+Late = Callable[[], SSAValue]
+"""Makes an argument of a cell function where it is first taken: a load that would hold a register until then."""
+
 
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
     """A copy of an arithmetic operation on other operands."""
@@ -70,25 +73,37 @@ class CellFunction:
     def inline(
         self,
         emit: Emitter,
-        arguments: Sequence[SSAValue],
+        arguments: Sequence[SSAValue | Late],
         cut: SSAValue | None = None,
         through: Callable[[SSAValue], SSAValue] | None = None,
     ) -> list[SSAValue]:
         """
         Emit the body on these arguments and return its results. What the rest of the body takes for
-        the value `cut` is what `through` makes of it.
+        the value `cut` is what `through` makes of it. An argument that is late is made where the body first takes it.
         """
-        values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, arguments))
+        values: dict[SSAValue, SSAValue] = {}
+        late: dict[SSAValue, Late] = {}
+        for argument, given in zip(self.arguments, arguments):
+            if isinstance(given, SSAValue):
+                values[argument] = given
+            else:
+                late[argument] = given
         block = emit.block
+
+        def taken(value: SSAValue) -> SSAValue:
+            if value not in values:
+                values[value] = late[value]()
+            return values[value]
+
         for op in self.operations:
             if isinstance(op, arith.ConstantOp):
                 values[op.result] = self.constant(emit, op)
                 continue
-            copy = copied(op, [values[operand] for operand in op.operands])
+            copy = copied(op, [taken(operand) for operand in op.operands])
             block.add_op(copy)
             for old, new in zip(op.results, copy.results):
                 values[old] = through(new) if old is cut and through is not None else new
-        return [values[result] for result in self.results]
+        return [taken(result) for result in self.results]
 
     @staticmethod
     def constant(emit: Emitter, op: arith.ConstantOp) -> SSAValue:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
@@ -17,6 +20,7 @@ from timetile.dialects.tile import (
     StoreOp,
 )
 from timetile.dialects.tile_attributes import MemoryAttr
+from timetile.lowering.tile_to_gpu.cells import Late
 from timetile.lowering.tile_to_gpu.copies import start_prefetch, take_prefetched
 from timetile.lowering.tile_to_gpu.messages import post_messages, take_messages
 from timetile.lowering.tile_to_gpu.ownership import load_mask
@@ -31,6 +35,7 @@ from timetile.lowering.tile_to_gpu.publishing import publish, send_outgoing, wri
 from timetile.lowering.tile_to_gpu.rings import carried_offsets
 from timetile.lowering.tile_to_gpu.storing import store
 from timetile.lowering.tile_to_gpu.thread import (
+    Thread,
     as_index,
     block_beside,
     chunk_steps,
@@ -400,12 +405,13 @@ class VariantEmitter(Variant):
 
     def apply(self, stage: ApplyOp, at: Position) -> list[SSAValue]:
         """One cell of a stage."""
-        arguments: list[SSAValue] = []
+        arguments: list[SSAValue | Late] = []
+        queues = stage.queues
         for tap in stage.tap_list:
-            queue = self.queues[stage.queues[tap.operand]]
+            queue = self.queues[queues[tap.operand]]
             load = queue.value.owner
             if isinstance(load, LoadOp) and load.offset is not None:
-                arguments.append(self.cell_in_memory(load, load.offset, at))
+                arguments.append(partial(self.cell_in_memory, load, load.offset, at))
                 continue
             moved = self.kernel.in_plane(tap.offset)
             position = moved_by(at, moved)
@@ -439,15 +445,46 @@ class VariantEmitter(Variant):
             beside = self.kernel.in_plane(offset)
             place = moved_by(at, beside)
             lag = load.lag - (0 if self.stream is None else offset[self.stream])
-            index, distance = self.plane_at(shape, lag)
+            # The own cell may be stored by the thread that has it: nobody else reads it.
+            view = self.inside_view() if any(offset) else self.thread
+            index, distance = self.plane_at(shape, lag, view)
             distance += self.in_plane(shape, place)
             if abs(distance) >= FAR_CELLS:
                 index, distance = self.body.add_int(index, distance), 0
-            inside = self.in_field(shape, place, self.thread, beside=beside)
-            mask = self.body.all_of([inside, self.plane_in_field(shape, lag)])
+            mask = None
+            if view is self.thread:
+                inside = self.in_field(shape, place, view, beside=beside)
+                mask = self.body.all_of([inside, self.plane_in_field(shape, lag)])
             op = simt.LoadOp(field, index, distance, [element_type(load.data)], mask)
             (self.reader.fetched[key],) = self.body.add(op).cells
         return self.reader.fetched[key]
+
+    def inside_view(self) -> Thread:
+        """
+        A thread that reads for a cell inside the bounds whatever its own is, so that all that it taps lies in the
+        fields: it stores nothing of the others. Where threads have several cells, the own one.
+        """
+        single = self.stream is None and len(self.geometry.thread_positions) == 1
+        if not (self.guarded and single and self.kernel.reads_memory):
+            return self.thread
+        return replace(
+            self.thread,
+            axes=tuple(
+                replace(place, coordinate=self.moved_inside(tiling.axis, place.coordinate))
+                for tiling, place in zip(self.geometry.axes, self.thread.axes, strict=True)
+            ),
+        )
+
+    def moved_inside(self, axis: int, coordinate: SSAValue) -> SSAValue:
+        """A coordinate, or the nearest one inside the bounds."""
+        emit, low = self.setup, self.geometry.lower[axis]
+        last = self.geometry.upper[axis] - 1
+
+        def make() -> SSAValue:
+            above = emit.binary(arith.MaxSIOp, coordinate, emit.int(low))
+            return emit.binary(arith.MinSIOp, above, emit.int(last))
+
+        return self.known(("moved inside", axis), make)
 
     def inside_box(self, stage: ApplyOp, at: Position) -> SSAValue:
         """The cell lies in the stage's own box."""

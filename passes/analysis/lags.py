@@ -29,8 +29,9 @@ def reads(
 ) -> Iterator[tuple[SSAValue, int]]:
     """The queues that a stage reads, with the offset along the stream."""
     if isinstance(stage, ApplyOp):
+        queues = stage.queues
         for tap in stage.tap_list:
-            yield stage.queues[tap.operand], 0 if stream is None else tap.offset[stream]
+            yield queues[tap.operand], 0 if stream is None else tap.offset[stream]
         for queue in stage.otherwise:
             yield queue, 0
     else:

@@ -32,6 +32,7 @@ from timetile.passes.analysis.instructions import (
 )
 from timetile.passes.analysis.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.plane_geometry import Row, moved_by
+from timetile.passes.analysis.pressure import live_words, value_words
 from timetile.passes.analysis.residency import Residency
 from timetile.passes.analysis.sharing import Work, distinct_work
 from timetile.passes.analysis.synchronisation import meets_at_barriers, steps_between_barriers
@@ -198,6 +199,9 @@ class KernelFacts:
         self.natural_period = natural_period(kernel)
         self.boxed = sum(isinstance(s, ApplyOp) and s.box is not None for s in kernel.stages)
         self.dividing = sum(divides(module, stage) for stage in applies)
+        self.live_words = max((live_words(cell_function(module, s)) for s in applies), default=0)
+        scalars = dict.fromkeys(scalar for stage in applies for scalar in stage.scalars)
+        self.scalar_words = sum(map(value_words, scalars))
         self.approximates = any(approximates(module, stage) for stage in applies)
         self.sums_early = keeps_sums(kernel)
         self.words = max(cell_bytes(q) // 4 for s in kernel.stages for q in s.results)

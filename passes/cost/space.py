@@ -66,6 +66,12 @@ STAYING_SPARE = 36
 """Registers that are kept free there, where more planes are alive than the one that is read and the one that is made."""
 
 
+LIVE_WORDS = 12
+"""Registers of a cell's own values that the others have room for: bodies of sums take one or two of them."""
+
+SCALAR_WORDS = 32
+"""Registers of scalars that the others have room for."""
+
 VOLUME_REGISTERS = 1.55
 """
 Registers of a thread whose volume stays, by what planes and neighbours ask for (fitted to 12 assembled kernels with
@@ -91,6 +97,12 @@ class KernelSpace(KernelFacts):
         """The same of planes: the tile has three axes."""
         return self.kernel.stream_axis is None and len(self.layouts) == 3
 
+    @property
+    def body_registers(self) -> int:
+        """Registers of a cell's own values, and of scalars, beyond those that are at hand anyway."""
+        values = max(0, self.live_words - LIVE_WORDS)
+        return values + max(0, self.scalar_words - SCALAR_WORDS)
+
     def staying_registers(self) -> int:
         """Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of boxes."""
         planes = self.words_per_cell * self.thread_cells
@@ -102,7 +114,7 @@ class KernelSpace(KernelFacts):
             wide += 2 * widest * self.row_cells * self.words
         if any(all(tap.offset) for tap in self.taps):
             planes += self.words * (cells_around(self.patch, self.taps) - self.thread_cells)
-        return STAYING_REGISTERS + planes + wide
+        return STAYING_REGISTERS + planes + wide + self.body_registers
 
     def registers(self) -> int:
         """Registers of a thread: planes, what arrives, neighbours, and the guards of every level."""
@@ -136,6 +148,7 @@ class KernelSpace(KernelFacts):
             planes += APPROXIMATING_REGISTERS * self.words * self.thread_cells
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
         total = FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
+        total += self.body_registers
         return ceil(VOLUME_REGISTERS * total) if self.is_staying_volume else total
 
     @property

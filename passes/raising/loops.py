@@ -97,7 +97,9 @@ def invariants(loop: scf.ForOp) -> list[Operation]:
         if is_load and memory_of(op.memref) not in written and None not in written and not own:
             found.append(op)
         elif not is_pure(op) or own:
-            raise CannotRaiseError(op, "it runs on the host in every step; without it kernels advance several steps")
+            raise CannotRaiseError(
+                op, "it runs on the host in every step; without it kernels advance several steps"
+            )
         else:
             found.append(op)
     return found

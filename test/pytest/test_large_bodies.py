@@ -1,0 +1,81 @@
+"""Cells with more values or scalars than a thread has registers for get kernels that do not spill by the kilobyte."""
+
+from __future__ import annotations
+
+import pytest
+
+import timetile
+from support.catalogue import two_buffers
+from support.compare import assert_as_unfused
+from support.description import Element, Program, random_inputs
+from support.expressions import Expression, Scalar, Tap
+from support.programs import program_text
+from timetile.runtime.kernel import Kernel
+
+FEW = 256
+"""Bytes of spills that a kernel may have."""
+
+
+def filtered(reach: int, element: Element) -> Program:
+    """A plane of neighbours, each times a scalar of its own."""
+    offsets = [(y, x) for y in range(-reach, reach + 1) for x in range(-reach, reach + 1)]
+    names = [f"w{k}" for k in range(len(offsets))]
+    cell: Expression = Tap("u", offsets[0]) * Scalar(names[0])
+    for name, offset in zip(names[1:], offsets[1:], strict=True):
+        cell = cell + Tap("u", offset) * Scalar(name)
+    return two_buffers((12, 70), element, offsets, cell, *names)
+
+
+def tangled(values: int) -> str:
+    """A program whose cell makes so many values, all of which it takes again at its end, the first one last."""
+    field, temp = "!stencil.field<[0,64]x[0,64]xf64>", "!stencil.temp<?x?xf64>"
+    lines = [f"%v0 = stencil.access %x[0, 0] : {temp}"]
+    for k in range(values):
+        lines.append(f"%v{k + 1} = arith.mulf %v{k}, %v{k // 2} : f64")
+    lines.append(f"%s{values} = arith.addf %v{values}, %v{values} : f64")
+    for k in reversed(range(values)):
+        lines.append(f"%s{k} = arith.subf %v{k}, %s{k + 1} : f64")
+    body = "\n".join(lines)
+    return f"""
+func.func @run(%a: {field}, %b: {field}, %n: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for %t = %zero to %n step %one iter_args(%u = %a, %w = %b) -> ({field}, {field}) {{
+    %l = stencil.load %u : {field} -> {temp}
+    %o = stencil.apply(%x = %l : {temp}) -> ({temp}) {{
+      {body}
+      stencil.return %s0 : f64
+    }}
+    stencil.store %o to %w(<[0, 0], [64, 64]>) : {temp} to {field}
+    scf.yield %w, %u : {field}, {field}
+  }}
+  func.return
+}}
+"""
+
+
+def kernels(text: str) -> list[Kernel]:
+    """The kernels that are chosen, assembled."""
+    compiled = timetile.compile(text, executor="planes", cache=False)
+    return [
+        compiled.kernels.kernel(facts.name) for loop in compiled.kernels.facts for facts in loop
+    ]
+
+
+@pytest.mark.parametrize(("reach", "element"), [(8, "f32"), (6, "f64")])
+def test_a_filter_whose_weights_are_scalars(reach: int, element: Element):
+    """Each is loaded where it is used: hundreds that wait in registers would be spilled."""
+    program = filtered(reach, element)
+    text = program_text(program)
+    checked = timetile.compile(text, executor="planes", fp_contract="off", cache=False)
+    assert_as_unfused(checked, program, random_inputs(program, seed=3), 2)
+    for kernel in kernels(text):
+        assert kernel.spill_bytes < FEW
+        assert kernel.ptx.rindex("ld.param") > kernel.ptx.index("fma.rn")
+
+
+def test_values_that_are_all_alive():
+    """No level is added to a body that fills the registers by itself."""
+    found = kernels(tangled(110))
+    assert [kernel.name for kernel in found] == ["run_step"]
+    assert all(kernel.spill_bytes < FEW for kernel in found)
