@@ -21,12 +21,14 @@ def is_private(function: FuncOp) -> bool:
 
 def host_function(module: ModuleOp, name: str | None = None) -> FuncOp:
     """
-    The function to run: the named one, or the only one that is not private. CompileError where there
-    is none, or where there are several and none is named.
+    The function to run: the named one, or the only one that is not private and that no other calls.
+    CompileError where there is none, or where there are several and none is named.
     """
     functions = functions_with_body(module)
     if name is None:
-        chosen = [function for function in functions if not is_private(function)]
+        public = [function for function in functions if not is_private(function)]
+        called = {symbol for function in functions for symbol in called_from(function)}
+        chosen = [f for f in public if f.sym_name.data not in called] or public
     else:
         chosen = [function for function in functions if function.sym_name.data == name]
     if len(chosen) == 1:
@@ -71,7 +73,7 @@ def called_from(op: Operation) -> set[str]:
 
 def keep_only(module: ModuleOp, name: str | None) -> FuncOp:
     """
-    Erase the functions that the function to run does not need, and make that one public. What stays
+    Erase the functions that the function to run does not need, and make that one public and others private. What stays
     is the function to run and, directly or through others, what it calls; and
     what the module's other operations (kernels) call.
     """
@@ -95,4 +97,6 @@ def keep_only(module: ModuleOp, name: str | None) -> FuncOp:
         if symbol not in kept:
             function.detach()
             function.erase(safe_erase=False)
+        elif function is not entry:
+            function.sym_visibility = StringAttr("private")
     return entry

@@ -122,3 +122,29 @@ def test_what_the_function_calls_stays():
 def test_a_module_without_functions_is_refused():
     with pytest.raises(CompileError, match="holds no function with a body; write one"):
         timetile.compile("func.func private @f()", executor="cpu", cache=False)
+
+
+def test_a_public_function_that_a_cell_calls_is_not_taken_for_the_program():
+    """Frontends leave what cells call public; of two that nobody calls one is to be named."""
+    helper = """
+      func.func @half(%x: f64) -> f64 {
+        %h = arith.constant 0.5 : f64
+        %y = arith.mulf %x, %h : f64
+        func.return %y : f64
+      }
+      func.func @twice(%x: f64) -> f64 {
+        %y = func.call @half(%x) : (f64) -> f64
+        %z = arith.addf %y, %x : f64
+        func.return %z : f64
+      }
+      func.func @entry(%x: f64) -> f64 {
+        %y = func.call @twice(%x) : (f64) -> f64
+        func.return %y : f64
+      }
+    """
+    module = load_text(helper)
+    assert keep_only(module, None).sym_name.data == "entry"
+    private = re.findall(r"func\.func private @(\w+)", str(module))
+    assert private == ["half", "twice"]
+    with pytest.raises(CompileError, match="holds @half, @twice, @entry, @looped; name one"):
+        keep_only(load_text(helper + loop("looped", 2.0)), None)
