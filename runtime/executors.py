@@ -9,12 +9,13 @@ import numpy as np
 from xdsl.dialects import gpu
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.passes.diagnostics import refuse
-from timetile.runtime.arithmetic import Array
+from timetile.runtime.arithmetic import Array, dtype_of
 from timetile.runtime.cpu import Progress, run_loop
 from timetile.runtime.halo_notice import HaloNotice
 from timetile.runtime.halos import HaloFrame, compared_in_turn, halos_differ
@@ -277,6 +278,24 @@ class SimtRunner(PlannedRunner):
         return []
 
 
+def loaded_before(
+    loop: LoopOp, buffers: Sequence[Any], outside: dict[SSAValue, Any], memory: Memory
+) -> dict[SSAValue, Any]:
+    """
+    A copy of the field that a sweep of one update reads by another name and writes: stencil.load takes all cells before
+    stencil.store writes any. Which fields are one, loops over buffers that take turns decide.
+    """
+    written = [id(buffer) for buffer in buffers]
+    both = [field for field, buffer in outside.items() if id(buffer) in written]
+    if len(loop.updates) != 1 or len(both) != 1:
+        return {}
+    bounds, dtype = field_bounds(both[0]), dtype_of(element_type(both[0]))
+    shape = tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
+    copy = memory.new(loop, shape, dtype)
+    memory.fill(copy, np.array(memory.contents(outside[both[0]], shape, dtype)).reshape(shape))
+    return {both[0]: copy}
+
+
 def loop_handler(
     runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
 ) -> dict[type[Operation], Handler]:
@@ -288,6 +307,8 @@ def loop_handler(
         total = max(int(count) if steps is None or is_sweep else steps, 0)
         facts = loops.of(loop)
         outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
+        if is_sweep:
+            outside |= loaded_before(loop, buffers, outside, runner.memory)
         memory = [id(field) for field in (*buffers, *(outside[field] for field in facts.captures))]
         if any(memory.count(id(buffer)) > 1 for buffer in buffers):
             refuse(loop, "two of its buffers are one field; give each its own")
