@@ -38,7 +38,7 @@ from timetile.dialects.tile_attributes import (
     SharedAttr,
 )
 from timetile.passes.analysis.lags import assign_lags, oldest_age
-from timetile.passes.diagnostics import check_options, refuse
+from timetile.passes.diagnostics import check_options, refuse, remark
 from timetile.passes.schedule import Schedule
 
 
@@ -301,6 +301,21 @@ class MultiQueueBufferingPass(ModulePass):
     period: int | None = None
     every: int | None = None
 
+    def say_what_is_ignored(self, kernel: KernelOp) -> None:
+        """A remark for each option that planes in shared memory have no use for."""
+        if self.ahead:
+            remark(
+                kernel,
+                f"ahead={self.ahead} is ignored: planes in shared memory are fetched in the step that needs them; use "
+                "storage=registers",
+            )
+        if self.period:
+            remark(
+                kernel,
+                f"period={self.period} is ignored: the slots of planes in shared memory say how often a loop is unrolled; "
+                "use storage=registers, or addressing=computed",
+            )
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, ahead=0, period=0)
         own = {
@@ -312,6 +327,7 @@ class MultiQueueBufferingPass(ModulePass):
             schedule = replace(schedule_of(kernel, op), **own)
             check_every(kernel, self.every, meeting(kernel, schedule))
             if schedule.storage == "shared":
+                self.say_what_is_ignored(kernel)
                 place_in_shared(kernel, schedule)
             else:
                 place_in_registers(kernel, schedule)

@@ -1,0 +1,21 @@
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=REGISTERS
+
+// Options that the storage has no use for are said to be ignored.
+
+// CHECK:       tile.kernel in @copy: ahead=3 is ignored: planes in shared memory are fetched in the step that needs them; use storage=registers
+// CHECK-NEXT:  tile.kernel in @copy: period=2 is ignored: the slots of planes in shared memory say how often a loop is unrolled; use storage=registers, or addressing=computed
+// CHECK:         tile.load %src ahead 0 home #tile.shared
+// REGISTERS-NOT: ignored
+// REGISTERS:     tile.load %src ahead 3 home #tile.registers<depth 1, period 2>
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+tile.kernel @copy(%src: !stencil.field<[-1,9]x[0,8]xf64>, %dst: !stencil.field<[-1,9]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[-1, 0], %u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[0,8]xf64>
+}
