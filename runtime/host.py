@@ -179,6 +179,9 @@ class Host:
         callee = SymbolTable.lookup_symbol(op, op.callee)
         if not isinstance(callee, FuncOp) or callee.is_declaration:
             refuse(op, f"{op.callee} has no body; define it, or leave the call out")
+        buffers = [id(value) for value in operands if not np.isscalar(value)]
+        if len(set(buffers)) < len(buffers):
+            refuse(op, "it passes one field twice; give each argument its own")
         return self.run(callee, operands)
 
 

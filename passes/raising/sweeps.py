@@ -33,7 +33,13 @@ from xdsl.utils.exceptions import VerifyException
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.temporal_fields import BroadcastOp
 from timetile.passes.raising.errors import CannotRaiseError
-from timetile.passes.raising.memory import is_pure, memory_of, name_fields_once, written_memory
+from timetile.passes.raising.memory import (
+    is_memory,
+    is_pure,
+    memory_of,
+    name_fields_once,
+    written_memory,
+)
 from timetile.passes.raising.order import Item
 from timetile.passes.raising.sequence import (
     Updates,
@@ -72,6 +78,7 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
     for load in (op for op in ops if isinstance(op, stencil.LoadOp)):
         check_fields([load.field], load)
     check_outer_loads(updates, block)
+    check_carried(block, root)
     places = breaks(ops, updates)
     groups: list[tuple[Operation, list[Item]]] = []
     for begin, end in zip([None, *places], [*places, ops[-1]]):
@@ -83,7 +90,7 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
     functions: list[FuncOp] = []
     for end, group in groups:
         if group:
-            made.append(loop_of(updates, group, end, module, prefix, root, functions))
+            made.append(loop_of(updates, group, end, module, prefix, functions))
             functions += made[-1].functions
     for (value, _), wide in updates.spread.items():
         check_spread(wide, value.owner)
@@ -156,7 +163,6 @@ def loop_of(
     end: Operation,
     module: ModuleOp,
     prefix: str,
-    root: Operation,
     before: Sequence[FuncOp],
 ) -> Sweep:
     """The cell functions of a sweep, and the operations that make it."""
@@ -171,7 +177,6 @@ def loop_of(
     others = [source for source in dict.fromkeys(sources) if source not in inner]
     check_fields([*buffers, *others], items[0].op)
     check_aliases(buffers, others, items[0].op)
-    check_carried([*buffers, *others], root, items[0].op)
     loop.body.block.add_ops(made)
     verify_updates(made, items[0].op)
     loop.location = items[0].op.location
@@ -180,20 +185,31 @@ def loop_of(
     return Sweep(end, functions, one, loop)
 
 
-def check_carried(fields: Sequence[SSAValue], root: Operation, op: Operation) -> None:
-    """CannotRaiseError where a loop's own field is used by the name that it has outside."""
+def check_carried(block: Block, root: Operation) -> None:
+    """
+    CannotRaiseError where a loop around the block carries one field twice, or where the block uses a
+    carried field by the name that it has outside: two names of one memory.
+    """
+    memory = {
+        memory_of(operand): op
+        for op in block.ops
+        if op is not block.last_op
+        for inner in op.walk()
+        for operand in inner.operands
+        if is_memory(operand.type)
+    }
     while root.parent_op() is not None:
+        args, roots = [], []
         if isinstance(root, scf.ForOp):
             args, roots = list(root.body.block.args), [memory_of(c) for c in root.iter_args]
-        else:
-            args, roots = [], []
-        if len(set(roots)) < len(roots):
-            raise CannotRaiseError(op, "two of its buffers are one field; give each its own")
-        inner = any(memory_of(field) in args for field in fields)
-        outer = any(memory_of(field) in roots for field in fields)
-        if inner and outer:
+        user = next((memory[name] for name in roots if name in memory), block.last_op)
+        assert user is not None
+        fields = [name for name in roots if is_memory(name.type)]
+        if len(set(fields)) < len(fields):
+            raise CannotRaiseError(user, "two of its buffers are one field; give each its own")
+        if any(name in memory for name in args) and any(name in memory for name in fields):
             raise CannotRaiseError(
-                op, "it uses a carried field by its outer name; use the loop's argument"
+                user, "it uses a carried field by its outer name; use the loop's argument"
             )
         parent = root.parent_op()
         assert parent is not None

@@ -185,7 +185,7 @@ func.func @half_floats(%n: index, %A: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store in @outer_name: the time loop is left as it is: it uses a carried field by its outer name; use the loop's argument
+// CHECK:      stencil.load in @outer_name: the time loop is left as it is: it uses a carried field by its outer name; use the loop's argument
 // CHECK:      scf.for
 func.func @outer_name(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -413,6 +413,29 @@ func.func @writes_fields(%n: index, %A: !field, %B: !field) {
       %0 = stencil.access %x[0] : !field
       stencil.return %0 : f64
     } to <[0], [8]>
+  }
+  return
+}
+
+// -----
+
+// A single cell of the carried field is read by the field's outer name: the field has two names.
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      memref.load in @two_names: the time loop is left as it is: it uses a carried field by its outer name; use the loop's argument
+// CHECK:      scf.for
+func.func @two_names(%n: index, %A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = builtin.unrealized_conversion_cast %A : !field to memref<8xf64>
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    stencil.store %u to %b(<[0], [8]>) : !temp to !field
+    %c = memref.load %m[%c1] : memref<8xf64>
+    memref.store %c, %m[%c0] : memref<8xf64>
+    scf.yield %b, %a : !field, !field
   }
   return
 }
