@@ -289,6 +289,16 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
             stage.home = home.synchronised_by("grid", "global")
 
 
+MOST_TURNS = 64
+"""Turns of a loop until all its slots are back where they began, beyond which they are shifted: its code would be too long."""
+
+
+def turns_of_slots(kernel: KernelOp) -> int:
+    """Stream steps until the slots of all planes in shared memory are back where they began."""
+    homes = [getattr(stage, "home", None) for stage in kernel.stages]
+    return lcm(*(home.slots.data for home in homes if isinstance(home, SharedAttr)))
+
+
 @dataclass(frozen=True)
 class MultiQueueBufferingPass(ModulePass):
     """Place every queue; see the module's documentation."""
@@ -329,5 +339,13 @@ class MultiQueueBufferingPass(ModulePass):
             if schedule.storage == "shared":
                 self.say_what_is_ignored(kernel)
                 place_in_shared(kernel, schedule)
+                turns = turns_of_slots(kernel)
+                if schedule.addressing == "fixed" and turns > MOST_TURNS:
+                    remark(
+                        kernel,
+                        f"a loop with slots at fixed places would be unrolled {turns} times, until all are back where they "
+                        "began: slots are shifted; use addressing=computed for a ring of a power of two",
+                    )
+                    place_in_shared(kernel, replace(schedule, addressing="shifting"))
             else:
                 place_in_registers(kernel, schedule)

@@ -1,6 +1,8 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=REGISTERS
 
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=TURNS
+
 // Options that the storage has no use for are said to be ignored.
 
 // CHECK:       tile.kernel in @copy: ahead=3 is ignored: planes in shared memory are fetched in the step that needs them; use storage=registers
@@ -18,4 +20,23 @@ tile.kernel @copy(%src: !stencil.field<[-1,9]x[0,8]xf64>, %dst: !stencil.field<[
   %u = tile.load %src : !tile.queue<f64, lag 0>
   %v = tile.apply @cell(%u[-1, 0], %u[0, 0]) : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[0,8]xf64>
+}
+
+// Slots of 5, 7 and 11 planes are back where they began after 385 steps.
+
+// TURNS: tile.kernel in @turns: a loop with slots at fixed places would be unrolled 385 times, until all are back where they began: slots are shifted; use addressing=computed for a ring of a power of two
+// TURNS: tile.load %a ahead 0 home #tile.shared<slots 5, shifting
+// TURNS: tile.load %b ahead 0 home #tile.shared<slots 7, shifting
+func.func private @six(%a: f64, %b: f64, %c: f64, %d: f64, %e: f64, %f: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+tile.kernel @turns(%a: !stencil.field<[-9,17]x[0,8]xf64>, %b: !stencil.field<[-9,17]x[0,8]xf64>, %c: !stencil.field<[-9,17]x[0,8]xf64>, %dst: !stencil.field<[-9,17]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<source 1>, #tile.role<source 2>, #tile.role<target 3>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]> {
+  %u = tile.load %a : !tile.queue<f64, lag 0>
+  %v = tile.load %b : !tile.queue<f64, lag 0>
+  %w = tile.load %c : !tile.queue<f64, lag 0>
+  %x = tile.apply @six(%u[-3, 0], %u[0, 0], %v[-5, 0], %v[0, 0], %w[-9, 0], %w[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %x to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-9,17]x[0,8]xf64>
 }
