@@ -1,0 +1,85 @@
+"""
+A plane that was copied into shared memory is read by other warps than those that copied it: it has come before, and
+the next copy to its place starts behind. Two fields of one update are read at different ages, so that the barrier that
+one needs does not serve the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import timetile
+from support.compare import assert_as_unfused
+from support.description import Box, Buffer, Program, Store, Update, random_inputs
+from support.expressions import Offset, Tap
+from support.programs import program_text
+from support.schedules import Schedule, block_plane
+from timetile.passes.analysis import synchronisation
+from timetile.passes.analysis.synchronisation import Order
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.program import Executor
+from timetile.runtime.simt.errors import SimtError
+
+PLACES: list[tuple[Offset, Offset]] = [
+    ((0, 1, 0), (-1, 1, 0)),
+    ((0, 1, 0), (1, 1, 0)),
+    ((1, 1, 0), (0, 1, 0)),
+    ((-1, 1, 0), (1, 1, 0)),
+]
+"""Where an update reads the field that it advances, and a coefficient."""
+
+BARRIERS = Schedule(
+    "barriers",
+    block_plane((2, 1), (3, 1)),
+    Buffering(ahead=2),
+    Streaming(sync="barrier"),
+    planes=5,
+)
+
+
+def two_fields(own: Offset, coefficient: Offset) -> Program:
+    inner = Box.of((5, 7, 22))
+    bounds = inner.grown((1, 1, 1), (1, 1, 1))
+    cell = Tap("u", own) * 0.3 + Tap("u", (0, 0, 0)) * 0.2 + Tap("k", coefficient) * 0.5
+    buffers = tuple(Buffer(name, bounds, "f64") for name in "uvk")
+    return Program("f64", buffers, ("u", "v"), (1, 0), (Update((cell,), (Store(0, "v", inner),)),))
+
+
+def run(program: Program, schedule: Schedule, executor: Executor) -> timetile.CompiledProgram:
+    """Two steps, a launch each."""
+    compiled = timetile.compile(
+        program_text(program),
+        executor=executor,
+        passes=schedule.passes(1),
+        fp_contract="off",
+        cache=False,
+    )
+    assert_as_unfused(compiled, program, random_inputs(program, 5), 2, executor)
+    return compiled
+
+
+@pytest.mark.parametrize("executor", ["simt", "ptx"])
+@pytest.mark.parametrize(("own", "coefficient"), PLACES)
+def test_copies_wait_for_readers(own: Offset, coefficient: Offset, executor: Executor):
+    run(two_fields(own, coefficient), BARRIERS, executor)
+
+
+@pytest.mark.parametrize("executor", ["simt", "ptx"])
+@pytest.mark.parametrize("order", [0, 1])
+def test_either_order_of_a_copy_is_needed(
+    order: int, executor: Executor, monkeypatch: pytest.MonkeyPatch
+):
+    """Without its order behind the copy a reader finds nothing; without that before the next one it races."""
+    every = synchronisation.copy_orders
+
+    def without(*arguments: Any, **named: Any) -> list[Order]:
+        orders = every(*arguments, **named)
+        return [orders[1 - order]]
+
+    monkeypatch.setattr(synchronisation, "copy_orders", without)
+    with pytest.raises(SimtError, match="without a synchronisation between|never set"):
+        for places in PLACES:
+            run(two_fields(*places), BARRIERS, executor)
