@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +23,7 @@ from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values, check_stride
 from timetile.runtime.host_memory import ArrayMemory, Memory, memory_handlers
 from timetile.runtime.kernels import ProgramKernels, launch_fact
-from timetile.runtime.loop_facts import KnownLoops
+from timetile.runtime.loop_facts import KnownLoops, LoopFacts
 from timetile.runtime.planes import PlanesLaunch
 from timetile.runtime.planning import planned_function
 from timetile.runtime.run_record import LoopRun, RunRecord
@@ -278,6 +278,27 @@ class SimtRunner(PlannedRunner):
         return []
 
 
+def read_and_written(
+    loop: LoopOp, buffers: Sequence[Any], outside: Mapping[SSAValue, Any]
+) -> list[SSAValue]:
+    """The field that a sweep of one update reads by another name and writes, if there is one."""
+    written = [id(buffer) for buffer in buffers]
+    both = [field for field, buffer in outside.items() if id(buffer) in written]
+    return both if loop.sweep is not None and len(loop.updates) == len(both) == 1 else []
+
+
+def check_loop(loop: LoopOp, buffers: Sequence[Any], values: Values, facts: LoopFacts) -> None:
+    """CompileError where a loop cannot run on these buffers."""
+    for stride in facts.strides:
+        check_stride(loop, values[stride])
+    outside = {field: values[field] for field in facts.captures}
+    copied = read_and_written(loop, buffers, outside)
+    others = [buffer for field, buffer in outside.items() if field not in copied]
+    memory = [id(buffer) for buffer in (*buffers, *others)]
+    if any(memory.count(id(buffer)) > 1 for buffer in buffers):
+        refuse(loop, "two of its buffers are one field; give each its own")
+
+
 def loaded_before(
     loop: LoopOp, buffers: Sequence[Any], outside: dict[SSAValue, Any], memory: Memory
 ) -> dict[SSAValue, Any]:
@@ -285,9 +306,8 @@ def loaded_before(
     A copy of the field that a sweep of one update reads by another name and writes: stencil.load takes all cells before
     stencil.store writes any. Which fields are one, loops over buffers that take turns decide.
     """
-    written = [id(buffer) for buffer in buffers]
-    both = [field for field, buffer in outside.items() if id(buffer) in written]
-    if len(loop.updates) != 1 or len(both) != 1:
+    both = read_and_written(loop, buffers, outside)
+    if not both:
         return {}
     bounds, dtype = field_bounds(both[0]), dtype_of(element_type(both[0]))
     shape = tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
@@ -307,13 +327,9 @@ def loop_handler(
         total = max(int(count) if steps is None or is_sweep else steps, 0)
         facts = loops.of(loop)
         outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
+        check_loop(loop, buffers, values, facts)
         if is_sweep:
             outside |= loaded_before(loop, buffers, outside, runner.memory)
-        memory = [id(field) for field in (*buffers, *(outside[field] for field in facts.captures))]
-        if any(memory.count(id(buffer)) > 1 for buffer in buffers):
-            refuse(loop, "two of its buffers are one field; give each its own")
-        for stride in facts.strides:
-            check_stride(loop, values[stride])
         names = runner(loop, total, buffers, outside)
         written = [names[role] for role in facts.latest]
         record.add(LoopRun(total, total * facts.cells, written, is_sweep))

@@ -44,6 +44,7 @@ from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.native import NativeProgram, NativeRunner
 from timetile.runtime.parameters import Parameter, bound, parameters_of
 from timetile.runtime.ptx.runner import Field, PtxRunner
+from timetile.runtime.rehearsal import is_worth_it, rehearse
 from timetile.runtime.results import RunResult, next_order
 from timetile.runtime.run_record import RunRecord
 from timetile.runtime.runners import Runners
@@ -108,6 +109,7 @@ class CompiledProgram:
         self.parameters = parameters_of(self.function)
         self.runners = Runners(kernels, gpu)
         self.loops = KnownLoops()
+        self.is_rehearsed = is_worth_it(self.function)
         given_back = weakref.finalize(self, self.runners.close)
         # The driver does so when the process ends, and may be gone by then.
         given_back.atexit = False
@@ -142,6 +144,8 @@ class CompiledProgram:
         on = stream_handle(stream)
         values = [self.check(p, a, on) for p, a in zip(self.parameters, given)]
         self.check_memory(values)
+        if self.is_rehearsed:
+            rehearse(self.function, values, steps, self.loops)
         if any(isinstance(value, DeviceArray) for value in values):
             return self.result(self.run_on_device_arrays(values, steps, on), given)
         return self.result(self.run_on_arrays(values, steps, on, progress), given)

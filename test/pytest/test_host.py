@@ -116,10 +116,12 @@ def test_fields_are_stored_to_their_own_memory():
     buffers = start.copy(), np.zeros(12)
     run(MEMORY, *buffers, 1.0, 2)
     assert np.array_equal(buffers[0], start + 1.0 + 1.0)
+    before = [each.copy() for each in buffers]
     with pytest.raises(
         CompileError, match="it stores a field to other memory than the field's own"
     ):
         run(MEMORY, *buffers, 1.0, 1)
+    assert all(np.array_equal(a, b) for a, b in zip(buffers, before)), "the loop has run"
 
 
 def test_buffers_of_a_second_loop_are_not_one_field():
@@ -133,8 +135,10 @@ func.func @twice(%A: !field, %B: !field, %k: f64, %steps: index) {{
   func.return
 }}"""
     start = np.random.default_rng(9).random(12)
+    odd = start.copy(), start.copy()
     with pytest.raises(CompileError, match="two of its buffers are one field; give each its own"):
-        run(text, start.copy(), start.copy(), 1.0, 1)
+        run(text, *odd, 1.0, 1)
+    assert all(np.array_equal(each, start) for each in odd), "the first loop has run"
     even = start.copy(), start.copy()
     run(text, *even, 1.0, 2)
     assert np.array_equal(even[0], start + 1.0 + 1.0 + 1.0 + 1.0)
