@@ -34,7 +34,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag
-from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
+from timetile.dialects.tile_attributes import Addressing, MailAttr, RegistersAttr, SharedAttr
 from timetile.passes.analysis.lags import assign_lags
 from timetile.passes.analysis.synchronisation import (
     collect_orders,
@@ -58,6 +58,22 @@ def streams_through_registers(kernel: KernelOp) -> bool:
         isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, SharedAttr)
         for stage in kernel.stages
     )
+
+
+def placed_addressing(kernel: KernelOp, default: Addressing) -> Addressing:
+    """How slots are found that planes have in shared memory by now, or that mail has; the default where none has."""
+    choices: dict[str, Addressing] = {
+        "fixed": "fixed",
+        "shifting": "shifting",
+        "computed": "computed",
+    }
+    for stage in kernel.stages:
+        if isinstance(stage, ExchangeOp) and stage.publishes_copies:
+            continue
+        home = getattr(stage, "home", None)
+        if isinstance(home, SharedAttr | MailAttr):
+            return choices[home.addressing.data]
+    return default
 
 
 def planes_ahead(kernel: KernelOp, default: int) -> int:
@@ -150,6 +166,7 @@ class RegisterStreamingPass(ModulePass):
 
     def stream(self, kernel: KernelOp, schedule: Schedule) -> None:
         """Rewrite one kernel."""
+        schedule = replace(schedule, addressing=placed_addressing(kernel, schedule.addressing))
         if streams_through_registers(kernel):
             add_exchanges(kernel)
             assign_lags(kernel)
