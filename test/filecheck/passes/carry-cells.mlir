@@ -49,6 +49,30 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "loops"} : () -> ()
 
+  // After the loop the sign of the difference matters, and the loop's own is the other way round: nothing is carried.
+  // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64, %c: f64, %sign: f64):
+  // CHECK:         [[u:%[a-z0-9]+]], [[v:%[a-z0-9]+]] = scf.for %i = %zero to %n step %one iter_args([[older:%[a-z0-9]+]] = %a, [[newer:%[a-z0-9]+]] = %b)
+  // CHECK-NEXT:      arith.subf [[newer]], [[older]] : f64
+  // CHECK:         [[d:%[0-9]+|%left]] = arith.subf [[v]], [[u]] : f64
+  // CHECK-NEXT:    simt.store [[d]]
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64, f64, f64, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64, %b: f64, %c: f64, %sign: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %a, %v = %b) -> (f64, f64) : i32 {
+      %d = arith.subf %v, %u : f64
+      %p = math.fma %d, %d, %c : f64
+      %w = simt.load %field[%i + 0] : f64
+      %e = arith.subf %v, %w : f64
+      %q = math.fma %e, %e, %p : f64
+      simt.store %q to %field[%i + 0]
+      scf.yield %v, %w : f64, f64
+    }
+    %left = arith.subf %v0, %u0 : f64
+    simt.store %left to %field[%n + 0]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "sign_after"} : () -> ()
+
   // Of what is not set nothing is computed.
   // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64):
   // CHECK:         %unset = simt.unset : f64
