@@ -17,7 +17,7 @@ from support.expressions import Offset, Tap
 from support.programs import program_text
 from support.schedules import Schedule, block_plane
 from timetile.passes.analysis import synchronisation
-from timetile.passes.analysis.synchronisation import Order
+from timetile.passes.analysis.synchronisation import Order, split_keeps
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program import Executor
@@ -83,3 +83,12 @@ def test_either_order_of_a_copy_is_needed(
     with pytest.raises(SimtError, match="without a synchronisation between|never set"):
         for places in PLACES:
             run(two_fields(*places), BARRIERS, executor)
+
+
+@pytest.mark.parametrize(
+    ("distance", "inner", "kept"),
+    [(0, False, False), (1, False, True), (1, True, False), (2, True, True)],
+)
+def test_split_barriers_release_inner_rows_a_step_later(distance: int, inner: bool, kept: bool):
+    """What a warp reads behind its arrival is ordered by its arrival in the next step."""
+    assert split_keeps([Order(0, 1, 3), Order(1, 0, distance, inner)]) == kept
