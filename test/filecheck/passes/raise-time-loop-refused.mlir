@@ -207,7 +207,7 @@ func.func @outer_name(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store in @one_field_twice: the time loop is left as it is: two of its buffers are one field; give each its own
+// CHECK:      scf.yield in @one_field_twice: the time loop is left as it is: two of its buffers are one field; give each its own
 // CHECK:      scf.for
 func.func @one_field_twice(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
@@ -229,7 +229,7 @@ func.func @one_field_twice(%n: index, %A: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store in @one_cast_twice: the time loop is left as it is: two of its buffers are one field; give each its own
+// CHECK:      scf.yield in @one_cast_twice: the time loop is left as it is: two of its buffers are one field; give each its own
 // CHECK:      scf.for
 func.func @one_cast_twice(%n: index, %A: !stencil.field<?xf64>) {
   %c0 = arith.constant 0 : index
