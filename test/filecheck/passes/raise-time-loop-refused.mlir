@@ -424,7 +424,7 @@ func.func @writes_fields(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      memref.load in @two_names: the time loop is left as it is: it uses a carried field by its outer name; use the loop's argument
+// CHECK:      memref.store in @two_names: the time loop is left as it is: it uses a carried field by its outer name; use the loop's argument
 // CHECK:      scf.for
 func.func @two_names(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
