@@ -80,7 +80,7 @@ def test_either_order_of_a_copy_is_needed(
         return [orders[1 - order]]
 
     monkeypatch.setattr(synchronisation, "copy_orders", without)
-    with pytest.raises(SimtError, match="without a synchronisation between|never set"):
+    with pytest.raises(SimtError, match=r"without a synchronisation between|never set"):
         for places in PLACES:
             run(two_fields(*places), BARRIERS, executor)
 

@@ -28,6 +28,7 @@ LARGEST: dict[int, Offset] = {1: (97,), 2: (13, 71), 3: (5, 7, 37)}
 """The largest domain by rank: the last axis is wider than one warp's cells."""
 
 BINARY = ("add", "sub", "mul", "maximum", "minimum", "maxnum", "minnum", "copysign")
+ROUNDINGS = ("floor", "ceil", "trunc", "roundeven")
 PREDICATES = ("olt", "ole", "ogt", "oge", "one")
 
 
@@ -70,12 +71,25 @@ def sums(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
     return total
 
 
+def constants() -> st.SearchStrategy[Expression]:
+    """A constant, another operation of constants, or a negation of one."""
+    small = st.floats(0.125, 2.0, width=32)
+    return st.one_of(
+        st.builds(expression, small),
+        st.builds(lambda x: call("neg", x), small),
+        st.builds(call, st.sampled_from(BINARY), small, small),
+    )
+
+
 def combined(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     """One operation on smaller expressions; none divides by zero or leaves the reals."""
     small = st.floats(0.125, 2.0, width=32)
     return st.one_of(
         st.builds(call, st.sampled_from(BINARY), children, children),
         st.builds(call, st.sampled_from(BINARY), children, small),
+        # What depends on no cell: it is folded, or computed where it is needed.
+        st.builds(call, st.sampled_from(BINARY), children, constants()),
+        st.builds(call, st.sampled_from(ROUNDINGS), children),
         st.builds(lambda x: -x, children),
         st.builds(lambda x: call("abs", x), children),
         st.builds(lambda x, y: x / (call("abs", y) + 1.0), children, children),

@@ -29,6 +29,10 @@ OPERATIONS = {
     "minnum": "arith.minnumf",
     "copysign": "math.copysign",
     "fma": "math.fma",
+    "floor": "math.floor",
+    "ceil": "math.ceil",
+    "trunc": "math.trunc",
+    "roundeven": "math.roundeven",
 }
 
 

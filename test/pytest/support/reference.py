@@ -100,6 +100,10 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "minnum": np.fmin,
     "copysign": np.copysign,
     "fma": fma,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "roundeven": np.rint,
 }
 
 COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
