@@ -248,15 +248,20 @@ def main() -> int:
         parser.error("no GPU answers")
     counts, start = Counts(), time.perf_counter()
     numbers = range(options.seed, options.seed + -(-options.pairs // options.batch))
-    with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
-        jobs = [
-            pool.submit(judge_batch, n, options.batch, options.executor, options.seconds)
-            for n in numbers
-        ]
+    pool = ProcessPoolExecutor(options.processes, get_context("spawn"))
+    jobs = [
+        pool.submit(judge_batch, n, options.batch, options.executor, options.seconds)
+        for n in numbers
+    ]
+    try:
         for job in as_completed(jobs):
             for family, outcome in job.result():
                 count(counts, family, outcome, options.keep)
             print(f"\r{counts.pairs} {dict(counts.outcomes)}", end="", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        # What was judged so far counts.
+        print(" stopped", file=sys.stderr)
+    pool.shutdown(cancel_futures=True)
     result = described(options, counts, time.perf_counter() - start)
     print()
     print(json.dumps(result, indent=1))
