@@ -31,7 +31,24 @@ line is in [command_line.md](command_line.md), how it all fits together in
 - [Dialects](#dialects): {dialects}
 """
 
-PYTHON = ("compile", "CompiledProgram", "RunResult", "CompileError", "pipeline")
+PYTHON = (
+    "stencil",
+    "Model",
+    "Field",
+    "Scalar",
+    "where",
+    "coordinate",
+    "extent",
+    "StencilError",
+    "compile",
+    "CompiledProgram",
+    "RunResult",
+    "CompileError",
+    "pipeline",
+)
+
+METHODS = {"Model": ("advance", "on", "program", "module", "mlir", "explain")}
+"""Members of classes that have a paragraph of their own."""
 
 
 def documentation(item: object) -> str:
@@ -42,7 +59,8 @@ def documentation(item: object) -> str:
 
 def shown_parameter(parameter: inspect.Parameter) -> str:
     """`name: type = default`."""
-    text = f"*{parameter.name}" if parameter.kind is parameter.VAR_POSITIONAL else parameter.name
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    text = f"{stars}{parameter.name}"
     text += f": {parameter.annotation}"
     return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
 
@@ -76,6 +94,10 @@ def python() -> Iterator[str]:
         elif name == "CompiledProgram":
             yield f"```python\n{signature('program', item.__call__)}\n```\n"
         yield f"{documentation(item)}\n"
+        for method in METHODS.get(name, ()):
+            member: Any = getattr(item, method)
+            head = method if isinstance(member, property) else signature(method, member)
+            yield f"```python\n{head}\n```\n\n{documentation(member)}\n"
     yield "### Parts of the pipeline\n"
     yield "In `timetile.lowering.pipelines`, for frontends that put passes of their own between:\n"
     for part in (pipelines.temporal_passes, pipelines.tile_passes, pipelines.thread_passes):

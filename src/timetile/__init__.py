@@ -4,6 +4,14 @@
     result = program(u, v, steps=100)                # NumPy arrays, or arrays in GPU memory, in place
     result = program(*result.buffers, steps=100)     # goes on: 200 steps in all
 
+`stencil` makes a model of a Python function of one time step, which advances plain arrays:
+
+    @timetile.stencil
+    def heat(u: timetile.Field, k: timetile.Scalar):
+        u.next = u[0] + k * (u[-1] - 2 * u[0] + u[1])
+
+    state = heat.advance({"u": np.random.rand(100)}, steps=1000, k=0.2)
+
 `compile` makes a `CompiledProgram`, whose calls return a `RunResult`; what cannot be compiled is a `CompileError` with
 the reason. `pipeline` has the passes for another xDSL frontend.
 """
@@ -14,6 +22,15 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from timetile.frontend.errors import StencilError as StencilError
+    from timetile.frontend.functions import coordinate as coordinate
+    from timetile.frontend.functions import extent as extent
+    from timetile.frontend.functions import where as where
+    from timetile.frontend.model import Model as Model
+    from timetile.frontend.stencil import stencil as stencil
+    from timetile.frontend.symbols import Field as Field
+    from timetile.frontend.symbols import Scalar as Scalar
+    from timetile.frontend.values import Value as Value
     from timetile.lowering.pipelines import pipeline as pipeline
     from timetile.passes.diagnostics import CompileError as CompileError
     from timetile.runtime.compile import compile as compile
@@ -21,15 +38,40 @@ if TYPE_CHECKING:
     from timetile.runtime.program import RunResult as RunResult
 
 __version__ = "0.1.0"
-__all__ = ["CompileError", "CompiledProgram", "RunResult", "__version__", "compile", "pipeline"]
+__all__ = [
+    "CompileError",
+    "CompiledProgram",
+    "Field",
+    "Model",
+    "RunResult",
+    "Scalar",
+    "StencilError",
+    "Value",
+    "__version__",
+    "compile",
+    "coordinate",
+    "extent",
+    "pipeline",
+    "stencil",
+    "where",
+]
 
 # Loaded on first use, so that `import timetile`, which every run of xdsl-opt does, takes milliseconds.
 _HOME = {
     "CompileError": "timetile.passes.diagnostics",
     "CompiledProgram": "timetile.runtime.program",
+    "Field": "timetile.frontend.symbols",
+    "Model": "timetile.frontend.model",
     "RunResult": "timetile.runtime.program",
+    "Scalar": "timetile.frontend.symbols",
+    "StencilError": "timetile.frontend.errors",
+    "Value": "timetile.frontend.values",
     "compile": "timetile.runtime.compile",
+    "coordinate": "timetile.frontend.functions",
+    "extent": "timetile.frontend.functions",
     "pipeline": "timetile.lowering.pipelines",
+    "stencil": "timetile.frontend.stencil",
+    "where": "timetile.frontend.functions",
 }
 
 

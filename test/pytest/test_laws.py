@@ -14,7 +14,7 @@ import pytest
 import timetile
 
 PACKAGE = Path(timetile.__file__).parent
-LAYERS = ("dialects", "passes", "lowering", "runtime")
+LAYERS = ("dialects", "passes", "lowering", "runtime", "frontend")
 """Each may import itself and those before it."""
 
 

@@ -1,0 +1,47 @@
+"""Which cells an assignment gives new values: those whose reads lie inside the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from timetile.frontend.symbols import Assignment, Offset
+from timetile.frontend.tracing import Step, walk
+
+Box = tuple[tuple[int, int], ...]
+"""First cell and end along each axis."""
+
+Margins = tuple[tuple[int, int], ...]
+"""How many cells an assignment leaves at the beginning and at the end of each axis."""
+
+
+def margins(step: Step, made: Assignment) -> Margins:
+    """How far the reads of an assignment go before and behind its cell, or as far as the step declares."""
+    if step.reach is not None and made.region is None:
+        return ((step.reach, step.reach),) * step.rank
+    before, behind = [0] * step.rank, [0] * step.rank
+    for value in walk([made.value]):
+        if value.operation != "access":
+            continue
+        _, _, offsets = cast("tuple[str, str, Offset]", value.payload)
+        for axis, offset in enumerate(offsets):
+            if offset is not None:
+                before[axis] = max(before[axis], -offset)
+                behind[axis] = max(behind[axis], offset)
+    return tuple(zip(before, behind))
+
+
+def box_of(step: Step, made: Assignment, shape: Sequence[int]) -> Box:
+    """The cells of arrays of a shape that an assignment gives new values; ValueError where there is none."""
+    box: list[tuple[int, int]] = []
+    for axis, (size, (before, behind)) in enumerate(zip(shape, margins(step, made))):
+        region = slice(None) if made.region is None else made.region[axis]
+        first, end, _ = region.indices(size)
+        low, high = max(first, before), min(end, size - behind)
+        if low >= high:
+            raise ValueError(
+                f"{made.field}.next in line {made.place.line} of {step.label} gets no new value along axis {axis} of {size} "
+                f"cells, as it reads {before} before and {behind} behind each; pass larger arrays or another region"
+            )
+        box.append((low, high))
+    return tuple(box)

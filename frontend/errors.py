@@ -1,0 +1,108 @@
+"""Errors of a step function: Python's file and line, the expression underlined, and what to write instead."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+
+from timetile.passes.diagnostics import CompileError
+
+OWN = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Place:
+    """An expression in a file: its lines, counted from 1, and its columns, counted from 0; -1 where unknown."""
+
+    file: str
+    line: int
+    end_line: int = -1
+    column: int = -1
+    end_column: int = -1
+
+    def underlined(self) -> str:
+        """The line of the expression with `^` under it; empty where the source is not there."""
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        if not text:
+            return ""
+        margin = len(text) - len(text.lstrip())
+        shown = f"\n    {text.strip()}"
+        if self.column < 0:
+            return shown
+        start = columns(text, self.column)
+        end = columns(text, self.end_column) if self.end_line == self.line else len(text)
+        return f"{shown}\n    {' ' * (start - margin)}{'^' * max(end - start, 1)}"
+
+
+def columns(text: str, count: int) -> int:
+    """Characters of a line for so many of its bytes: Python counts columns of code in bytes of UTF-8."""
+    return len(text.encode()[:count].decode(errors="ignore"))
+
+
+class StencilError(CompileError):
+    """
+    A step function is wrong. `reason` is one sentence with what to write instead, `file` and `line` say where;
+    the message adds the line of source with the expression underlined.
+    """
+
+    def __init__(self, reason: str, place: Place):
+        super().__init__(
+            f"{place.file}:{place.line}: {reason}{place.underlined()}",
+            reason=reason,
+            file=place.file,
+            line=place.line,
+        )
+
+
+def place_in(code: CodeType, instruction: int, line: int | None) -> Place:
+    """The expression of an instruction, by its offset in bytes."""
+    found = next(islice(code.co_positions(), max(instruction, 0) // 2, None), None)
+    first, last, start, end = found or (None, None, None, None)
+    known = first or line or code.co_firstlineno
+    if last is None or start is None or end is None:
+        return Place(code.co_filename, known)
+    return Place(code.co_filename, known, last, start, end)
+
+
+def is_own(frame: FrameType) -> bool:
+    """The frame is one of this package."""
+    return Path(frame.f_code.co_filename).parent == OWN
+
+
+def frames() -> Iterator[FrameType]:
+    """The frames of the caller, innermost first."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def current_place() -> Place:
+    """The expression of the user's code that is being evaluated."""
+    frame = next(frame for frame in frames() if not is_own(frame))
+    return place_in(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def error(reason: str) -> StencilError:
+    """An error about the expression of the user's code that is being evaluated."""
+    return StencilError(reason, current_place())
+
+
+def place_of_traceback(traceback: TracebackType | None) -> Place | None:
+    """The expression of the user's code in which an exception was raised; None where it was in other code."""
+    last = traceback
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or is_own(last.tb_frame):
+        return None
+    return place_in(last.tb_frame.f_code, last.tb_lasti, last.tb_lineno)
+
+
+def place_of_function(code: CodeType) -> Place:
+    """The first line of a function."""
+    return Place(code.co_filename, code.co_firstlineno)

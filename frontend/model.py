@@ -1,0 +1,218 @@
+"""A step that runs: compiled once for each shape and type of arrays, it advances a state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import index
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
+
+from xdsl.dialects.builtin import ModuleOp, f32, f64
+
+from timetile.frontend.arrays import (
+    TYPES,
+    check_array,
+    copy_of,
+    readable,
+    seen_by_program,
+    shape_of,
+    type_of,
+)
+from timetile.frontend.boxes import box_of
+from timetile.frontend.module import Buffer, buffers_of, module_of
+from timetile.frontend.symbols import NEXT, NOW, PREV
+from timetile.frontend.tracing import Step
+from timetile.lowering.pipelines import FpContract
+from timetile.passes.simplify_cells import FpDivision
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.compile import compile as compile_program
+from timetile.runtime.explain.data import Explanation
+from timetile.runtime.program import CompiledProgram, Executor
+
+A = TypeVar("A")
+DType = Literal["float32", "float64"]
+
+
+class Options(TypedDict, total=False):
+    """Options of `timetile.compile` that a model takes."""
+
+    executor: Executor | None
+    depth: int | None
+    arch: str | None
+    fp_contract: FpContract
+    fp_division: FpDivision
+    gpu: int
+    threads: int | None
+    cache: Cache | bool
+
+
+class Model:
+    """
+    A time step that `timetile.stencil` made of a Python function.
+
+    ```
+    state = {"u": np.zeros((64, 64))}
+    state = heat.advance(state, steps=1000, k=0.2)
+    ```
+
+    A state has one array for each field, by its name. The arrays are of NumPy, or of CuPy, PyTorch and the like in GPU
+    memory, of float32 or float64, and of one shape; a field without some axis has that axis's size left out. A field that
+    is read one step earlier has a second array, `"u.prev"`; without it the field was the same a step earlier.
+
+    With the boundary `keep`, the arrays hold the whole domain: cells whose reads would lie outside the arrays keep what
+    they hold.
+    """
+
+    def __init__(self, step: Step, doc: str | None = None, **options: Unpack[Options]):
+        self.step, self.options = step, options
+        self.__name__, self.__doc__ = step.name, doc or type(self).__doc__
+        self._programs: dict[tuple[tuple[int, ...], str], CompiledProgram] = {}
+        self._latest: tuple[tuple[int, ...], DType] | None = None
+        self._held: list[Any] = []
+
+    def __repr__(self) -> str:
+        names = ", ".join([*self.step.fields, *self.step.scalars])
+        return f"<timetile model {self.step.label} of {names}>"
+
+    def on(self, **options: Unpack[Options]) -> Model:
+        """
+        The step with other options of `timetile.compile`: `executor`, `depth`, `arch`, `fp_contract`, `fp_division`, `gpu`,
+        `threads`, `cache`.
+        """
+        return Model(self.step, self.__doc__, **{**self.options, **options})
+
+    def module(self, shape: tuple[int, ...], dtype: DType = "float64") -> ModuleOp:
+        """
+        The stencil program for arrays of a shape and type: what `timetile.compile` takes. ValueError where no cell of such
+        arrays gets a new value.
+        """
+        if len(shape) != self.step.rank:
+            raise ValueError(
+                f"the shape {shape} has {len(shape)} axes, and {self.step.label} has {self.step.rank}; "
+                "give a size for each"
+            )
+        if dtype not in TYPES:
+            raise ValueError(f"the type is float32 or float64, got {dtype!r}")
+        return module_of(self.step, shape, f32 if dtype == "float32" else f64)
+
+    def program(self, shape: tuple[int, ...], dtype: DType = "float64") -> CompiledProgram:
+        """
+        The compiled program for arrays of a shape and type, compiled at the first call. Raises CompileError where it cannot
+        be compiled, ValueError where no cell of such arrays gets a new value.
+        """
+        key = (tuple(shape), dtype)
+        if key not in self._programs:
+            module = self.module(*key)
+            # All buffers of a field are copies of one array: what no step writes is the same in all.
+            self._programs[key] = compile_program(module, halos="common", **self.options)
+        self._latest = key
+        return self._programs[key]
+
+    @property
+    def mlir(self) -> str:
+        """The text of the stencil program for the arrays of the latest call; RuntimeError before the first one."""
+        return str(self.module(*self._known("module")))
+
+    def explain(self, steps: int | None = None) -> Explanation:
+        """
+        How fast the program for the arrays of the latest call is predicted to be, and what limits it; `steps` adds the
+        launches of a run of so many steps. RuntimeError before the first call.
+        """
+        return self.program(*self._known("program")).explain(steps)
+
+    def _known(self, method: str) -> tuple[tuple[int, ...], DType]:
+        """The shape and type of the latest call."""
+        if self._latest is None:
+            raise RuntimeError(
+                f"{self.step.label} has not run, and the shape of its arrays is not known; advance a state, or call "
+                f"{method}(shape)"
+            )
+        return self._latest
+
+    def advance(
+        self, state: Mapping[str, A], steps: int = 1, *, stream: Any = None, **scalars: float
+    ) -> dict[str, A]:
+        """
+        The state after so many steps, with new arrays for the fields that the step assigns. The arrays of `state` stay as
+        they are, and fields that are only read are passed on.
+
+        `scalars` are the step's scalar arguments by name. Arrays in GPU memory are advanced there, asynchronously on
+        `stream`, a CUDA stream: give the current one of the arrays' library where that is not the default stream. Raises
+        TypeError or ValueError where an array or a scalar is missing, unknown, or of the wrong shape or type; CompileError
+        where the step cannot be compiled for the arrays.
+        """
+        if index(steps) < 0:
+            raise ValueError(f"the number of steps is not negative, got {steps}")
+        self._check_names(state, scalars)
+        shape, dtype = self._shape(state)
+        program = self.program(shape, dtype)
+        arrays = self._buffers(state, shape)
+        values = [seen_by_program(array) for array in arrays.values()]
+        owners = dict(zip(map(id, values), arrays.values()))
+        numbers = [scalars[name] for name in self.step.scalars]
+        result = program(*values, *numbers, steps, stream=stream)
+        ended = dict(zip(arrays, (owners[id(value)] for value in result.buffers[: len(values)])))
+        # Kernels may still write the other buffers.
+        self._held = [ended[name, NEXT] for name in self.step.written]
+        advanced: dict[str, A] = {}
+        for name in self.step.fields:
+            advanced[name] = ended[name, NOW] if name in self.step.written else state[name]
+            if name in self.step.second:
+                advanced[f"{name}.prev"] = ended[name, PREV]
+        return advanced
+
+    def _check_names(self, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:
+        """TypeError unless there is an array for each field and a number for each scalar."""
+        optional = {f"{name}.prev" for name in self.step.second}
+        for kind, needed, given in (
+            ("an array", set(self.step.fields), set(state)),
+            ("a number", set(self.step.scalars), set(scalars)),
+        ):
+            if missing := sorted(needed - given):
+                raise TypeError(f"{self.step.label} needs {kind} for {', '.join(missing)}")
+            known = needed | (optional if kind == "an array" else set[str]())
+            if unknown := sorted(given - known):
+                names = ", ".join(sorted(known)) or "none"
+                raise TypeError(
+                    f"{self.step.label} has no place for {', '.join(unknown)}; it takes {kind} for {names}"
+                )
+
+    def _shape(self, state: Mapping[str, Any]) -> tuple[tuple[int, ...], DType]:
+        """The shape of the domain and the type of its cells; TypeError or ValueError where arrays do not fit together."""
+        for name, array in state.items():
+            check_array(name, array)
+        first = self.step.written[0]
+        shape, dtype = shape_of(state[first]), type_of(state[first])
+        for name, array in state.items():
+            axes = self.step.fields[name.removesuffix(".prev")]
+            if len(shape_of(array)) != len(axes):
+                raise ValueError(
+                    f"{name} has shape {shape_of(array)}, and {self.step.label} indexes it along {len(axes)} axes; pass "
+                    "an array of so many"
+                )
+            expected = tuple(shape[axis] for axis in axes)
+            if shape_of(array) != expected:
+                raise ValueError(
+                    f"{name} has shape {shape_of(array)}, and {first} has {shape}; pass {name} of shape {expected}"
+                )
+            if type_of(array) != dtype:
+                raise TypeError(
+                    f"{name} has elements of {type_of(array)}, and {first} of {dtype}; pass all of one type"
+                )
+        return shape, "float32" if dtype == "float32" else "float64"
+
+    def _buffers(self, state: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Buffer, Any]:
+        """The arrays that the program gets: copies of those that it writes."""
+        arrays: dict[Buffer, Any] = {}
+        for name, level in buffers_of(self.step):
+            if name not in self.step.written:
+                arrays[name, level] = readable(state[name], list(arrays.values()))
+                continue
+            arrays[name, level] = copy_of(state[name])
+            earlier = state.get(f"{name}.prev")
+            if level != PREV or earlier is None:
+                continue
+            for made in self.step.assignments:
+                if made.field == name:
+                    box = tuple(slice(*ends) for ends in box_of(self.step, made, shape))
+                    arrays[name, level][box] = earlier[box]
+        return arrays

@@ -1,0 +1,163 @@
+"""From a step to a module of the stencil dialect: one function, with a time loop over buffers that take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import arith, scf, stencil
+from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from timetile.frontend.boxes import Box, box_of
+from timetile.frontend.cells import Cell, FloatType, located
+from timetile.frontend.symbols import NEXT, NOW, PREV, Assignment, Offset
+from timetile.frontend.tracing import Step, walk
+
+Buffer = tuple[str, str]
+"""A field, and the time level of one of its buffers."""
+
+
+def buffers_of(step: Step) -> list[Buffer]:
+    """The arrays that the function of a step takes, in order."""
+    buffers: list[Buffer] = []
+    for name in step.fields:
+        buffers.append((name, NOW))
+        if name in step.written:
+            buffers.append((name, NEXT))
+        if name in step.second:
+            buffers.append((name, PREV))
+    return buffers
+
+
+def shape_of(step: Step, name: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a field's array, which may have fewer axes than the step."""
+    return tuple(shape[axis] for axis in step.fields[name])
+
+
+def reads_of(made: Sequence[Assignment]) -> list[Buffer]:
+    """The buffers that assignments read, each once, in the order of the source."""
+    found: dict[Buffer, None] = {}
+    for value in walk([item.value for item in made]):
+        if value.operation == "access":
+            name, level, _ = cast("tuple[str, str, Offset]", value.payload)
+            found[name, level] = None
+    return list(found)
+
+
+def groups_of(step: Step, shape: Sequence[int]) -> list[tuple[Box, list[Assignment]]]:
+    """Assignments one after the other to the same cells of several fields, none of which reads what another writes."""
+    groups: list[tuple[Box, list[Assignment]]] = []
+    for made in step.assignments:
+        box = box_of(step, made, shape)
+        if groups and groups[-1][0] == box:
+            fields = {item.field for item in groups[-1][1]}
+            read = {name for name, level in reads_of([made]) if level == NEXT}
+            if made.field not in fields and not fields & read:
+                groups[-1][1].append(made)
+                continue
+        groups.append((box, [made]))
+    return groups
+
+
+class Builder:
+    """Builds the function of a step for arrays of one shape and type."""
+
+    def __init__(self, step: Step, shape: Sequence[int], element: FloatType):
+        self.step, self.shape, self.element = step, tuple(shape), element
+        self.buffers = buffers_of(step)
+        self.carried = [buffer for buffer in self.buffers if buffer[0] in step.written]
+        kinds = [self.field_type(name) for name, _ in self.buffers]
+        kinds += [element for _ in step.scalars]
+        self.entry = Block(arg_types=[*kinds, IndexType()])
+        self.outer: dict[Buffer, SSAValue] = dict(zip(self.buffers, self.entry.args))
+        self.scalars = dict(zip(step.scalars, self.entry.args[len(self.buffers) :]))
+        for (name, level), argument in self.outer.items():
+            argument.name_hint = name if level == NOW else f"{name}_{level}"
+        for name, argument in self.scalars.items():
+            argument.name_hint = name
+        self.entry.args[-1].name_hint = "steps"
+
+    def field_type(self, name: str) -> stencil.FieldType[Attribute]:
+        """The type of a field: all cells of its array."""
+        sizes = shape_of(self.step, name, self.shape)
+        bounds = stencil.StencilBoundsAttr.from_bounds([(0, size) for size in sizes])
+        return stencil.FieldType(bounds, self.element)
+
+    def module(self) -> ModuleOp:
+        """The module."""
+        zero = arith.ConstantOp(IntegerAttr(0, IndexType()))
+        one = arith.ConstantOp(IntegerAttr(1, IndexType()))
+        initial = [self.outer[buffer] for buffer in self.carried]
+        body = Block(arg_types=[IndexType(), *(value.type for value in initial)])
+        inner = {**self.outer, **dict(zip(self.carried, body.args[1:]))}
+        for (name, level), argument in zip(self.carried, body.args[1:]):
+            argument.name_hint = f"{name}_{level}"
+        self.fill(body, inner)
+        loop = scf.ForOp(zero, self.entry.args[-1], one, initial, Region(body))
+        located(loop, self.step.place)
+        self.entry.add_ops([zero, one, loop, ReturnOp()])
+        kinds = [argument.type for argument in self.entry.args]
+        function = FuncOp(self.step.name, (kinds, []), Region(self.entry))
+        located(function, self.step.place)
+        module = ModuleOp([function])
+        module.verify()
+        return module
+
+    def fill(self, body: Block, inner: dict[Buffer, SSAValue]) -> None:
+        """The body of the time loop."""
+        loaded: dict[Buffer, SSAValue] = {}
+        for buffer in reads_of(self.step.assignments):
+            if buffer[1] != NEXT:
+                loaded[buffer] = self.load(body, inner[buffer], self.step.assignments[0])
+        for box, made in groups_of(self.step, self.shape):
+            for buffer in reads_of(made):
+                if buffer not in loaded:
+                    loaded[buffer] = self.load(body, inner[buffer], made[0])
+            apply = self.apply(made, loaded)
+            body.add_op(located(apply, made[0].place))
+            for item, result in zip(made, apply.res):
+                bounds = stencil.StencilBoundsAttr.from_bounds(box)
+                store = stencil.StoreOp(result, inner[item.field, NEXT], bounds)
+                body.add_op(located(store, item.place))
+        body.add_op(scf.YieldOp(*(inner[self.following(buffer)] for buffer in self.carried)))
+
+    def following(self, buffer: Buffer) -> Buffer:
+        """The buffer that takes the place of another after a step."""
+        name, level = buffer
+        last = PREV if name in self.step.second else NOW
+        return name, {NOW: NEXT, NEXT: last, PREV: NOW}[level]
+
+    def load(self, body: Block, field: SSAValue, near: Assignment) -> SSAValue:
+        """A load of a field."""
+        load = stencil.LoadOp(field)
+        body.add_op(located(load, near.place))
+        return load.res
+
+    def apply(self, made: Sequence[Assignment], loaded: dict[Buffer, SSAValue]) -> stencil.ApplyOp:
+        """The apply of a group of assignments."""
+        reads = reads_of(made)
+        values = [item.value for item in made]
+        used = {value.payload for value in walk(values) if value.operation == "scalar"}
+        scalars = [name for name in self.step.scalars if name in used]
+        operands = [loaded[buffer] for buffer in reads] + [self.scalars[name] for name in scalars]
+        block = Block(arg_types=[operand.type for operand in operands])
+        cell = Cell(block, self.element, self.shape)
+        cell.inputs.update(zip(reads, block.args))
+        names = [("scalar", name) for name in scalars]
+        cell.inputs.update(zip(names, block.args[len(reads) :]))
+        for (name, level), argument in zip(
+            [*reads, *((name, NOW) for name in scalars)], block.args
+        ):
+            argument.name_hint = name if level == NOW else f"{name}_{level}"
+        results = cell.results(values)
+        last: Operation = stencil.ReturnOp(results)
+        block.add_op(located(last, made[-1].place))
+        kind = stencil.TempType(IntAttr(self.step.rank), self.element)
+        return stencil.ApplyOp(operands, block, [kind for _ in made])
+
+
+def module_of(step: Step, shape: Sequence[int], element: FloatType) -> ModuleOp:
+    """The stencil program of a step for arrays of a shape; ValueError where they are too small."""
+    return Builder(step, shape, element).module()

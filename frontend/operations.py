@@ -1,0 +1,95 @@
+"""What a cell of a step function computes: NumPy's names, and the operations that they become."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from xdsl.dialects import arith, math
+from xdsl.irdl import IRDLOperation
+
+
+class Kind(Enum):
+    """What a value of a cell is: a float of the fields' type, an integer of 64 bits, or a truth value."""
+
+    FLOAT = auto()
+    INTEGER = auto()
+    BOOLEAN = auto()
+
+
+FLOATS: dict[str, type[IRDLOperation]] = {
+    "add": arith.AddfOp,
+    "subtract": arith.SubfOp,
+    "multiply": arith.MulfOp,
+    "divide": arith.DivfOp,
+    "negative": arith.NegfOp,
+    "absolute": math.AbsFOp,
+    "fabs": math.AbsFOp,
+    "maximum": arith.MaximumfOp,
+    "minimum": arith.MinimumfOp,
+    "fmax": arith.MaxnumfOp,
+    "fmin": arith.MinnumfOp,
+    "floor": math.FloorOp,
+    "ceil": math.CeilOp,
+    "trunc": math.TruncOp,
+    "rint": math.RoundEvenOp,
+    "copysign": math.CopySignOp,
+    "sqrt": math.SqrtOp,
+    "cbrt": math.CbrtOp,
+    "power": math.PowFOp,
+    "exp": math.ExpOp,
+    "exp2": math.Exp2Op,
+    "expm1": math.ExpM1Op,
+    "log": math.LogOp,
+    "log2": math.Log2Op,
+    "log10": math.Log10Op,
+    "log1p": math.Log1pOp,
+    "sin": math.SinOp,
+    "cos": math.CosOp,
+    "tan": math.TanOp,
+    "arcsin": math.AsinOp,
+    "arccos": math.AcosOp,
+    "arctan": math.AtanOp,
+    "arctan2": math.Atan2Op,
+    "sinh": math.SinhOp,
+    "cosh": math.CoshOp,
+    "tanh": math.TanhOp,
+    "arcsinh": math.AsinhOp,
+    "arccosh": math.AcoshOp,
+    "arctanh": math.AtanhOp,
+}
+"""Operations of floats, by the names of NumPy's functions."""
+
+INTEGERS: dict[str, type[IRDLOperation]] = {
+    "add": arith.AddiOp,
+    "subtract": arith.SubiOp,
+    "multiply": arith.MuliOp,
+    "absolute": math.AbsIOp,
+    "maximum": arith.MaxSIOp,
+    "minimum": arith.MinSIOp,
+    "floor_divide": arith.FloorDivSIOp,
+}
+"""Operations that stay integers where all operands are: those of coordinates."""
+
+COMPARISONS: dict[str, tuple[str, str]] = {
+    "less": ("olt", "slt"),
+    "less_equal": ("ole", "sle"),
+    "greater": ("ogt", "sgt"),
+    "greater_equal": ("oge", "sge"),
+    "equal": ("oeq", "eq"),
+    "not_equal": ("une", "ne"),
+}
+"""The predicates of `arith.cmpf` and `arith.cmpi`."""
+
+LOGIC: dict[str, type[IRDLOperation]] = {
+    "bitwise_and": arith.AndIOp,
+    "bitwise_or": arith.OrIOp,
+    "bitwise_xor": arith.XOrIOp,
+}
+"""Operations of truth values."""
+
+SAME = {"logical_and": "bitwise_and", "logical_or": "bitwise_or", "logical_xor": "bitwise_xor"}
+"""Other names of NumPy's for operations of truth values."""
+
+ONE_OPERAND = frozenset(
+    name for name, op in FLOATS.items() if len(op.get_irdl_definition().operands) == 1
+)

@@ -1,0 +1,77 @@
+"""`timetile.stencil`: makes a model of a Python function of one time step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import overload
+
+from timetile.frontend.errors import error
+from timetile.frontend.model import Model
+from timetile.frontend.tracing import traced
+
+BUILT = ("keep",)
+PLANNED = ("periodic", "mirror", "value")
+
+StepFunction = Callable[..., None]
+
+
+def check_options(boundary: object, reach: object) -> None:
+    """StencilError for a boundary that there is not, and a reach that is none."""
+    if boundary in PLANNED:
+        raise error(
+            f"the boundary {boundary!r} is not built yet; use 'keep', and give cells at the rim their values by "
+            "regions, as u.next[0:1, :] = u[1, 0]"
+        )
+    if boundary not in BUILT:
+        raise error(f"there is no boundary {boundary!r}; use 'keep'")
+    known = reach is None or (isinstance(reach, int) and not isinstance(reach, bool) and reach >= 0)
+    if not known:
+        raise error(
+            f"the reach is a number of cells, got {reach!r}; write reach=1, or leave it out"
+        )
+
+
+@overload
+def stencil(function: StepFunction, /) -> Model: ...
+
+
+@overload
+def stencil(
+    *, boundary: str = "keep", reach: int | None = None
+) -> Callable[[StepFunction], Model]: ...
+
+
+def stencil(
+    function: StepFunction | None = None,
+    /,
+    *,
+    boundary: str = "keep",
+    reach: int | None = None,
+) -> Model | Callable[[StepFunction], Model]:
+    """
+    Make a model of a function of one time step.
+
+    ```
+    @timetile.stencil
+    def heat(u: timetile.Field, k: timetile.Scalar):
+        u.next = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+    state = heat.advance({"u": np.random.rand(64, 64)}, steps=1000, k=0.2)
+    ```
+
+    The function is called once, when it is decorated, with symbols that record what it does; loops of Python over
+    numbers unroll. Its arguments are fields of 1 to 3 axes, and scalars. `u[-1, 0]` is the value of the cell before along
+    axis 0 at the beginning of the step, `u.prev[0, 0]` that of a step earlier, `u.next = value` the cell's new value, and
+    `u.next[-1, 0]` reads what the step has assigned before. `u.next[0:1, :] = value` assigns to a region of the array.
+
+    `boundary` says what happens where reads would lie outside the arrays: with `keep` such cells keep what they hold.
+    `reach` is how many cells away the step may read; with it, a rim of that width is kept on all sides.
+
+    Raises StencilError, a CompileError, with file, line and the expression underlined, where the function is no such step.
+    """
+    check_options(boundary, reach)
+    if function is None:
+        return lambda step: Model(traced(step, reach), step.__doc__)
+    if not callable(function):
+        raise error(f"stencil takes a function of one time step, got {function!r}")
+    return Model(traced(function, reach), function.__doc__)

@@ -1,0 +1,224 @@
+"""What the arguments of a step function are: fields, of which it reads cells near by, and scalars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeGuard, cast
+
+import numpy as np
+
+from timetile.frontend.errors import Place, current_place, error
+from timetile.frontend.operations import Kind
+from timetile.frontend.values import Value, as_float, lifted
+
+Offset = tuple[int | None, ...]
+"""How far from the cell along each axis; None along an axis that the field does not have."""
+
+Index = int | None | tuple[int | None, ...]
+Region = tuple["slice[Any, Any, Any]", ...]
+
+NOW: Final = "now"
+PREV: Final = "prev"
+NEXT: Final = "next"
+
+MOST_AXES = 3
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """`field.next = value`, or `field.next[region] = value`."""
+
+    field: str
+    region: Region | None
+    value: Value
+    place: Place
+
+
+@dataclass
+class Recorder:
+    """What a step does, in the order of the program; `rank` is that of the first index."""
+
+    rank: int | None = None
+    first: str = ""
+    reach: int | None = None
+    assignments: list[Assignment] = field(default_factory=list[Assignment])
+    axes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """The axes of each field that is read or written."""
+    previous: set[str] = field(default_factory=set[str])
+    read_next: set[str] = field(default_factory=set[str])
+
+    def check_rank(self, text: str, count: int) -> None:
+        """StencilError where an index has another number of axes than the first one."""
+        if self.rank is None:
+            if not 1 <= count <= MOST_AXES:
+                raise error(f"{text} has {count} offsets; a field has 1 to {MOST_AXES} axes")
+            self.rank, self.first = count, text
+        if count != self.rank:
+            plural = "offset" if count == 1 else "offsets"
+            raise error(
+                f"{text} has {count} {plural}, and {self.first} has {self.rank}; write one for each axis, None "
+                "along an axis that a field does not have"
+            )
+
+    def read(self, name: str, level: str, index: Index) -> Value:
+        """The value of a field at an offset."""
+        offsets = index if isinstance(index, tuple) else (index,)
+        text = f"{name}[{', '.join(map(shown, offsets))}]"
+        for k in offsets:
+            check_offset(name, k)
+        self.check_rank(text, len(offsets))
+        plain = tuple(None if k is None else int(k) for k in offsets)
+        far = max((abs(k) for k in plain if k is not None), default=0)
+        if self.reach is not None and far > self.reach:
+            raise error(
+                f"{text} reads {far} cells away, and the step declares reach={self.reach}; declare reach={far}"
+            )
+        self.check_axes(name, text, plain)
+        if level == PREV:
+            self.previous.add(name)
+        if level == NEXT:
+            self.check_next(name)
+            self.read_next.add(name)
+        return Value("access", Kind.FLOAT, (), (name, level, plain))
+
+    def check_axes(self, name: str, text: str, offsets: Offset) -> None:
+        """StencilError where a field has other axes than at its first index, or none."""
+        axes = tuple(axis for axis, k in enumerate(offsets) if k is not None)
+        if not axes:
+            raise error(f"{text} has no offset; write a number along each axis that the field has")
+        if self.axes.setdefault(name, axes) != axes:
+            raise error(
+                f"{text} has other axes than {name} had before; write None along the same axes everywhere"
+            )
+
+    def check_next(self, name: str) -> None:
+        """StencilError where the new values of a field are read before they are assigned."""
+        if all(made.field != name for made in self.assignments):
+            raise error(
+                f"{name}.next is read before the step assigns it; assign it first, or read the value at the "
+                f"beginning of the step, {name}[...]"
+            )
+
+    def assign(self, name: str, region: Region | None, value: object) -> None:
+        """A new value for the cells of a field."""
+        if name in self.read_next:
+            raise error(
+                f"{name}.next is assigned after it is read; assign all of it first, then read it"
+            )
+        before = [made for made in self.assignments if made.field == name]
+        if region is None and before:
+            raise error(
+                f"{name}.next is assigned twice, first in line {before[0].place.line}; assign it once, and parts of "
+                f"it by regions, {name}.next[2:5] = ..."
+            )
+        place = current_place()
+        self.assignments.append(Assignment(name, region, as_float(lifted(value)), place))
+
+    def assign_region(self, name: str, region: object, value: object) -> None:
+        """New values for the cells of a region of the array."""
+        slices = cast("tuple[object, ...]", region if isinstance(region, tuple) else (region,))
+        if not all(map(is_plain, slices)):
+            raise error(
+                f"a region of {name}.next has a slice without a step for each axis; write {name}.next[0:1, :] for the "
+                f"first row, and {name}.next = ... for all cells"
+            )
+        self.check_rank(f"the region of {name}.next", len(slices))
+        self.check_axes(name, f"the region of {name}.next", tuple(0 for _ in slices))
+        self.assign(name, cast("Region", slices), value)
+
+
+def shown(offset: object) -> str:
+    """An offset as text."""
+    return ":" if isinstance(offset, slice) else f"{offset!r}"
+
+
+def check_offset(name: str, offset: object) -> None:
+    """StencilError where an offset is not a number that is known when the step is traced."""
+    if isinstance(offset, slice):
+        raise error(
+            f"{name} is indexed by a slice, and a step reads single cells; write how far from the cell: "
+            f"{name}[-1, 0] is the one before along axis 0"
+        )
+    if isinstance(offset, Value):
+        raise error(
+            f"{name} is indexed by a value of the cell, and offsets are constants; write a number, and choose "
+            "between several with timetile.where"
+        )
+    whole = isinstance(offset, int | np.integer) and not isinstance(offset, bool)
+    if offset is not None and not whole:
+        raise error(f"{name} is indexed by {offset!r}, and offsets are whole numbers; write an int")
+
+
+def is_slice(part: object) -> TypeGuard[slice[Any, Any, Any]]:
+    """Part of an index is a slice."""
+    return isinstance(part, slice)
+
+
+def is_plain(part: object) -> bool:
+    """A slice of numbers without a step."""
+    if not is_slice(part) or part.step not in (None, 1):
+        return False
+    return all(k is None or isinstance(k, int) for k in (part.start, part.stop))
+
+
+class Level:
+    """A field at another time level: `u.prev[0, 0]`."""
+
+    def __init__(self, recorder: Recorder, name: str, level: str):
+        self._recorder, self._name, self._level = recorder, name, level
+
+    def __getitem__(self, offsets: Index) -> Value:
+        """The value there, so many cells away along each axis; StencilError where the index is wrong."""
+        return self._recorder.read(self._name, self._level, offsets)
+
+
+class Next(Level):
+    """The new values of a field: `u.next[0, 0]` after they are assigned, and `u.next[2:5, :] = value` for a region."""
+
+    def __setitem__(self, region: slice | tuple[slice, ...], value: Value | float) -> None:
+        """
+        New values for the cells of a region of the array, given by slices as NumPy counts them, from the array's own
+        beginning and end. StencilError where the region is no slice for each axis.
+        """
+        self._recorder.assign_region(self._name, region, value)
+
+
+class Field:
+    """
+    A field of a step function, a number for each cell of an array.
+
+    `u[-1, 0]` is its value one cell before along axis 0, at the beginning of the step; `u.prev[-1, 0]` that of one step
+    earlier. `u.next = value` gives each cell its new value, and `u.next[-1, 0]` reads it afterwards. `w[0, None]` reads a
+    field that has axis 0 alone.
+    """
+
+    def __init__(self, recorder: Recorder, name: str):
+        self._recorder, self._name = recorder, name
+
+    def __getitem__(self, offsets: Index) -> Value:
+        """The value at the beginning of the step, so many cells away along each axis."""
+        return self._recorder.read(self._name, NOW, offsets)
+
+    def __setitem__(self, offsets: object, value: object) -> None:
+        raise error(f"a step assigns new values only; write {self._name}.next = ...")
+
+    @property
+    def prev(self) -> Level:
+        """The field one step earlier, for what is of second order in time."""
+        return Level(self._recorder, self._name, PREV)
+
+    @property
+    def next(self) -> Next:
+        """The new values, once they are assigned."""
+        return Next(self._recorder, self._name, NEXT)
+
+    @next.setter
+    def next(self, value: Value | float) -> None:
+        self._recorder.assign(self._name, None, value)
+
+
+class Scalar(Value):
+    """A scalar argument of a step function: one number, the same for all cells and steps of a run."""
+
+    def __init__(self, name: str):
+        super().__init__("scalar", Kind.FLOAT, (), name)

@@ -1,0 +1,184 @@
+"""From a Python function to a step: the function is called once, on symbols that record what it does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from timetile.frontend.errors import (
+    Place,
+    StencilError,
+    place_of_function,
+    place_of_traceback,
+)
+from timetile.frontend.symbols import Assignment, Field, Recorder, Scalar
+from timetile.frontend.values import Value
+
+TAKEN = ("state", "steps", "stream")
+"""Names of the arguments of `Model.advance`."""
+
+DECLARED = {"Field": Field, "timetile.Field": Field, "Scalar": Scalar, "timetile.Scalar": Scalar}
+"""Annotations as text, for step functions whose module does not say them at run time."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    One time step. `fields` has the axes of each field in the order of the arguments; `second` are the fields that it reads
+    one step earlier.
+    """
+
+    name: str
+    place: Place
+    rank: int
+    fields: dict[str, tuple[int, ...]]
+    scalars: tuple[str, ...]
+    assignments: tuple[Assignment, ...]
+    second: frozenset[str]
+    reach: int | None
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The fields that get new values, in the order of the arguments."""
+        names = {made.field for made in self.assignments}
+        return tuple(name for name in self.fields if name in names)
+
+    @property
+    def label(self) -> str:
+        """`heat (heat.py:5)`."""
+        return f"{self.name} ({self.place.file}:{self.place.line})"
+
+
+def walk(values: Sequence[Value]) -> Iterator[Value]:
+    """Each value that these are made of, and these: operands first."""
+    seen: set[int] = set()
+    stack = [(value, False) for value in reversed(values)]
+    while stack:
+        value, ready = stack.pop()
+        if ready:
+            yield value
+        elif id(value) not in seen:
+            seen.add(id(value))
+            stack.append((value, True))
+            stack.extend((operand, False) for operand in reversed(value.operands))
+
+
+def annotation_of(parameter: inspect.Parameter) -> object:
+    """What a parameter is declared to be."""
+    found = parameter.annotation
+    return DECLARED.get(found, found) if isinstance(found, str) else found
+
+
+def signature_of(function: Callable[..., object]) -> inspect.Signature:
+    """The signature of a function, its annotations as objects where they have a meaning."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except (NameError, AttributeError):
+        return inspect.signature(function)
+
+
+def arguments_of(
+    function: Callable[..., object], recorder: Recorder, place: Place
+) -> dict[str, Field | Scalar]:
+    """The symbols for the arguments of a step function."""
+    symbols: dict[str, Field | Scalar] = {}
+    for name, parameter in signature_of(function).parameters.items():
+        if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            raise StencilError(f"{name} is no plain argument; name each field and scalar", place)
+        if parameter.default is not inspect.Parameter.empty:
+            raise StencilError(
+                f"{name} has a default value; give the value to advance, or use a number from around the function",
+                place,
+            )
+        if name in TAKEN:
+            raise StencilError(f"{name} is an argument of advance; take another name", place)
+        kind = annotation_of(parameter)
+        if kind is Field:
+            symbols[name] = Field(recorder, name)
+        elif kind is Scalar:
+            symbols[name] = Scalar(name)
+        else:
+            raise StencilError(
+                f"it is not said what {name} is; write {name}: timetile.Field or {name}: timetile.Scalar",
+                place,
+            )
+    return symbols
+
+
+def called(
+    function: Callable[..., object], symbols: dict[str, Field | Scalar], place: Place
+) -> None:
+    """Call the step function; names and types that are wrong in it become a StencilError."""
+    try:
+        returned = function(**symbols)
+    except (NameError, TypeError) as problem:
+        at = place_of_traceback(problem.__traceback__)
+        if at is None:
+            raise
+        raise StencilError(f"{problem}; {advice_on(problem)}", at) from problem
+    if returned is not None:
+        raise StencilError("the step returns a value; assign it, as u.next = ...", place)
+
+
+def advice_on(problem: Exception) -> str:
+    """What to write instead, where Python itself found a step wrong."""
+    text = str(problem)
+    if isinstance(problem, NameError):
+        return (
+            "a step uses its arguments, names around the function, and NumPy's functions as np.exp"
+        )
+    if any(f"{name}" in text for name in ("Field", "Level", "Next")):
+        return "a field has a value at each cell: say which, as u[0, 0] for the cell's own"
+    return "write it with the operators and functions of single numbers"
+
+
+def traced(function: Callable[..., object], reach: int | None) -> Step:
+    """The step that a function describes; StencilError where it describes none."""
+    place = place_of_function(function.__code__)
+    recorder = Recorder(reach=reach)
+    symbols = arguments_of(function, recorder, place)
+    called(function, symbols, place)
+    fields = [name for name, symbol in symbols.items() if isinstance(symbol, Field)]
+    if not recorder.assignments or recorder.rank is None:
+        raise StencilError("the step assigns no new values; write u.next = ...", place)
+    for made in recorder.assignments:
+        recorder.axes.setdefault(made.field, tuple(range(recorder.rank)))
+    step = Step(
+        function.__name__,
+        place,
+        recorder.rank,
+        {name: recorder.axes[name] for name in fields if name in recorder.axes},
+        tuple(name for name, symbol in symbols.items() if isinstance(symbol, Scalar)),
+        tuple(recorder.assignments),
+        frozenset(recorder.previous),
+        reach,
+    )
+    check(step, fields)
+    return step
+
+
+def check(step: Step, fields: Sequence[str]) -> None:
+    """StencilError where the parts of a step do not go together."""
+    for name in fields:
+        if name not in step.fields:
+            raise StencilError(f"{name} is neither read nor assigned; remove it", step.place)
+    for made in step.assignments:
+        if len(step.fields[made.field]) != step.rank:
+            raise StencilError(
+                f"{made.field} gets new values, and has fewer axes than the step, which has {step.rank}; give it all axes",
+                made.place,
+            )
+    for name in sorted(step.second - set(step.written)):
+        raise StencilError(
+            f"{name}.prev is read, and {name} gets no new values; read {name}[...], which stays as it is",
+            step.place,
+        )
+    for value in walk([made.value for made in step.assignments]):
+        axis = value.payload
+        names_axis = value.operation in ("coordinate", "extent")
+        if names_axis and isinstance(axis, int) and axis >= step.rank:
+            raise StencilError(
+                f"{value.operation}({axis}) names axis {axis}, and the step has {step.rank} axes; the first is 0",
+                value.place,
+            )

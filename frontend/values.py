@@ -1,0 +1,281 @@
+"""Values of a cell while a step function is traced: what Python's operators and NumPy's functions make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from timetile.frontend.errors import Place, current_place, error
+from timetile.frontend.operations import (
+    COMPARISONS,
+    FLOATS,
+    INTEGERS,
+    LOGIC,
+    ONE_OPERAND,
+    SAME,
+    Kind,
+)
+
+Payload = float | int | str | tuple[Any, ...] | None
+
+NUMPY_FUNCTIONS = sorted({*FLOATS, *SAME} - {"negative"})
+CHOICE = "write timetile.where(condition, a, b)"
+
+
+class Value:
+    """
+    A number of every cell: what an index into a field, a scalar argument or a coordinate gives, and what operators make of
+    it. Arithmetic, comparisons, `&`, `|`, `^` and `~` work as on NumPy's arrays, and so do NumPy's functions of a number
+    (`np.exp(u[0])`). It has no truth value: `timetile.where` chooses.
+    """
+
+    __slots__ = ("kind", "operands", "operation", "payload", "place")
+
+    def __init__(
+        self, operation: str, kind: Kind, operands: Sequence[Value] = (), payload: Payload = None
+    ):
+        self.operation, self.kind = operation, kind
+        self.operands, self.payload = tuple(operands), payload
+        self.place: Place = current_place()
+
+    # Operators.
+
+    def __add__(self, other: Value | float) -> Value:
+        return made("add", self, other)
+
+    def __radd__(self, other: float) -> Value:
+        return made("add", other, self)
+
+    def __sub__(self, other: Value | float) -> Value:
+        return made("subtract", self, other)
+
+    def __rsub__(self, other: float) -> Value:
+        return made("subtract", other, self)
+
+    def __mul__(self, other: Value | float) -> Value:
+        return made("multiply", self, other)
+
+    def __rmul__(self, other: float) -> Value:
+        return made("multiply", other, self)
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return made("divide", self, other)
+
+    def __rtruediv__(self, other: float) -> Value:
+        return made("divide", other, self)
+
+    def __floordiv__(self, other: Value | int) -> Value:
+        return made("floor_divide", self, other)
+
+    def __mod__(self, other: int) -> Value:
+        return made("remainder", self, other)
+
+    def __pow__(self, other: Value | float) -> Value:
+        return made("power", self, other)
+
+    def __rpow__(self, other: float) -> Value:
+        return made("power", other, self)
+
+    def __neg__(self) -> Value:
+        return made("negative", self)
+
+    def __pos__(self) -> Value:
+        return self
+
+    def __abs__(self) -> Value:
+        return made("absolute", self)
+
+    def __lt__(self, other: Value | float) -> Value:
+        return made("less", self, other)
+
+    def __le__(self, other: Value | float) -> Value:
+        return made("less_equal", self, other)
+
+    def __gt__(self, other: Value | float) -> Value:
+        return made("greater", self, other)
+
+    def __ge__(self, other: Value | float) -> Value:
+        return made("greater_equal", self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return made("equal", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return made("not_equal", self, other)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __and__(self, other: Value | bool) -> Value:
+        return made("bitwise_and", self, other)
+
+    def __or__(self, other: Value | bool) -> Value:
+        return made("bitwise_or", self, other)
+
+    def __xor__(self, other: Value | bool) -> Value:
+        return made("bitwise_xor", self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Value:
+        return made("logical_not", self)
+
+    # NumPy's functions.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Value:
+        if method != "__call__" or options:
+            raise error(
+                f"np.{ufunc.__name__} takes values of a cell only by itself; write np.{ufunc.__name__}(a)"
+            )
+        return made(ufunc.__name__, *inputs)
+
+    def __array_function__(
+        self, function: Any, types: Any, arguments: Sequence[Any], options: Any
+    ) -> Value:
+        if function is np.where and len(arguments) == 3:
+            return choice(*arguments)
+        raise error(
+            f"np.{function.__name__} is not a function of one cell; write it with {', '.join(NUMPY_FUNCTIONS)}, or "
+            "timetile.where"
+        )
+
+    # What a value of a cell is not.
+
+    def __bool__(self) -> bool:
+        raise error(
+            f"a value of a cell has no truth value while the step is traced; {CHOICE} for `if`, "
+            "(a < b) & (b < c) for `and`, np.minimum(a, b) for min"
+        )
+
+    def __float__(self) -> float:
+        raise error(
+            "a value of a cell is no Python number; write NumPy's function, as np.sin(u[0]) for math.sin"
+        )
+
+    def __index__(self) -> int:
+        raise error(
+            "a value of a cell is no Python integer, and a loop or an index of the step needs one; "
+            f"take a number that is known when the step is traced, or {CHOICE}"
+        )
+
+    def __iter__(self) -> Any:
+        raise error("a value of a cell is one number, and has no parts; write it as it is")
+
+    def __repr__(self) -> str:
+        return f"<a value of every cell: {self.operation}>"
+
+
+def constant(value: float | int | bool) -> Value:
+    """A number of Python or NumPy as a value."""
+    if isinstance(value, bool | np.bool_):
+        return Value("constant", Kind.BOOLEAN, (), bool(value))
+    if isinstance(value, int | np.integer):
+        return Value("constant", Kind.INTEGER, (), int(value))
+    return Value("constant", Kind.FLOAT, (), float(value))
+
+
+def lifted(value: object) -> Value:
+    """An operand as a value."""
+    if isinstance(value, Value):
+        return value
+    if isinstance(value, bool | int | float | np.integer | np.floating | np.bool_):
+        return constant(cast("float", value))
+    name = type(value).__name__
+    if name in ("Field", "Level", "Next"):
+        raise error("a field has a value at each cell; say which: u[0, 0] is the cell's own")
+    raise error(
+        f"a {name} is no number of a cell; pass what differs from cell to cell as a timetile.Field, and "
+        "numbers as a float or a timetile.Scalar"
+    )
+
+
+def as_float(value: Value) -> Value:
+    """A value as a float."""
+    if value.kind is Kind.FLOAT:
+        return value
+    if value.operation == "constant":
+        number = value.payload
+        assert isinstance(number, int)
+        return constant(float(number))
+    return Value("to_float", Kind.FLOAT, (value,))
+
+
+def made(name: str, *given: object) -> Value:
+    """What an operation makes of its operands; StencilError where there is no such operation."""
+    operands = [lifted(value) for value in given]
+    name = SAME.get(name, name)
+    if name in COMPARISONS:
+        kinds = {value.kind for value in operands}
+        same = operands if kinds == {Kind.INTEGER} else [as_float(value) for value in operands]
+        return Value(name, Kind.BOOLEAN, same)
+    if name in LOGIC or name == "logical_not":
+        return logical(name, operands)
+    if name in ("floor_divide", "remainder"):
+        return whole_division(name, operands)
+    if name == "power":
+        return power(*operands)
+    if name == "square":
+        return made("multiply", operands[0], operands[0])
+    integers = all(value.kind is Kind.INTEGER for value in operands)
+    if integers and name == "negative":
+        return made("subtract", 0, operands[0])
+    if integers and name in INTEGERS:
+        return Value(name, Kind.INTEGER, operands)
+    if name not in FLOATS or (name in ONE_OPERAND) != (len(operands) == 1):
+        raise error(
+            f"np.{name} is not supported in a step; write it with {', '.join(NUMPY_FUNCTIONS)}"
+        )
+    return Value(name, Kind.FLOAT, [as_float(value) for value in operands])
+
+
+def logical(name: str, operands: Sequence[Value]) -> Value:
+    """An operation of truth values."""
+    if any(value.kind is not Kind.BOOLEAN for value in operands):
+        raise error(
+            "`&`, `|`, `^` and `~` join conditions; write (a < b) & (b < c), in parentheses"
+        )
+    if name == "logical_not":
+        return Value("bitwise_xor", Kind.BOOLEAN, (operands[0], constant(True)))
+    return Value(name, Kind.BOOLEAN, operands)
+
+
+def whole_division(name: str, operands: Sequence[Value]) -> Value:
+    """`//` and `%` of a coordinate by a positive integer, as Python rounds them: down."""
+    value, divisor = operands
+    number = divisor.payload
+    known = value.kind is Kind.INTEGER and divisor.operation == "constant"
+    if not (known and isinstance(number, int) and number > 0):
+        raise error(
+            "`//` and `%` are of a coordinate and a positive int; write np.floor(a / b) for floats"
+        )
+    quotient = Value("floor_divide", Kind.INTEGER, operands)
+    return quotient if name == "floor_divide" else value - quotient * number
+
+
+def power(base: Value, exponent: Value) -> Value:
+    """A power: products where the exponent is a small whole number, a root where it is a half."""
+    number = exponent.payload if exponent.operation == "constant" else None
+    if number == 0.5:
+        return made("sqrt", base)
+    if not (isinstance(number, int | float) and number in range(1, 9)):
+        return Value("power", Kind.FLOAT, (as_float(base), as_float(exponent)))
+    result, square = None, base
+    for bit in reversed(f"{int(number):b}"):
+        if bit == "1":
+            result = square if result is None else result * square
+        square = square * square
+    assert result is not None
+    return result
+
+
+def choice(condition: object, if_true: object, if_false: object) -> Value:
+    """One of two values, by a condition; both are computed."""
+    chosen, values = lifted(condition), [lifted(if_true), lifted(if_false)]
+    if chosen.kind is not Kind.BOOLEAN:
+        raise error("where takes a condition first; compare, as timetile.where(u[0] > 0, a, b)")
+    kinds = {value.kind for value in values}
+    if len(kinds) > 1:
+        values = [as_float(value) for value in values]
+    return Value("select", values[0].kind, (chosen, *values))
