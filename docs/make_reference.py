@@ -107,6 +107,7 @@ def python() -> Iterator[str]:
     yield "### Environment\n"
     yield "- `TIMETILE_CACHE_DIR`: below which the folder of the disk cache lies, in place of the user's own."
     yield "- `TIMETILE_CACHE_SIZE`: the bytes that its entries have together at most (`500M`, `2G`), 1 GiB unless set."
+    yield "- `TIMETILE_NUM_THREADS`: the threads of the executor `cpu`, in place of all cores."
     yield '- Messages go to `logging.getLogger("timetile")`.\n'
 
 
