@@ -27,7 +27,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -42,6 +42,7 @@ from support import reference
 from support.description import Program, random_inputs
 from support.pairs import Pair, batch
 from support.programs import program_text
+from timetile.passes.analysis.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.driver import gpu_is_available
 from timetile.runtime.program import Executor
@@ -122,8 +123,17 @@ def run(pair: Pair, executor: Executor, text: str) -> dict[str, np.ndarray[Any, 
     return arrays
 
 
-def expected(pair: Pair, text: str) -> dict[str, np.ndarray[Any, Any]]:
-    """The fields after the unfused program."""
+LIBRARY = re.compile("|".join(re.escape(op.name) for op in FUNCTIONS))
+"""Functions of a library, of which a GPU has its own: off by a few units in the last place."""
+
+
+def expected(pair: Pair, text: str, executor: Executor) -> dict[str, np.ndarray[Any, Any]]:
+    """
+    The fields after the unfused program; of a GPU's own functions after single steps on the GPU, as its kernels
+    agree with each other whatever their schedule.
+    """
+    if executor == "gpu" and LIBRARY.search(text):
+        return run(replace(pair, depth=1, schedule=None, halos="apart"), "gpu", text)
     if pair.contract == "fast" or isinstance(pair.program, str):
         return run(pair, "numpy", text)
     inputs = random_inputs(pair.program, pair.steps, common_halos=pair.common)
@@ -149,7 +159,7 @@ def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
     signal.alarm(seconds)
     try:
         found = run(pair, executor, text)
-        wrong = list(differences(found, expected(pair, text)))
+        wrong = list(differences(found, expected(pair, text, executor)))
     except TookTooLong:
         return Outcome("time-out", f"over {seconds} s", text=text)
     except CompileError as error:
