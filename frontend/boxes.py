@@ -40,8 +40,8 @@ def box_of(step: Step, made: Assignment, shape: Sequence[int]) -> Box:
         low, high = max(first, before), min(end, size - behind)
         if low >= high:
             raise ValueError(
-                f"{made.field}.next in line {made.place.line} of {step.label} gets no new value along axis {axis} of {size} "
-                f"cells, as it reads {before} before and {behind} behind each; pass larger arrays or another region"
+                f"{made.field}.next in line {made.place.line} of {step.label} gets no new value along axis {axis} of size "
+                f"{size}, as it reads {before} before and {behind} behind each; pass larger arrays or another region"
             )
         box.append((low, high))
     return tuple(box)

@@ -87,8 +87,7 @@ class Model:
         """
         if len(shape) != self.step.rank:
             raise ValueError(
-                f"the shape {shape} has {len(shape)} axes, and {self.step.label} has {self.step.rank}; "
-                "give a size for each"
+                f"the shape {shape} is not of the {self.step.rank} axes of {self.step.label}; give a size for each"
             )
         if dtype not in TYPES:
             raise ValueError(f"the type is float32 or float64, got {dtype!r}")

@@ -179,6 +179,6 @@ def check(step: Step, fields: Sequence[str]) -> None:
         names_axis = value.operation in ("coordinate", "extent")
         if names_axis and isinstance(axis, int) and axis >= step.rank:
             raise StencilError(
-                f"{value.operation}({axis}) names axis {axis}, and the step has {step.rank} axes; the first is 0",
+                f"{value.operation}({axis}) names axis {axis}, and the last axis of the step is {step.rank - 1}; count from 0",
                 value.place,
             )
