@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from timetile.runtime.arrays import is_numpy_array, is_on_device
+from timetile.passes.analysis.plane_geometry import VECTOR_BYTES
+from timetile.runtime.arrays import is_contiguous, is_numpy_array, is_on_device
 
 TYPES = ("float32", "float64")
 
@@ -51,11 +52,24 @@ def copy_of(array: Any) -> Any:
 
 def readable(array: Any, taken: Sequence[Any]) -> Any:
     """An array that is only read, or a copy where a program cannot take it as it is, or has taken it already."""
-    if any(array is other for other in taken):
+    if any(array is other for other in taken) or not is_taken_as_it_is(array):
         return copy_of(array)
-    if not is_numpy_array(array):
-        return array
-    return array if array.flags.c_contiguous and array.flags.writeable else copy_of(array)
+    return array
+
+
+def is_taken_as_it_is(array: Any) -> bool:
+    """A program takes the array without a copy: it is in C order, may be written, and begins where vectors may."""
+    if not is_on_device(array):
+        flags = np.asarray(array).flags
+        return bool(flags.c_contiguous and flags.writeable)
+    if not hasattr(array, "__cuda_array_interface__"):
+        return False
+    interface = array.__cuda_array_interface__
+    strides, (pointer, read_only) = interface.get("strides"), interface["data"]
+    in_order = strides is None or is_contiguous(
+        shape_of(array), tuple(strides), np.dtype(interface["typestr"]).itemsize
+    )
+    return in_order and not read_only and pointer % VECTOR_BYTES == 0
 
 
 def seen_by_program(array: Any) -> Any:
