@@ -13,7 +13,7 @@
     state = heat.advance({"u": np.random.rand(100)}, steps=1000, k=0.2)
 
 `compile` makes a `CompiledProgram`, whose calls return a `RunResult`; what cannot be compiled is a `CompileError` with
-the reason. `pipeline` has the passes for another xDSL frontend.
+the reason. `pipeline` has the passes for another xDSL frontend; `devito` runs operators of Devito.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from timetile import devito as devito
     from timetile.frontend.errors import StencilError as StencilError
     from timetile.frontend.functions import coordinate as coordinate
     from timetile.frontend.functions import extent as extent
@@ -81,6 +82,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
+    if name == "devito":
+        # Needs the optional package Devito: no other name loads it.
+        return importlib.import_module("timetile.devito")
     if name not in _HOME:
         raise AttributeError(f"module 'timetile' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

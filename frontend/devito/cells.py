@@ -1,0 +1,201 @@
+"""From an expression of SymPy to operations on single cells, as the text of MLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from timetile.frontend.devito.evaluation import number_of
+from timetile.frontend.devito.library import NotCovered, sympy
+
+FUNCTIONS = {
+    "Abs": "math.absf", "acos": "math.acos", "acosh": "math.acosh", "asin": "math.asin",
+    "asinh": "math.asinh", "atan": "math.atan", "atanh": "math.atanh", "ceiling": "math.ceil",
+    "cos": "math.cos", "cosh": "math.cosh", "erf": "math.erf", "exp": "math.exp",
+    "floor": "math.floor", "log": "math.log", "sin": "math.sin", "sinh": "math.sinh",
+    "sqrt": "math.sqrt", "tan": "math.tan", "tanh": "math.tanh",
+}  # fmt: skip
+"""Operations of functions with one argument, by the names of SymPy's classes."""
+
+COMPARISONS = {
+    "Equality": "oeq", "CondEq": "oeq", "Unequality": "une", "CondNe": "une", "Ne": "une",
+    "StrictLessThan": "olt", "Lt": "olt", "LessThan": "ole", "Le": "ole",
+    "StrictGreaterThan": "ogt", "Gt": "ogt", "GreaterThan": "oge", "Ge": "oge",
+}  # fmt: skip
+
+MOST_FACTORS = 16
+"""The largest whole exponent that is written as products."""
+
+Leaf = Callable[[Any], str | None]
+"""The value of an expression that comes from elsewhere; None where operations are to compute it."""
+
+
+OTHERS = ("And", "Or", "Not", "Max", "Min", "Piecewise", "ExprCondPair", "BooleanTrue")
+"""Further classes that operations are written for."""
+
+
+def check_operations(expression: Any) -> None:
+    """NotCovered for an expression that computes what no operation does."""
+    if getattr(expression, "is_Indexed", False):
+        return
+    for part in expression.args:
+        check_operations(part)
+    is_plain = expression.is_Atom or expression.is_Add or expression.is_Mul or expression.is_Pow
+    names = {kind.__name__ for kind in type(expression).__mro__}
+    if is_plain or names & {*FUNCTIONS, *COMPARISONS, *OTHERS}:
+        return
+    name = type(expression).__name__
+    raise NotCovered(f"it computes {expression}, and timetile has no operation for {name}")
+
+
+@dataclass
+class Cells:
+    """
+    Writes operations on values of `kind`. `leaf` says what comes from elsewhere: what indexed functions hold,
+    scalars; `is_outside` which of that no operation needs to compute. `prefix` begins the names of values.
+    """
+
+    kind: str
+    prefix: str
+    leaf: Leaf
+    is_outside: Callable[[Any], bool]
+    lines: list[str] = field(default_factory=list[str])
+    known: dict[Any, str] = field(default_factory=dict[Any, str])
+
+    def add(self, text: str) -> str:
+        """Append an operation; the name of its result."""
+        name = f"%{self.prefix}{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def binary(self, operation: str, left: str, right: str) -> str:
+        """An operation of two floats."""
+        return self.add(f"arith.{operation} {left}, {right} : {self.kind}")
+
+    def number(self, value: float) -> str:
+        """A constant."""
+        key = ("number", value)
+        if key not in self.known:
+            self.known[key] = self.add(f"arith.constant {value:.17e} : {self.kind}")
+        return self.known[key]
+
+    def value(self, expression: Any) -> str:
+        """The name of an expression's value; equal expressions are computed once."""
+        if expression not in self.known:
+            found = self.leaf(expression)
+            self.known[expression] = self.compute(expression) if found is None else found
+        return self.known[expression]
+
+    def compute(self, expression: Any) -> str:
+        """The operations of an expression that is no leaf."""
+        name = type(expression).__name__
+        if expression.is_Number or expression.is_NumberSymbol:
+            return self.number(number_of(expression))
+        if expression.is_Add:
+            return self.sum(expression.args)
+        if expression.is_Mul:
+            return self.product(expression.args)
+        if expression.is_Pow:
+            return self.power(*expression.args)
+        if name in ("Max", "Min"):
+            return self.extremum("maximumf" if name == "Max" else "minimumf", expression.args)
+        if name in FUNCTIONS:
+            return self.add(f"{FUNCTIONS[name]} {self.value(expression.args[0])} : {self.kind}")
+        if name == "Piecewise":
+            return self.choice(expression.args)
+        raise NotCovered(f"it computes {expression}, and timetile has no operation for {name}")
+
+    def sum(self, terms: Any) -> str:
+        """A sum: what is added first, then what is taken away."""
+        minus = [term for term in terms if is_negative(term)]
+        plus = [term for term in terms if not is_negative(term)]
+        total = self.value(plus[0] if plus else minus.pop(0))
+        for term in plus[1:]:
+            total = self.binary("addf", total, self.value(term))
+        for term in minus:
+            total = self.binary("subf", total, self.value(-term))
+        return total
+
+    def product(self, factors: Any) -> str:
+        """A product: factors that `leaf` knows together as one, then the others, over their denominators."""
+        scalars = [f for f in factors if f.is_Number or self.is_outside(f)]
+        rest = [factor for factor in factors if factor not in scalars]
+        below = [f for f in rest if f.is_Pow and f.args[1].is_Number and f.args[1] < 0]
+        above = [factor for factor in rest if factor not in below]
+        scalar = sympy.Mul(*scalars)
+        names = [self.value(factor) for factor in above]
+        if scalar not in (1, -1) or not names:
+            names.insert(0, self.value(scalar))
+        total = names[0]
+        for name in names[1:]:
+            total = self.binary("mulf", total, name)
+        if scalar == -1 and above:
+            total = self.add(f"arith.negf {total} : {self.kind}")
+        bottoms = [self.power(factor.args[0], -factor.args[1]) for factor in below]
+        if not bottoms:
+            return total
+        bottom = bottoms[0]
+        for name in bottoms[1:]:
+            bottom = self.binary("mulf", bottom, name)
+        return self.binary("divf", total, bottom)
+
+    def power(self, base: Any, exponent: Any) -> str:
+        """A power: products where the exponent is a small whole number, roots where it is a half."""
+        if exponent.is_Number and float(exponent).is_integer() and abs(exponent) <= MOST_FACTORS:
+            count = int(exponent)
+            total = factor = self.value(base)
+            for _ in range(abs(count) - 1):
+                total = self.binary("mulf", total, factor)
+            if count == 0:
+                return self.number(1.0)
+            return total if count > 0 else self.binary("divf", self.number(1.0), total)
+        if exponent.is_Number and abs(float(exponent)) == 0.5:
+            root = self.add(f"math.sqrt {self.value(base)} : {self.kind}")
+            return root if exponent > 0 else self.binary("divf", self.number(1.0), root)
+        return self.add(f"math.powf {self.value(base)}, {self.value(exponent)} : {self.kind}")
+
+    def extremum(self, operation: str, arguments: Any) -> str:
+        """The largest or the smallest of several values."""
+        total = self.value(arguments[0])
+        for argument in arguments[1:]:
+            total = self.binary(operation, total, self.value(argument))
+        return total
+
+    def condition(self, expression: Any) -> str:
+        """The name of a truth value."""
+        name = type(expression).__name__
+        if expression in (sympy.true, sympy.false):
+            return self.add(f"arith.constant {'true' if expression == sympy.true else 'false'}")
+        if name in ("And", "Or"):
+            operation = "andi" if name == "And" else "ori"
+            total = self.condition(expression.args[0])
+            for argument in expression.args[1:]:
+                total = self.add(f"arith.{operation} {total}, {self.condition(argument)} : i1")
+            return total
+        if name == "Not":
+            true = self.add("arith.constant true")
+            return self.add(f"arith.xori {self.condition(expression.args[0])}, {true} : i1")
+        if name not in COMPARISONS:
+            raise NotCovered(f"it asks for {expression}, and timetile has no operation for {name}")
+        left, right = map(self.value, expression.args)
+        return self.add(f"arith.cmpf {COMPARISONS[name]}, {left}, {right} : {self.kind}")
+
+    def choice(self, pieces: Any) -> str:
+        """The value of the first piece whose condition holds; NotCovered where none may hold."""
+        *others, last = pieces
+        if last[1] != sympy.true:
+            raise NotCovered("it has a Piecewise without a last case; add (value, True)")
+        total = self.value(last[0])
+        for piece in reversed(others):
+            total = self.select(self.condition(piece[1]), self.value(piece[0]), total)
+        return total
+
+    def select(self, condition: str, yes: str, no: str) -> str:
+        """One of two values."""
+        return self.add(f"arith.select {condition}, {yes}, {no} : {self.kind}")
+
+
+def is_negative(term: Any) -> bool:
+    """The term is taken away: its numeric factor is negative."""
+    return bool(term.as_coeff_Mul()[0].is_negative)

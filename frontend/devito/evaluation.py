@@ -1,0 +1,160 @@
+"""The value of an expression that no field of the grid is part of: for all points at once, with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetile.frontend.devito.library import NotCovered, sympy
+
+Array = NDArray[Any]
+
+
+def int_divide(a: Any, b: Any) -> Any:
+    """The quotient of integers as C has it: rounded towards zero."""
+    return np.trunc(np.divide(a, b)).astype(np.int64)
+
+
+def whole(a: Any) -> Any:
+    """An integer of a number as C's cast makes it: rounded towards zero."""
+    return np.trunc(a).astype(np.int64)
+
+
+def product_of(*values: Any) -> Any:
+    """The product of any number of values."""
+    result = values[0]
+    for value in values[1:]:
+        result = result * value
+    return result
+
+
+def sum_of(*values: Any) -> Any:
+    """The sum of any number of values."""
+    result = values[0]
+    for value in values[1:]:
+        result = result + value
+    return result
+
+
+def all_of(*values: Any) -> Any:
+    """Whether all values are true."""
+    return np.logical_and.reduce(np.broadcast_arrays(*values))
+
+
+def any_of(*values: Any) -> Any:
+    """Whether any value is true."""
+    return np.logical_or.reduce(np.broadcast_arrays(*values))
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """A power; of a whole exponent by products, as the generated C has it."""
+    if np.ndim(exponent) == 0 and float(exponent).is_integer() and abs(exponent) <= 8:
+        result = product_of(*[base] * int(abs(exponent))) if exponent else base * 0 + 1
+        return result if exponent >= 0 else 1 / result
+    return np.power(base, exponent)
+
+
+MEANINGS: dict[str, Callable[..., Any]] = {
+    "Abs": np.abs,
+    "Add": sum_of,
+    "And": all_of,
+    "CondEq": np.equal,
+    "CondNe": np.not_equal,
+    "Equality": np.equal,
+    "FLOOR": np.floor,
+    "GreaterThan": np.greater_equal,
+    "GuardFactorNe": np.not_equal,
+    "INT": whole,
+    "IntDiv": int_divide,
+    "LessThan": np.less_equal,
+    "Max": np.maximum,
+    "Min": np.minimum,
+    "Mod": np.mod,
+    "Mul": product_of,
+    "Not": np.logical_not,
+    "Or": any_of,
+    "Pow": power,
+    "StrictGreaterThan": np.greater,
+    "StrictLessThan": np.less,
+    "Unequality": np.not_equal,
+    "ceiling": np.ceil,
+    "cos": np.cos,
+    "exp": np.exp,
+    "floor": np.floor,
+    "log": np.log,
+    "sin": np.sin,
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+}
+"""What functions and operators of SymPy and Devito compute, by the names of their classes."""
+
+
+def meaning_of(expression: Any) -> Callable[..., Any] | None:
+    """What a function or an operator computes, by its class or one that it is derived from."""
+    names = (kind.__name__ for kind in type(expression).__mro__)
+    return next((MEANINGS[name] for name in names if name in MEANINGS), None)
+
+
+def number_of(expression: Any) -> float:
+    """
+    The value of a number as the generated C has it, which prints no more digits than the number has: Devito's weights
+    of derivatives have nine.
+    """
+    return float(str(expression)) if expression.is_Float else float(expression)
+
+
+def is_known(expression: Any) -> bool:
+    """The expression has a value once its symbols have."""
+    if expression.is_Symbol or expression.is_Number or expression.is_NumberSymbol:
+        return True
+    if expression in (sympy.true, sympy.false):
+        return True
+    if getattr(expression, "is_Indexed", False):
+        return all(map(is_known, expression.indices))
+    return meaning_of(expression) is not None and all(map(is_known, expression.args))
+
+
+def evaluate(expression: Any, values: Mapping[str, Any], kind: type[Any] = np.float64) -> Any:
+    """
+    The value of an expression where symbols, and arrays that are indexed, have these values by name. Numbers that are no integers are of `kind`. NotCovered for a symbol without a value, or a function without a meaning.
+    """
+    known: dict[Any, Any] = {}
+
+    def value_of(part: Any) -> Any:
+        if part not in known:
+            known[part] = compute(part)
+        return known[part]
+
+    def compute(part: Any) -> Any:
+        if part.is_Integer:
+            return int(part)
+        if part.is_Number or part.is_NumberSymbol:
+            return kind(number_of(part))
+        if part in (sympy.true, sympy.false):
+            return part is sympy.true
+        if getattr(part, "is_Indexed", False):
+            if part.name not in values:
+                raise NotCovered(f"{part.name} has no values")
+            return values[part.name][tuple(np.asarray(value_of(i)) for i in part.indices)]
+        if part.is_Symbol:
+            if part.name not in values:
+                raise NotCovered(f"{part.name} has no value")
+            return values[part.name]
+        meaning = meaning_of(part)
+        if meaning is None:
+            raise NotCovered(f"{type(part).__name__} is no function that timetile computes")
+        return meaning(*map(value_of, part.args))
+
+    with np.errstate(all="ignore"):
+        return value_of(expression)
+
+
+def integer(expression: Any, values: Mapping[str, Any]) -> int:
+    """The value of an index; NotCovered where that is no integer."""
+    found = evaluate(sympy.sympify(expression), values)
+    if np.ndim(found) or int(found) != found:
+        raise NotCovered(f"the index {expression} is no integer")
+    return int(found)

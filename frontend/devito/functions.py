@@ -1,0 +1,175 @@
+"""From the equations of a step to the text of a function for `timetile.compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from timetile.frontend.devito.cells import Cells
+from timetile.frontend.devito.equations import (
+    KINDS,
+    Equation,
+    Equations,
+    Role,
+    is_sparse_equation,
+)
+from timetile.frontend.devito.library import NotCovered
+from timetile.frontend.devito.parameters import Argument, Parameters
+from timetile.frontend.devito.sparse import Entries, Nest, Statement
+from timetile.frontend.devito.sweeps import Scalars, Sweep
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function's text, its arguments in order, and what its entries are."""
+
+    text: str
+    arguments: tuple[Argument, ...]
+    entries: tuple[Entries, ...]
+    kind: str
+
+
+@dataclass
+class Writer:
+    """
+    Writes the function of some equations of a step. `ints` are the values of what indices and bounds depend on, `shapes` those of all arrays; `direction` is 1 where time goes up, -1 where it goes down, 0 without time.
+    """
+
+    equations: Equations
+    statements: Mapping[int, Sequence[Statement]]
+    ints: Mapping[str, Any]
+    shapes: Mapping[str, tuple[int, ...]]
+    direction: int
+
+    def function(self, active: Sequence[Equation]) -> Function:
+        """The function; NotCovered names the equation without a translation."""
+        parameters = Parameters(self.equations, self.shapes)
+        kind = kind_of(active)
+        host = Cells(kind, "h", lambda e: self.host_leaf(e, parameters, kind), self.is_scalar)
+        scalars = Scalars(parameters, host, self.equations.time)
+        lines: list[str] = []
+        entries: list[Entries] = []
+        written = frozenset(
+            e.target.function.name for e in active if getattr(e.target, "is_Indexed", False)
+        )
+
+        def field_of(role: Role) -> str:
+            name = parameters.array(role)
+            return level_name(role) if role.kind == "level" else name
+
+        for equation in active:
+            try:
+                if is_sparse_equation(equation):
+                    for statement in self.statements.get(equation.number, ()):
+                        entries.append(Entries(statement))
+                        nest = Nest(
+                            self.equations,
+                            entries[-1],
+                            len(entries) - 1,
+                            parameters,
+                            self.ints,
+                            field_of,
+                            written,
+                        )
+                        lines += nest.write()
+                    continue
+                name = f"e{equation.number}"
+                sweep = Sweep(
+                    self.equations, equation, parameters, scalars, self.ints, name, field_of
+                )
+                lines += sweep.write()
+            except NotCovered as error:
+                raise NotCovered(f"{equation.text}: {error}") from None
+        body = [*host.lines, *lines]
+        text = self.looped(parameters, body) if self.direction else framed(parameters, body)
+        return Function(text, tuple(parameters.known), tuple(entries), kind)
+
+    def is_scalar(self, expression: Any) -> bool:
+        """The expression is an argument of the function, whatever the step."""
+        return self.equations.time not in expression.free_symbols
+
+    def host_leaf(self, expression: Any, parameters: Parameters, kind: str) -> str | None:
+        """What the host computes from: the number of the step, and scalars."""
+        if expression == self.equations.time:
+            return "%clock"
+        if expression.is_Number or not self.is_scalar(expression):
+            return None
+        return parameters.name(Argument("scalar", expression), kind)
+
+    def looped(self, parameters: Parameters, body: Sequence[str]) -> str:
+        """The body in a loop over time, whose fields take turns."""
+        steps = parameters.name(Argument("steps"), "index")
+        used = "\n".join(body)
+        lines = list(body)
+        if "%clock" in used or "%now" in used:
+            start = parameters.name(Argument("start"), "index")
+            move = "addi" if self.direction > 0 else "subi"
+            before = [f"%now = arith.{move} {start}, %step : index"]
+            if "%clock" in used:
+                kind = parameters_kind(parameters)
+                before += [
+                    "%word = arith.index_cast %now : index to i64",
+                    f"%clock = arith.sitofp %word : i64 to {kind}",
+                ]
+            lines = [*before, *lines]
+        levels = parameters.levels()
+        kinds = ", ".join(parameters.known[argument][1] for argument in levels)
+        names = {argument: level_name(argument.of) for argument in levels}
+        carried = ", ".join(f"{names[a]} = {parameters.known[a][0]}" for a in levels)
+        turned = ", ".join(level_name(self.next_level(argument.of)) for argument in levels)
+        head = f"scf.for %step = %zero to {steps} step %one"
+        if not levels:
+            return framed(parameters, [f"{head} {{", *(f"  {line}" for line in lines), "}"])
+        loop = [
+            f"%last:{len(levels)} = {head} iter_args({carried}) -> ({kinds}) {{",
+            *(f"  {line}" for line in lines),
+            f"  scf.yield {turned} : {kinds}",
+            "}",
+        ]
+        return framed(parameters, loop)
+
+    def next_level(self, role: Role) -> Role:
+        """The level whose array a level has in the next step."""
+        count = self.equations.levels[role.function]
+        return Role(role.function, "level", (role.at + self.direction) % count)
+
+
+def level_name(role: Role) -> str:
+    """The name of the loop's own field at a level."""
+    return f"%{role.function}_level{role.at}"
+
+
+def kind_of(active: Sequence[Equation]) -> str:
+    """The type of the cells of the arrays that equations write; NotCovered where there are two."""
+    kinds = {
+        e.target.function.dtype.__name__ for e in active if getattr(e.target, "is_Indexed", False)
+    }
+    if len(kinds) != 1:
+        raise NotCovered("the operator writes both float32 and float64; use one of them")
+    (name,) = kinds
+    if name not in KINDS:
+        raise NotCovered(f"the operator writes cells of {name}; use float32 or float64")
+    return KINDS[name]
+
+
+def parameters_kind(parameters: Parameters) -> str:
+    """The type of the scalars of a function."""
+    kinds = [kind for a, (_, kind) in parameters.known.items() if a.meaning == "field"]
+    return "f32" if not kinds or kinds[0].endswith("xf32>") else "f64"
+
+
+def framed(parameters: Parameters, body: Sequence[str]) -> str:
+    """A function around lines."""
+    given = ", ".join(f"{name} : {kind}" for name, kind in parameters.known.values())
+    return "\n".join(
+        [
+            f"func.func @devito({given}) {{",
+            "  %zero = arith.constant 0 : index",
+            "  %one = arith.constant 1 : index",
+            *(f"  {line}" for line in body),
+            "  func.return",
+            "}",
+            "",
+        ]
+    )

@@ -1,0 +1,107 @@
+"""Operators of Devito's that run on timetile: a language beside C and OpenMP."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from timetile.frontend.devito.equations import equations_of
+from timetile.frontend.devito.library import NotCovered, module
+from timetile.frontend.devito.runs import Plan, call_of
+from timetile.passes.diagnostics import CompileError
+
+LANGUAGE = "timetile"
+
+
+class DevitoWarning(UserWarning):
+    """An operator, or a call of one, runs in Devito's own C."""
+
+
+def lowered(expressions: Sequence[Any], options: dict[str, Any]) -> list[Any]:
+    """Devito's equations with indices in place of derivatives, without optimisations."""
+    core = module("devito.core.cpu").Cpu64NoopCOperator
+    parse = module("devito.operator.operator").parse_kwargs
+    given = parse(opt=("noop", {}), language="C", platform="cpu64")
+    given["subs"] = options.get("subs", {})
+    given["sym_options"] = options.get("sym_options", {})
+    given["sregistry"] = module("devito.ir.support").SymbolRegistry()
+    return list(core._lower_exprs(expressions, **given))
+
+
+def direction_of(operator: Any) -> int:
+    """The way in which the operator goes through time; NotCovered where it does so twice."""
+    iet = module("devito.ir.iet")
+    loops = [loop for loop in iet.FindNodes(iet.Iteration).visit(operator) if loop.dim.is_Time]
+    if len(loops) > 1:
+        raise NotCovered("it has several loops over time; make it several operators")
+    if not loops:
+        return 0
+    return -1 if str(loops[0].direction) == "--" else 1
+
+
+def warn(reason: object) -> None:
+    """Say that Devito's own C runs, and why."""
+    text = str(reason)
+    warnings.warn(f"Devito's own C runs in place of timetile: {text}", DevitoWarning, stacklevel=4)
+
+
+def language_operator(stock: Any, options: dict[str, Any]) -> Any:
+    """The class of operators that run on timetile where a class of Devito's own runs C."""
+
+    def build(cls: Any, expressions: Any, **kwargs: Any) -> Any:
+        kwargs["language"] = "C"
+        operator = stock._build.__func__(cls, expressions, **kwargs)
+        operator._timetile = None
+        try:
+            if kwargs["options"].get("mpi"):
+                raise NotCovered("the operator uses MPI; run it on one process")
+            plan = Plan(equations_of(lowered(expressions, kwargs)), direction_of(operator), options)
+            operator._timetile = plan
+        except NotCovered as reason:
+            warn(reason)
+        return operator
+
+    def c_function(operator: Any) -> Callable[..., Any]:
+        if operator._timetile is None:
+            return stock.cfunction.fget(operator)
+
+        def run(*given: Any) -> int:
+            try:
+                seconds = operator._timetile.run(call_of(operator.parameters, given))
+            except (NotCovered, CompileError) as reason:
+                warn(reason)
+                return stock.cfunction.fget(operator)(*given)
+            note(operator, given, seconds)
+            return 0
+
+        return run
+
+    names = {"_build": classmethod(build), "cfunction": property(c_function)}
+    return type(f"Timetile{stock.__name__}", (stock,), names)
+
+
+def note(operator: Any, given: Sequence[Any], seconds: float) -> None:
+    """Give the time of a run to Devito's first timer, which its summary shows."""
+    for parameter, value in zip(operator.parameters, given):
+        if parameter.name == "timers":
+            timers = value._obj
+            for name, _ in timers._fields_[:1]:
+                setattr(timers, name, seconds)
+
+
+def register(**options: Any) -> None:
+    """
+    Make `timetile` a language of Devito's: `Operator(..., language="timetile")`, or for all operators
+    `configuration["language"] = "timetile"`. `options` are those of `timetile.compile`, for operators that are made from now on.
+    """
+    devito = module("devito")
+    registry = module("devito.operator.registry")
+    kinds = registry.OperatorRegistry
+    if LANGUAGE not in kinds._languages:
+        kinds._languages = (*kinds._languages, LANGUAGE)
+        devito.configuration._accepted["language"].append(LANGUAGE)
+    for (platform, mode, language), stock in list(registry.operator_registry.items()):
+        if language == "C" and not platform.__name__.startswith("Device"):
+            made = language_operator(stock, options)
+            registry.operator_registry.add(made, platform, mode, LANGUAGE)

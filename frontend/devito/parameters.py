@@ -1,0 +1,63 @@
+"""What a translated function takes: each argument once, by what it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from timetile.frontend.devito.equations import KINDS, Equations, Role, left_of, space_of
+
+Meaning = Literal["field", "scalar", "memory", "entries", "count", "start", "steps"]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """
+    One argument. `of` is a role of a field, the expression of a scalar, the name of a function whose array is
+    memory of the host, the number of an array of entries, or that of their count.
+    """
+
+    meaning: Meaning
+    of: Any = None
+
+
+@dataclass
+class Parameters:
+    """The arguments that a function turns out to need, in order, with their names and types."""
+
+    equations: Equations
+    shapes: Mapping[str, tuple[int, ...]]
+    known: dict[Argument, tuple[str, str]] = field(default_factory=dict[Argument, tuple[str, str]])
+
+    def name(self, argument: Argument, kind: str) -> str:
+        """The name of an argument, which is added where it is new."""
+        if argument not in self.known:
+            self.known[argument] = f"%p{len(self.known)}", kind
+        return self.known[argument][0]
+
+    def field_kind(self, name: str) -> str:
+        """The type of a field: its cells before and after the domain are bounds below 0 and beyond it."""
+        function = self.equations.functions[name]
+        spans: list[str] = []
+        shape = self.shapes[name]
+        space = space_of(function)
+        for size, dimension in zip(shape[len(shape) - len(space) :], space):
+            left = left_of(function, dimension)
+            spans.append(f"[{-left},{size - left}]")
+        return f"!stencil.field<{'x'.join(spans)}x{self.cell_kind(name)}>"
+
+    def cell_kind(self, name: str) -> str:
+        """The type of a function's cells."""
+        return KINDS[self.equations.functions[name].dtype.__name__]
+
+    def array(self, role: Role) -> str:
+        """The name of the field that is one array of a function."""
+        kind = self.field_kind(role.function)
+        for level in range(self.equations.levels.get(role.function, 0)):
+            self.name(Argument("field", Role(role.function, "level", level)), kind)
+        return self.name(Argument("field", role), kind)
+
+    def levels(self) -> list[Argument]:
+        """The fields that take turns, function by function, each from level 0 on."""
+        return [a for a in self.known if a.meaning == "field" and a.of.kind == "level"]

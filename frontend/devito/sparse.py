@@ -1,0 +1,255 @@
+"""From sparse operations, injection and interpolation, to loops of the host over entries.
+
+Each pair of a point and a neighbour of it on the grid is an entry. Where the entry lies in a field, and all of its value that
+neither time nor what the operator writes changes, is computed once a run, with NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from timetile.frontend.devito.cells import Cells
+from timetile.frontend.devito.equations import (
+    KINDS,
+    Equation,
+    Equations,
+    Loop,
+    Role,
+    has_time,
+    indexed_in,
+    is_sparse,
+)
+from timetile.frontend.devito.evaluation import Array, evaluate, integer, is_known
+from timetile.frontend.devito.library import NotCovered, sympy
+from timetile.frontend.devito.parameters import Argument, Parameters
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What one entry does: `value` is set or added to `target`. `makes` are the numbers that both depend on."""
+
+    equation: Equation
+    target: Any
+    value: Any
+    adds: bool
+    loops: tuple[Loop, ...]
+    guards: tuple[Any, ...]
+    makes: tuple[tuple[Any, Any], ...]
+
+
+def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
+    """What each sparse equation that writes an array does, by its number."""
+    found: dict[int, list[Statement]] = {}
+    makes: dict[Any, Any] = {}
+    sums: dict[Any, Equation] = {}
+    begins: dict[Any, Any] = {}
+    for equation in equations:
+        target, value = equation.target, equation.value
+        if not getattr(target, "is_Indexed", False):
+            if equation.adds:
+                sums[target] = equation
+            else:
+                begins[target] = value
+                makes[target] = value
+            continue
+        known = tuple(makes.items())
+
+        def statement(
+            value: Any, adds: bool, part: Equation, at: Any = target, known: Any = known
+        ) -> Statement:
+            return Statement(part, at, value, adds, part.loops, part.where, known)
+
+        if value not in sums:
+            if any(name in value.free_symbols for name in sums):
+                raise NotCovered(f"{equation.text}: it computes with a sum over neighbours")
+            found[equation.number] = [statement(value, equation.adds, equation)]
+            continue
+        added = sums.pop(value)
+        first = statement(begins[value], equation.adds, equation)
+        found[equation.number] = [first, statement(added.value, True, added)]
+    return found
+
+
+@dataclass
+class Entries:
+    """The arrays of a statement's entries, one value each, in the order in which the program takes them."""
+
+    statement: Statement
+    parts: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+
+
+def entry_grid(loops: Sequence[Loop], values: Mapping[str, Any]) -> list[Array]:
+    """The values of each loop at all entries, in row-major order."""
+    ranges = [
+        np.arange(integer(loop.first, values), integer(loop.last, values) + 1) for loop in loops
+    ]
+    return [axis.reshape(-1) for axis in np.meshgrid(*ranges, indexing="ij")]
+
+
+def entry_count(loops: Sequence[Loop], values: Mapping[str, Any]) -> int:
+    """The number of entries of a nest of loops."""
+    sizes = [integer(p.last, values) - integer(p.first, values) + 1 for p in loops]
+    return int(np.prod([max(size, 0) for size in sizes]))
+
+
+def flat_place(indices: Sequence[Any], shape: Sequence[int]) -> Any:
+    """The place of cells in an array, in row-major order; NotCovered where one lies outside."""
+    place: Any = 0
+    for index, size in zip(indices, shape):
+        if np.any(np.asarray(index) < 0) or np.any(np.asarray(index) >= size):
+            raise NotCovered("a point's neighbour lies outside the array; give it a wider halo")
+        place = place * size + index
+    return place
+
+
+def entries_of(
+    entries: Entries, values: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], kind: Any
+) -> list[Any]:
+    """The number of entries that the guards let through, and the arrays of their values."""
+    statement = entries.statement
+    every = dict(values)
+    grid = entry_grid(statement.loops, values)
+    every.update({loop.dimension.name: axis for loop, axis in zip(statement.loops, grid)})
+    count = len(grid[0]) if grid else 0
+    for name, made in statement.makes:
+        if is_known(made):
+            every[name.name] = evaluate(made, every, kind)
+    inside = np.ones(count, bool)
+    for guard in statement.guards:
+        inside &= np.broadcast_to(evaluate(guard, every, kind), count)
+
+    def kept(name: str, value: Any) -> Any:
+        is_each = name not in values and np.shape(value) == (count,)
+        return value[inside] if is_each else value
+
+    every = {name: kept(name, value) for name, value in every.items()}
+    number = int(inside.sum())
+    found: list[Any] = [number]
+    for meaning, of in entries.parts:
+        if meaning == "place":
+            indices = of.indices[1:] if has_time(of.function) else of.indices
+            shape = shapes[of.function.name][-len(indices) :]
+            value = flat_place([evaluate(sympy.sympify(i), every) for i in indices], shape)
+            array = np.zeros(count, np.int64)
+        else:
+            value = evaluate(of, every, kind)
+            array = np.zeros(count, kind)
+        array[:number] = value
+        found.append(array)
+    return found
+
+
+@dataclass
+class Nest:
+    """Writes the loop over the entries of one statement."""
+
+    equations: Equations
+    entries: Entries
+    number: int
+    parameters: Parameters
+    ints: Mapping[str, Any]
+    field_of: Callable[[Role], str]
+    written: frozenset[str]
+
+    def __post_init__(self) -> None:
+        statement = self.entries.statement
+        self.kind = KINDS[statement.target.function.dtype.__name__]
+        self.size = entry_count(statement.loops, self.ints)
+        self.cells = Cells(self.kind, f"n{self.number}_", self.leaf, self.is_fixed)
+        self.makes = dict(statement.makes)
+
+    def is_fixed(self, expression: Any) -> bool:
+        """The expression has one value at an entry during the whole run."""
+        if self.equations.time is not None and self.equations.time in expression.free_symbols:
+            return False
+        for name in expression.free_symbols:
+            if name in self.makes and not self.is_fixed(self.makes[name]):
+                return False
+        reads = indexed_in(expression)
+        if any(has_time(i.function) or i.function.name in self.written for i in reads):
+            return False
+        return is_known(expression)
+
+    def array(self, meaning: str, of: Any) -> str:
+        """The entry's value in an array of one value for each entry."""
+        part = meaning, of
+        if part not in self.entries.parts:
+            self.entries.parts.append(part)
+        place = self.entries.parts.index(part)
+        kind = f"memref<{self.size}x{'i64' if meaning == 'place' else self.kind}>"
+        name = self.parameters.name(Argument("entries", (self.number, place)), kind)
+        return self.cells.add(f"memref.load {name}[%n{self.number}_k] : {kind}")
+
+    def leaf(self, expression: Any) -> str | None:
+        """What is computed before the run, and what arrays hold."""
+        if expression.is_Number:
+            return None
+        if self.is_fixed(expression):
+            return self.array("value", expression)
+        if getattr(expression, "is_Indexed", False):
+            memory, index, kind = self.cell(expression)
+            return self.cells.add(f"memref.load {memory}[{index}] : {kind}")
+        if expression.is_Symbol and expression in self.makes:
+            return self.cells.value(self.makes[expression])
+        if expression.is_Symbol:
+            raise NotCovered(f"it computes with {expression} at each point")
+        return None
+
+    def cell(self, indexed: Any) -> tuple[str, str, str]:
+        """The memory, the index in it and its type of what an indexed function names at the entry."""
+        function = indexed.function
+        shape = self.parameters.shapes[function.name]
+        place = self.array("place", indexed)
+        at = self.cells.add(f"arith.index_cast {place} : i64 to index")
+        if is_sparse(function) or not has_time(function):
+            return self.memory_cell(indexed, at, shape)
+        role = self.equations.role(indexed)
+        kind = f"memref<{int(np.prod(shape[1:]))}x{self.kind}>"
+        name = self.field_of(role)
+        source = self.parameters.field_kind(function.name)
+        memory = self.cells.add(f"builtin.unrealized_conversion_cast {name} : {source} to {kind}")
+        return memory, at, kind
+
+    def memory_cell(self, indexed: Any, at: str, shape: Sequence[int]) -> tuple[str, str, str]:
+        """The cell of a series, or of a function of the grid without time."""
+        function = indexed.function
+        kind = f"memref<{int(np.prod(shape))}x{self.kind}>"
+        if not is_sparse(function):
+            name = self.parameters.array(Role(function.name, "all"))
+            source = self.parameters.field_kind(function.name)
+            memory = self.cells.add(
+                f"builtin.unrealized_conversion_cast {name} : {source} to {kind}"
+            )
+            return memory, at, kind
+        memory = self.parameters.name(Argument("memory", function.name), kind)
+        if not has_time(function):
+            return memory, at, kind
+        step = integer(indexed.indices[0] - self.equations.time, self.ints)
+        shift = self.cells.add(f"arith.constant {step} : index")
+        row = self.cells.add(f"arith.addi %now, {shift} : index")
+        width = self.cells.add(f"arith.constant {int(np.prod(shape[1:]))} : index")
+        start = self.cells.add(f"arith.muli {row}, {width} : index")
+        return memory, self.cells.add(f"arith.addi {start}, {at} : index"), kind
+
+    def write(self) -> list[str]:
+        """The lines of the loop."""
+        if self.size == 0:
+            return []
+        statement, cells = self.entries.statement, self.cells
+        number = self.number
+        count = self.parameters.name(Argument("count", number), "index")
+        value = cells.value(statement.value)
+        memory, index, kind = self.cell(statement.target)
+        if statement.adds:
+            old = cells.add(f"memref.load {memory}[{index}] : {kind}")
+            value = cells.binary("addf", old, value)
+        cells.lines.append(f"memref.store {value}, {memory}[{index}] : {kind}")
+        return [
+            f"scf.for %n{number}_k = %zero to {count} step %one {{",
+            *(f"  {line}" for line in cells.lines),
+            "}",
+        ]

@@ -1,0 +1,151 @@
+"""From an equation over the grid to a `stencil.apply` and its store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from timetile.frontend.devito.cells import Cells
+from timetile.frontend.devito.equations import Equation, Equations, Role, left_of, space_of
+from timetile.frontend.devito.evaluation import integer
+from timetile.frontend.devito.library import sympy
+from timetile.frontend.devito.parameters import Argument, Parameters
+
+
+@dataclass
+class Scalars:
+    """Values that are the same for all cells: arguments, and what changes with the time step."""
+
+    parameters: Parameters
+    host: Cells
+    time: Any
+
+    def leaf(self, expression: Any) -> str | None:
+        """The name of a value that no cell changes; None for an expression of numbers alone."""
+        if expression.is_Number or not expression.free_symbols:
+            return None
+        if self.time in expression.free_symbols:
+            return self.host.value(expression)
+        return self.parameters.name(Argument("scalar", expression), self.host.kind)
+
+
+@dataclass
+class Sweep:
+    """Writes one equation; `ints` are the values of what indices depend on."""
+
+    equations: Equations
+    equation: Equation
+    parameters: Parameters
+    scalars: Scalars
+    ints: Mapping[str, Any]
+    name: str
+    field_of: Callable[[Role], str]
+    operands: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    loads: list[str] = field(default_factory=list[str])
+    temps: dict[Role, str] = field(default_factory=dict[Role, str])
+
+    def __post_init__(self) -> None:
+        target = self.equation.target
+        space = space_of(target.function)
+        self.space = space
+        self.kind = self.parameters.cell_kind(target.function.name)
+        self.cells = Cells(self.kind, f"{self.name}_c", self.leaf, self.is_outside)
+        self.places = [
+            self.equations.loop_of(index, self.equation)
+            for index in target.indices[len(target.indices) - len(space) :]
+        ]
+        self.loops = {loop.dimension for loop in self.equation.loops}
+
+    def temp_kind(self, rank: int) -> str:
+        """The type of a loaded value."""
+        return f"!stencil.temp<{'x'.join('?' * rank)}x{self.kind}>"
+
+    def shift(self, axis: int) -> int:
+        """What is added to the loop's value along an axis, or the place itself where there is no loop."""
+        function = self.equation.target.function
+        return integer(self.places[axis][1], self.ints) - left_of(function, self.space[axis])
+
+    def box(self) -> tuple[list[int], list[int]]:
+        """The cells that are written, from the first to beyond the last, along each axis."""
+        low: list[int] = []
+        high: list[int] = []
+        for axis, (loop, _) in enumerate(self.places):
+            shift = self.shift(axis)
+            low.append(shift + (integer(loop.first, self.ints) if loop else 0))
+            high.append(shift + (integer(loop.last, self.ints) if loop else 0) + 1)
+        return low, high
+
+    def leaf(self, expression: Any) -> str | None:
+        """What a cell reads: fields, its own place, scalars."""
+        if getattr(expression, "is_Indexed", False):
+            return self.access(expression)
+        if expression in self.loops:
+            return self.coordinate(expression)
+        if not self.is_outside(expression):
+            return None
+        found = self.scalars.leaf(expression)
+        if found is None:
+            return None
+        self.operands.setdefault(found, (f"%{self.name}_s{len(self.operands)}", self.kind))
+        return self.operands[found][0]
+
+    def is_outside(self, expression: Any) -> bool:
+        """The expression has one value for all cells."""
+        return not (expression.has(sympy.Indexed) or expression.free_symbols & self.loops)
+
+    def access(self, indexed: Any) -> str:
+        """The cell of a field at its distance from the cell that is written."""
+        function = indexed.function
+        space = space_of(function)
+        role = self.equations.role(indexed)
+        offsets = ["_"] * len(self.space)
+        for dimension, index in zip(space, indexed.indices[len(indexed.indices) - len(space) :]):
+            axis = self.equations.axes.index(dimension.root)
+            _, added = self.equations.loop_of(index, self.equation)
+            place = integer(added, self.ints) - left_of(function, dimension)
+            offsets[axis] = str(place - self.shift(axis))
+        temp = self.temp_kind(len(space))
+        if role not in self.temps:
+            value = f"%{self.name}_t{len(self.temps)}"
+            kind = self.parameters.field_kind(function.name)
+            self.loads.append(f"{value} = stencil.load {self.field_of(role)} : {kind} -> {temp}")
+            self.temps[role] = f"%{self.name}_a{len(self.temps)}"
+            self.operands[value] = self.temps[role], temp
+        return self.cells.add(f"stencil.access {self.temps[role]}[{', '.join(offsets)}] : {temp}")
+
+    def coordinate(self, dimension: Any) -> str:
+        """The value of the loop over a dimension, as a float."""
+        axis = self.equations.axes.index(dimension.root)
+        zeros = ", ".join("0" * len(self.space))
+        index = self.cells.add(f"stencil.index {axis} <[{zeros}]>")
+        word = self.cells.add(f"arith.index_cast {index} : index to i64")
+        if shift := self.shift(axis):
+            back = self.cells.add(f"arith.constant {-shift} : i64")
+            word = self.cells.add(f"arith.addi {word}, {back} : i64")
+        return self.cells.add(f"arith.sitofp {word} : i64 to {self.kind}")
+
+    def write(self) -> list[str]:
+        """The lines of the loads, the apply and the store; none where the box is empty."""
+        low, high = self.box()
+        if any(a >= b for a, b in zip(low, high)):
+            return []
+        equation, cells = self.equation, self.cells
+        result = cells.value(equation.value)
+        if equation.adds:
+            result = cells.binary("addf", cells.value(equation.target), result)
+        if equation.where:
+            condition = cells.condition(sympy.And(*equation.where))
+            result = cells.select(condition, result, cells.value(equation.target))
+        temp = self.temp_kind(len(self.space))
+        given = ", ".join(f"{a} = {v} : {kind}" for v, (a, kind) in self.operands.items())
+        role = self.equations.role(equation.target)
+        kind = self.parameters.field_kind(role.function)
+        return [
+            *self.loads,
+            f"%{self.name} = stencil.apply({given}) -> ({temp}) {{",
+            *(f"  {line}" for line in cells.lines),
+            f"  stencil.return {result} : {self.kind}",
+            "}",
+            f"stencil.store %{self.name} to {self.field_of(role)}(<{low}, {high}>) : {temp} to {kind}",
+        ]

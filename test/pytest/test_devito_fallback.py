@@ -1,0 +1,85 @@
+"""Equations without a translation: Devito's own C runs them, and a warning says which and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import devito as dv
+import numpy as np
+import pytest
+import sympy
+
+import timetile.devito
+from support.devito_operators import drawn, grid_of
+
+
+def in_order(u: Any) -> list[Any]:
+    t, (x, y) = u.grid.stepping_dim, u.grid.dimensions
+    return [dv.Eq(u[t + 1, x, y], u[t + 1, x - 1, y] + 1)]
+
+
+def one_row(u: Any) -> list[Any]:
+    t, (_, y) = u.grid.stepping_dim, u.grid.dimensions
+    return [dv.Eq(u.forward, 2 * u[t, 3, y])]
+
+
+def a_sum(u: Any) -> list[Any]:
+    x, _ = u.grid.dimensions
+    line = dv.Function(name="line", dimensions=(x,), shape=(u.grid.shape[0],))
+    return [dv.Eq(u.forward, u + 1), dv.Inc(line, u)]
+
+
+def mixed(u: Any) -> list[Any]:
+    wide = dv.Function(name="wide", grid=u.grid, dtype=np.float64)
+    return [dv.Eq(u.forward, u + wide)]
+
+
+def whole_numbers(u: Any) -> list[Any]:
+    mask = dv.Function(name="mask", grid=u.grid, dtype=np.int32)
+    return [dv.Eq(u.forward, u + mask)]
+
+
+def diagonal(u: Any) -> list[Any]:
+    t, (x, _) = u.grid.stepping_dim, u.grid.dimensions
+    return [dv.Eq(u.forward, u[t, x, x])]
+
+
+def unknown_function(u: Any) -> list[Any]:
+    return [dv.Eq(u.forward, sympy.sign(u))]
+
+
+LEFT = {
+    in_order: "equation 1 (u[t + 1, x + 1, y + 1] = u[t + 1, x, y + 1] + 1): it reads u[t + 1, x, y + 1], a cell "
+    "that the equation itself writes in an order that Devito chooses",
+    one_row: "equation 1 (u[t + 1, x + 1, y + 1] = 2*u[t, 4, y + 1]): it reads u[t, 4, y + 1], "
+    "one row along x for all cells",
+    a_sum: "equation 2 (line[x + 1] += u[t, x + 1, y + 1]): it writes a function of other dimensions than the "
+    "equations before it do",
+    mixed: "equation 1 (u[t + 1, x + 1, y + 1] = wide[x + 1, y + 1] + u[t, x + 1, y + 1]): it mixes float32 and "
+    "float64; use one of them",
+    whole_numbers: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, y + 1]): mask has cells "
+    "of int32; use float32 or float64",
+    diagonal: "equation 1 (u[t + 1, x + 1, y + 1] = u[t, x + 1, x + 1]): it reads u[t, x + 1, x + 1] along "
+    "another dimension than it writes",
+    unknown_function: "equation 1 (u[t + 1, x + 1, y + 1] = sign(u[t, x + 1, y + 1])): it computes "
+    "sign(u[t, x + 1, y + 1]), and timetile has no operation for sign",
+}
+"""Equations that Devito's own C runs, and why."""
+
+
+@pytest.mark.parametrize("make", LEFT, ids=lambda make: make.__name__)
+def test_what_is_not_covered_runs_in_devitos_c(make: Callable[[Any], list[Any]]):
+    """A warning names the equation and the reason, and the results are Devito's."""
+    u, v = (drawn(dv.TimeFunction(name="u", grid=grid_of(9, 9))) for _ in range(2))
+    dv.Operator(make(u), language="C").apply(time_M=3)
+    with (
+        timetile.devito.backend(executor="cpu"),
+        pytest.warns(timetile.devito.DevitoWarning) as said,
+    ):
+        operator = dv.Operator(make(v))
+    operator.apply(time_M=3)
+    assert [str(each.message) for each in said] == [
+        f"Devito's own C runs in place of timetile: {LEFT[make]}"
+    ]
+    assert (u.data_with_halo == v.data_with_halo).all()

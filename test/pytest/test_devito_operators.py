@@ -1,0 +1,96 @@
+"""Operators of Devito on timetile, against Devito's own C of the same equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import devito as dv
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import timetile.devito
+from support.devito_operators import CASES, Case, drawn
+
+# SymPy's matrices warn of Devito's tensors.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+CLOSE = {"float32": 3e-6, "float64": 1e-13}
+"""The largest difference beside the largest number."""
+
+
+def cells(case: Case) -> list[NDArray[Any]]:
+    """All cells of the functions that an operator changes."""
+    return [np.array(function.data_with_halo) for function in case.changed]
+
+
+def run_in_c(case: Case, **call: Any) -> list[NDArray[Any]]:
+    dv.Operator(case.equations, opt="noop", language="C").apply(**(case.call | call))
+    return cells(case)
+
+
+def check_same(case: Case, found: list[NDArray[Any]], expected: list[NDArray[Any]]) -> None:
+    for function, a, b in zip(case.changed, found, expected, strict=True):
+        assert np.isfinite(b).all()
+        bound = CLOSE[b.dtype.name] * np.abs(b).max()
+        assert np.abs(a - b).max() <= bound, function.name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators_do_as_in_devitos_c(name: str):
+    """A DevitoWarning, which says that Devito's own C runs, is an error here."""
+    expected_case, case = CASES[name](), CASES[name]()
+    before = cells(case)
+    expected = run_in_c(expected_case)
+    with timetile.devito.backend(executor="cpu"):
+        operator = dv.Operator(case.equations)
+    operator.apply(**case.call)
+    assert operator._lib is None, "Devito's own C was compiled"
+    check_same(case, cells(case), expected)
+    assert any((a != b).any() for a, b in zip(before, expected))
+
+
+def on_timetile(case: Case) -> Any:
+    with timetile.devito.backend(executor="cpu"):
+        return dv.Operator(case.equations)
+
+
+@pytest.mark.parametrize("name", ["diffusion", "acoustic_2d_so4", "adjoint_that_injects_receivers"])
+def test_calls_go_on_with_other_numbers_and_no_compilation(name: str):
+    """Another time step, another first step: whatever buffer it begins in."""
+    expected_case, case = CASES[name](), CASES[name]()
+    operator = on_timetile(case)
+    stock = dv.Operator(expected_case.equations, opt="noop", language="C")
+    for first, last, dt in ((2, 5, 1.0), (6, 6, 0.5), (7, 9, 0.7), (1, 3, 0.3)):
+        for each in (operator, stock):
+            each.apply(time_m=first, time_M=last, dt=dt)
+        check_same(case, cells(case), cells(expected_case))
+    assert len(operator._timetile.programs) == 1
+
+
+def test_calls_take_bounds_and_other_functions():
+    expected_case, case = CASES["diffusion"](), CASES["diffusion"]()
+    operator = on_timetile(case)
+    stock = dv.Operator(expected_case.equations, opt="noop", language="C")
+    for each, own in ((operator, case), (stock, expected_case)):
+        each.apply(time_M=3, dt=2.0, x_m=2, y_M=9)
+        other = drawn(dv.TimeFunction(name="w", grid=own.changed[0].grid, space_order=2), 1, 3)
+        each.apply(time_M=3, dt=2.0, u=other, a=dv.Constant(name="b", value=0.25))
+        own.changed.append(other)
+    check_same(case, cells(case), cells(expected_case))
+
+
+def test_timetile_is_a_language_of_devito():
+    timetile.devito.register(executor="cpu")
+    case = CASES["diffusion"]()
+    expected = run_in_c(CASES["diffusion"]())
+    summary = dv.Operator(case.equations, language="timetile").apply(**case.call)
+    check_same(case, cells(case), expected)
+    assert summary.timings
+
+
+def test_the_language_is_as_before_after_the_block():
+    before = dv.configuration["language"]
+    with timetile.devito.backend():
+        assert dv.configuration["language"] == "timetile"
+    assert dv.configuration["language"] == before
