@@ -26,12 +26,17 @@ def backend(**options: Any) -> Generator[None]:
     Operators that are made in the block run on timetile, in the block and after it. `options` are those of
     `timetile.compile`: `executor`, `depth`, `cache` and the like.
     """
-    register(**options)
     configuration = module("devito").configuration
+    known = module("devito.operator.registry").operator_registry
+    operators = {key: kind for key, kind in known.items() if key[2] == LANGUAGE}
     before = configuration["language"]
+    register(**options)
     configuration["language"] = LANGUAGE
     try:
         yield
     finally:
         configuration["language"] = before
-        register()
+        if operators:
+            known.update(operators)
+        else:
+            register()

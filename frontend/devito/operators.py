@@ -8,7 +8,7 @@ from typing import Any
 
 from timetile.frontend.devito.equations import equations_of
 from timetile.frontend.devito.library import NotCovered, module
-from timetile.frontend.devito.runs import Plan, call_of
+from timetile.frontend.devito.runs import Plan, call_of, run
 from timetile.passes.diagnostics import CompileError
 
 LANGUAGE = "timetile"
@@ -63,19 +63,21 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
         return operator
 
     def c_function(operator: Any) -> Callable[..., Any]:
-        if operator._timetile is None:
+        # An operator that was pickled has no plan.
+        plan: Plan | None = getattr(operator, "_timetile", None)
+        if plan is None:
             return stock.cfunction.fget(operator)
 
-        def run(*given: Any) -> int:
+        def call(*given: Any) -> int:
             try:
-                seconds = operator._timetile.run(call_of(operator.parameters, given))
+                prepared = plan.prepare(call_of(operator.parameters, given))
             except (NotCovered, CompileError) as reason:
                 warn(reason)
                 return stock.cfunction.fget(operator)(*given)
-            note(operator, given, seconds)
+            note(operator, given, run(prepared))
             return 0
 
-        return run
+        return call
 
     names = {"_build": classmethod(build), "cfunction": property(c_function)}
     return type(f"Timetile{stock.__name__}", (stock,), names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,7 +61,7 @@ def is_integer(value: Any) -> bool:
 @dataclass
 class Plan:
     """
-    A translated operator. `direction` is 1 where time goes up, -1 where it goes down, 0 where there is none; `options` are those of
+    A translated operator, which `prepare`s its calls. `direction` is 1 where time goes up, -1 where it goes down, 0 where there is none; `options` are those of
     `timetile.compile`.
     """
 
@@ -136,24 +135,24 @@ class Plan:
             self.programs[key] = function, compile_program(function.text, **self.options)
         return self.programs[key]
 
-    def run(self, call: Call) -> float:
-        """Run all steps of a call in place; the seconds that it took. NotCovered before any array is changed."""
-        prepared = [
-            (segment, *self.program(segment, call), self.entries(segment, call))
-            for segment in self.segments(call)
-        ]
-        start = time.perf_counter()
-        for segment, function, program, entries in prepared:
+    def prepare(self, call: Call) -> list[tuple[CompiledProgram, list[Any]]]:
+        """The programs of a call in order, compiled, and their arguments. NotCovered or CompileError where there is none."""
+        entries: dict[tuple[int, ...], list[list[Any]]] = {}
+        prepared: list[tuple[CompiledProgram, list[Any]]] = []
+        for segment in self.segments(call):
+            function, program = self.program(segment, call)
+            if segment.active not in entries:
+                entries[segment.active] = self.entries(function, call)
+            own = entries[segment.active]
             arguments = [
-                self.value(argument, function, segment, call, entries)
+                self.value(argument, function, segment, call, own)
                 for argument in function.arguments
             ]
-            program(*arguments)
-        return time.perf_counter() - start
+            prepared.append((program, arguments))
+        return prepared
 
-    def entries(self, segment: Segment, call: Call) -> list[list[Any]]:
-        """The number and the arrays of the entries of each sparse operation of a segment."""
-        function, _ = self.program(segment, call)
+    def entries(self, function: Function, call: Call) -> list[list[Any]]:
+        """The number and the arrays of the entries of each sparse operation of a function."""
         values = {**call.numbers, **call.arrays}
         kind = TYPES[function.kind]
         return [entries_of(each, values, call.shapes, kind) for each in function.entries]
@@ -196,3 +195,8 @@ class Plan:
         if not 0 <= place < len(found):
             raise NotCovered(f"{role.function} has no time {place}")
         return found[place]
+
+
+def run(prepared: Sequence[tuple[CompiledProgram, list[Any]]]) -> float:
+    """Run the programs of a call in order, in place; the seconds without transfers."""
+    return sum(program(*arguments).seconds for program, arguments in prepared)
