@@ -43,7 +43,7 @@ class Cell:
     def __init__(self, block: Block, element: FloatType, shape: Sequence[int]):
         self.block, self.element, self.shape = block, element, shape
         self.inputs: dict[Key, SSAValue] = {}
-        """The block's arguments, by field and level, or by the name of a scalar."""
+        """The block's arguments, by field and level, or by the name of a scalar alone."""
         self.made: dict[Key, SSAValue] = {}
 
     def results(self, values: Sequence[Value]) -> list[SSAValue]:
@@ -56,7 +56,7 @@ class Cell:
     def result(self, value: Value, operands: Sequence[SSAValue]) -> SSAValue:
         """What one operation of given operands makes: the earlier one if there was such a one."""
         if value.operation == "scalar":
-            return self.inputs["scalar", value.payload]
+            return self.inputs[(value.payload,)]
         # The text of a number tells -0.0 from 0.0.
         key: Key = (value.operation, value.kind, repr(value.payload), *map(id, operands))
         if key not in self.made:

@@ -32,6 +32,11 @@ A = TypeVar("A")
 DType = Literal["float32", "float64"]
 
 
+def is_mapping(state: object) -> bool:
+    """A state is a mapping, also where nobody checked types."""
+    return isinstance(state, Mapping)
+
+
 class Options(TypedDict, total=False):
     """Options of `timetile.compile` that a model takes."""
 
@@ -141,6 +146,11 @@ class Model:
         """
         if index(steps) < 0:
             raise ValueError(f"the number of steps is not negative, got {steps}")
+        if not is_mapping(state):
+            names = ", ".join(f'"{name}": ...' for name in self.step.fields)
+            raise TypeError(
+                f"a state has an array for each field by its name, got {type(state).__name__}; pass {{{names}}}"
+            )
         self._check_names(state, scalars)
         shape, dtype = self._shape(state)
         program = self.program(shape, dtype)

@@ -31,6 +31,17 @@ def buffers_of(step: Step) -> list[Buffer]:
     return buffers
 
 
+def spelled(name: str) -> str:
+    """A name of Python as one of MLIR, which has letters of ASCII alone: `λ` is `x3bb`."""
+    return "".join(letter if letter.isascii() else f"x{ord(letter):x}" for letter in name)
+
+
+def hint(buffer: Buffer) -> str:
+    """The name of a buffer: that of its field, and its time level unless it is the present."""
+    name, level = spelled(buffer[0]), buffer[1]
+    return name if level == NOW else f"{name}_{level}"
+
+
 def shape_of(step: Step, name: str, shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of a field's array, which may have fewer axes than the step."""
     return tuple(shape[axis] for axis in step.fields[name])
@@ -73,10 +84,10 @@ class Builder:
         self.entry = Block(arg_types=[*kinds, IndexType()])
         self.outer: dict[Buffer, SSAValue] = dict(zip(self.buffers, self.entry.args))
         self.scalars = dict(zip(step.scalars, self.entry.args[len(self.buffers) :]))
-        for (name, level), argument in self.outer.items():
-            argument.name_hint = name if level == NOW else f"{name}_{level}"
+        for buffer, argument in self.outer.items():
+            argument.name_hint = hint(buffer)
         for name, argument in self.scalars.items():
-            argument.name_hint = name
+            argument.name_hint = spelled(name)
         self.entry.args[-1].name_hint = "steps"
 
     def field_type(self, name: str) -> stencil.FieldType[Attribute]:
@@ -93,13 +104,13 @@ class Builder:
         body = Block(arg_types=[IndexType(), *(value.type for value in initial)])
         inner = {**self.outer, **dict(zip(self.carried, body.args[1:]))}
         for (name, level), argument in zip(self.carried, body.args[1:]):
-            argument.name_hint = f"{name}_{level}"
+            argument.name_hint = f"{spelled(name)}_{level}"
         self.fill(body, inner)
         loop = scf.ForOp(zero, self.entry.args[-1], one, initial, Region(body))
         located(loop, self.step.place)
         self.entry.add_ops([zero, one, loop, ReturnOp()])
         kinds = [argument.type for argument in self.entry.args]
-        function = FuncOp(self.step.name, (kinds, []), Region(self.entry))
+        function = FuncOp(spelled(self.step.name), (kinds, []), Region(self.entry))
         located(function, self.step.place)
         module = ModuleOp([function])
         module.verify()
@@ -145,12 +156,9 @@ class Builder:
         block = Block(arg_types=[operand.type for operand in operands])
         cell = Cell(block, self.element, self.shape)
         cell.inputs.update(zip(reads, block.args))
-        names = [("scalar", name) for name in scalars]
-        cell.inputs.update(zip(names, block.args[len(reads) :]))
-        for (name, level), argument in zip(
-            [*reads, *((name, NOW) for name in scalars)], block.args
-        ):
-            argument.name_hint = name if level == NOW else f"{name}_{level}"
+        cell.inputs.update(zip(((name,) for name in scalars), block.args[len(reads) :]))
+        for text, argument in zip([*map(hint, reads), *map(spelled, scalars)], block.args):
+            argument.name_hint = text
         results = cell.results(values)
         last: Operation = stencil.ReturnOp(results)
         block.add_op(located(last, made[-1].place))

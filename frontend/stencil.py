@@ -72,6 +72,4 @@ def stencil(
     check_options(boundary, reach)
     if function is None:
         return lambda step: Model(traced(step, reach), step.__doc__)
-    if not callable(function):
-        raise error(f"stencil takes a function of one time step, got {function!r}")
     return Model(traced(function, reach), function.__doc__)

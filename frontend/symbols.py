@@ -164,6 +164,10 @@ def is_plain(part: object) -> bool:
 class Level:
     """A field at another time level: `u.prev[0, 0]`."""
 
+    __slots__ = ("_level", "_name", "_recorder")
+    # Python would take indices 0, 1 and so on for parts.
+    __iter__ = None
+
     def __init__(self, recorder: Recorder, name: str, level: str):
         self._recorder, self._name, self._level = recorder, name, level
 
@@ -174,6 +178,8 @@ class Level:
 
 class Next(Level):
     """The new values of a field: `u.next[0, 0]` after they are assigned, and `u.next[2:5, :] = value` for a region."""
+
+    __slots__ = ()
 
     def __setitem__(self, region: slice | tuple[slice, ...], value: Value | float) -> None:
         """
@@ -191,6 +197,10 @@ class Field:
     earlier. `u.next = value` gives each cell its new value, and `u.next[-1, 0]` reads it afterwards. `w[0, None]` reads a
     field that has axis 0 alone.
     """
+
+    __slots__ = ("_name", "_recorder")
+    # Python would take indices 0, 1 and so on for parts.
+    __iter__ = None
 
     def __init__(self, recorder: Recorder, name: str):
         self._recorder, self._name = recorder, name
@@ -219,6 +229,8 @@ class Field:
 
 class Scalar(Value):
     """A scalar argument of a step function: one number, the same for all cells and steps of a run."""
+
+    __slots__ = ()
 
     def __init__(self, name: str):
         super().__init__("scalar", Kind.FLOAT, (), name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from timetile.frontend.errors import (
     Place,
     StencilError,
+    error,
     place_of_function,
     place_of_traceback,
 )
@@ -112,7 +113,7 @@ def called(
     """Call the step function; names and types that are wrong in it become a StencilError."""
     try:
         returned = function(**symbols)
-    except (NameError, TypeError) as problem:
+    except (AttributeError, NameError, TypeError) as problem:
         at = place_of_traceback(problem.__traceback__)
         if at is None:
             raise
@@ -128,13 +129,17 @@ def advice_on(problem: Exception) -> str:
         return (
             "a step uses its arguments, names around the function, and NumPy's functions as np.exp"
         )
-    if any(f"{name}" in text for name in ("Field", "Level", "Next")):
+    if isinstance(problem, AttributeError):
+        return "a field has u[...], u.prev[...] and u.next, and a value of a cell has operators"
+    if any(name in text for name in ("Field", "Level", "Next")):
         return "a field has a value at each cell: say which, as u[0, 0] for the cell's own"
     return "write it with the operators and functions of single numbers"
 
 
 def traced(function: Callable[..., object], reach: int | None) -> Step:
     """The step that a function describes; StencilError where it describes none."""
+    if not inspect.isfunction(function):
+        raise error(f"stencil takes a function of one time step, got {function!r}")
     place = place_of_function(function.__code__)
     recorder = Recorder(reach=reach)
     symbols = arguments_of(function, recorder, place)
@@ -176,9 +181,21 @@ def check(step: Step, fields: Sequence[str]) -> None:
         )
     for value in walk([made.value for made in step.assignments]):
         axis = value.payload
+        check_own(step, value)
         names_axis = value.operation in ("coordinate", "extent")
         if names_axis and isinstance(axis, int) and axis >= step.rank:
             raise StencilError(
                 f"{value.operation}({axis}) names axis {axis}, and the last axis of the step is {step.rank - 1}; count from 0",
                 value.place,
             )
+
+
+def check_own(step: Step, value: Value) -> None:
+    """StencilError for a field or a scalar of another step, whose value came in by a name around the functions."""
+    name = value.payload if value.operation == "scalar" else None
+    if value.operation == "access" and isinstance(value.payload, tuple):
+        name = value.payload[0]
+    if name is not None and name not in step.fields and name not in step.scalars:
+        raise StencilError(
+            f"{name} is an argument of another step; make it one of {step.name}, too", value.place
+        )

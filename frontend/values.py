@@ -21,6 +21,7 @@ from timetile.frontend.operations import (
 Payload = float | int | str | tuple[Any, ...] | None
 
 NUMPY_FUNCTIONS = sorted({*FLOATS, *SAME} - {"negative"})
+MOST_INTEGER = 2**63 - 1
 CHOICE = "write timetile.where(condition, a, b)"
 
 
@@ -172,6 +173,8 @@ def constant(value: float | int | bool) -> Value:
     if isinstance(value, bool | np.bool_):
         return Value("constant", Kind.BOOLEAN, (), bool(value))
     if isinstance(value, int | np.integer):
+        if abs(int(value)) > MOST_INTEGER:
+            raise error(f"{value} has more than 64 bits; write it as a float")
         return Value("constant", Kind.INTEGER, (), int(value))
     return Value("constant", Kind.FLOAT, (), float(value))
 

@@ -69,6 +69,29 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "u[0] * v",
         "a field has a value at each cell; say which: u[0, 0] is the cell's own",
     ),
+    (
+        "u.nxt = u[0]",
+        "u.nxt",
+        "'Field' object has no attribute 'nxt'; a field has u[...], u.prev[...] and u.next, and a value of a cell has "
+        "operators",
+    ),
+    (
+        "u.next += 1",
+        "u.next += 1",
+        f"unsupported operand type(s) for +=: 'Next' and 'int'; {WHICH_CELL}",
+    ),
+    ("u.next = sum(u)", "sum(u)", f"'Field' object is not iterable; {WHICH_CELL}"),
+    ("u.next = sum(u.prev)", "sum(u.prev)", f"'Level' object is not iterable; {WHICH_CELL}"),
+    (
+        "u.next = u[0] * 2**63",
+        "u[0] * 2**63",
+        "9223372036854775808 has more than 64 bits; write it as a float",
+    ),
+    (
+        "u.next = round(u[0])",
+        "round(u[0])",
+        "type Value doesn't define __round__ method; write it with the operators and functions of single numbers",
+    ),
     # Indices.
     (
         "u.next = u[0] + u[0, 1]",
@@ -312,6 +335,16 @@ def test_an_error_of_other_code_is_left_as_it_is(tmp_path: Path):
         timetile.stencil(wrong)
 
 
+def test_a_value_of_another_step(tmp_path: Path):
+    text = "from timetile import Field, stencil\n\nkept = []\n\n"
+    text += "@stencil\ndef first(u: Field):\n    kept.append(u[0])\n    u.next = u[1]\n\n"
+    found = refusal(
+        tmp_path, f"{text}@stencil\ndef second(v: Field):\n    v.next = v[0] + kept[0]\n"
+    )
+    assert found.reason == "u is an argument of another step; make it one of second, too"
+    assert found.line == 7
+
+
 def test_the_place_of_a_helper_is_its_own(tmp_path: Path):
     text = "from timetile import Field, stencil\n\ndef far(u):\n    return u[0.5]\n\n"
     found = refusal(tmp_path, f"{text}@stencil\ndef step(u: Field):\n    u.next = far(u)\n")
@@ -419,6 +452,16 @@ def test_a_wrong_call_changes_nothing(
     with pytest.raises(kind) as caught:
         model.advance(RIGHT | arrays, **({"k": 1.0, "steps": 2} | options))
     assert str(caught.value) == text.format(label=label(model), line=line)
+
+
+def test_a_state_is_a_mapping(model: Model):
+    wrong: Any = ONES
+    with pytest.raises(TypeError) as caught:
+        model.advance(wrong, k=1.0)
+    assert str(caught.value) == (
+        "a state has an array for each field by its name, got ndarray; pass "
+        '{"p": ..., "m": ..., "row": ...}'
+    )
 
 
 def test_what_is_missing(model: Model):

@@ -352,6 +352,28 @@ def test_conditions_and_whole_numbers_are_assigned_as_floats():
     assert np.array_equal(found["w"], np.full(9, 3.0))
 
 
+def test_names_are_letters_of_any_language():
+    @timetile.stencil
+    def größe(λ: Field, now: Scalar, scalar: Field):
+        λ.next = now * λ[-1] + scalar[0]
+
+    state = {"λ": np.ones(5), "scalar": np.zeros(5)}
+    found = run(größe, "simt", state, 1, now=2.0)
+    assert np.array_equal(found["λ"], [1, 2, 2, 2, 2])
+
+
+def test_numbers_that_are_not_finite():
+    @timetile.stencil
+    def marked(u: Field, v: Field):
+        u.next = where(u[0] > 0.5, np.nan, u[0])
+        v.next = where(v[0] > 0.5, np.inf, -np.inf)
+
+    u = noise(9)
+    found = run(marked, "cpu", {"u": u, "v": u}, 1)
+    assert np.array_equal(found["u"], np.where(u > 0.5, np.nan, u), equal_nan=True)
+    assert np.array_equal(found["v"], np.where(u > 0.5, np.inf, -np.inf))
+
+
 def test_negative_zero_is_another_number():
     @timetile.stencil
     def zeros(u: Field, v: Field):
