@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import overload
 
-from timetile.frontend.errors import error
+from timetile.frontend.errors import StencilError, error
 from timetile.frontend.model import Model
 from timetile.frontend.tracing import traced
 
@@ -71,5 +71,13 @@ def stencil(
     """
     check_options(boundary, reach)
     if function is None:
-        return lambda step: Model(traced(step, reach), step.__doc__)
-    return Model(traced(function, reach), function.__doc__)
+        return lambda step: model_of(step, reach)
+    return model_of(function, reach)
+
+
+def model_of(function: StepFunction, reach: int | None) -> Model:
+    """The model of a function; an error's traceback ends here, as its message has the place in the function."""
+    try:
+        return Model(traced(function, reach), function.__doc__)
+    except StencilError as problem:
+        raise problem.with_traceback(None) from None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -333,6 +336,22 @@ def test_an_error_of_other_code_is_left_as_it_is(tmp_path: Path):
     with pytest.raises(StencilError, match="stencil takes a function of one time step, got 3"):
         wrong: Any = 3
         timetile.stencil(wrong)
+
+
+def test_the_traceback_is_short(tmp_path: Path):
+    """What the frontend does inside is not shown: the message has the place."""
+    path = tmp_path / "step.py"
+    path.write_text(f"{HEAD}    u.next = u[0, 0] + v[0]\n")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    files = re.findall(r'  File "(.*?)", line', done.stderr)
+    assert files[0] == str(path) and {Path(file).name for file in files} == {
+        "step.py",
+        "stencil.py",
+    }
+    assert done.stderr.splitlines()[-2:] == [
+        "    u.next = u[0, 0] + v[0]",
+        "                       ^^^^",
+    ]
 
 
 def test_a_value_of_another_step(tmp_path: Path):
