@@ -49,17 +49,23 @@ def check_operations(expression: Any) -> None:
     raise NotCovered(f"it computes {expression}, and timetile has no operation for {name}")
 
 
+def nowhere(expression: Any) -> str | None:
+    """No value comes from elsewhere."""
+    return None
+
+
 @dataclass
 class Cells:
     """
     Writes operations on values of `kind`. `leaf` says what comes from elsewhere: what indexed functions hold,
-    scalars; `is_outside` which of that no operation needs to compute. `prefix` begins the names of values.
+    scalars; `is_outside` which of that no operation needs to compute; `reciprocal` where one over an expression comes from. `prefix` begins the names of values.
     """
 
     kind: str
     prefix: str
     leaf: Leaf
     is_outside: Callable[[Any], bool]
+    reciprocal: Leaf = nowhere
     lines: list[str] = field(default_factory=list[str])
     known: dict[Any, str] = field(default_factory=dict[Any, str])
 
@@ -132,7 +138,14 @@ class Cells:
             total = self.binary("mulf", total, name)
         if scalar == -1 and above:
             total = self.add(f"arith.negf {total} : {self.kind}")
-        bottoms = [self.power(factor.args[0], -factor.args[1]) for factor in below]
+        bottoms: list[str] = []
+        for factor in below:
+            base, exponent = factor.args
+            inverse = self.inverse(base, exponent)
+            if inverse is None:
+                bottoms.append(self.power(base, -exponent))
+            else:
+                total = self.binary("mulf", total, inverse)
         if not bottoms:
             return total
         bottom = bottoms[0]
@@ -140,8 +153,15 @@ class Cells:
             bottom = self.binary("mulf", bottom, name)
         return self.binary("divf", total, bottom)
 
+    def inverse(self, base: Any, exponent: Any) -> str | None:
+        """One over the base, if the power is that and it comes from elsewhere."""
+        return self.reciprocal(base) if exponent == -1 else None
+
     def power(self, base: Any, exponent: Any) -> str:
         """A power: products where the exponent is a small whole number, roots where it is a half."""
+        inverse = self.inverse(base, exponent)
+        if inverse is not None:
+            return inverse
         if exponent.is_Number and float(exponent).is_integer() and abs(exponent) <= MOST_FACTORS:
             count = int(exponent)
             total = factor = self.value(base)

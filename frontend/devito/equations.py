@@ -77,6 +77,12 @@ class Equations:
     levels: dict[str, int] = field(default_factory=dict[str, int])
     """The number of buffers of each function whose buffers take turns."""
 
+    @property
+    def written(self) -> frozenset[str]:
+        """The functions that some equation writes, at whatever step."""
+        targets = [equation.target for equation in self.items]
+        return frozenset(t.function.name for t in targets if getattr(t, "is_Indexed", False))
+
     def role(self, indexed: Any) -> Role:
         """The array that an indexed function is in; NotCovered where its time index is none that is known."""
         function = indexed.function

@@ -50,9 +50,7 @@ class Writer:
         scalars = Scalars(parameters, host, self.equations.time)
         lines: list[str] = []
         entries: list[Entries] = []
-        written = frozenset(
-            e.target.function.name for e in active if getattr(e.target, "is_Indexed", False)
-        )
+        written = self.equations.written
 
         def field_of(role: Role) -> str:
             name = parameters.array(role)
@@ -76,7 +74,14 @@ class Writer:
                     continue
                 name = f"e{equation.number}"
                 sweep = Sweep(
-                    self.equations, equation, parameters, scalars, self.ints, name, field_of
+                    self.equations,
+                    equation,
+                    parameters,
+                    scalars,
+                    self.ints,
+                    name,
+                    field_of,
+                    written if self.direction else None,
                 )
                 lines += sweep.write()
             except NotCovered as error:

@@ -8,14 +8,15 @@ from typing import Any, Literal
 
 from timetile.frontend.devito.equations import KINDS, Equations, Role, left_of, space_of
 
-Meaning = Literal["field", "scalar", "memory", "entries", "count", "start", "steps"]
+Meaning = Literal["field", "scalar", "memory", "entries", "count", "start", "steps", "made"]
 
 
 @dataclass(frozen=True)
 class Argument:
     """
     One argument. `of` is a role of a field, the expression of a scalar, the name of a function whose array is
-    memory of the host, the number of an array of entries, or that of their count.
+    memory of the host, the number of an array of entries, or that of their count, or the expression of an array that is made of
+    coefficients, whose names stand for their arrays.
     """
 
     meaning: Meaning

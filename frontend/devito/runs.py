@@ -168,6 +168,10 @@ class Plan:
         """What an argument of a program is in a segment."""
         of = argument.of
         match argument.meaning:
+            case "made":
+                values = {**call.numbers, **call.arrays}
+                kind = TYPES[function.kind]
+                return np.ascontiguousarray(evaluate(of, values, kind), kind)
             case "steps":
                 return segment.steps
             case "start":

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from timetile.frontend.devito.cells import Cells
-from timetile.frontend.devito.equations import Equation, Equations, Role, left_of, space_of
-from timetile.frontend.devito.evaluation import integer
+from timetile.frontend.devito.equations import (
+    Equation,
+    Equations,
+    Role,
+    indexed_in,
+    left_of,
+    space_of,
+)
+from timetile.frontend.devito.evaluation import integer, is_known
 from timetile.frontend.devito.library import sympy
 from timetile.frontend.devito.parameters import Argument, Parameters
+from timetile.frontend.devito.quotients import cancelled
 
 
 @dataclass
@@ -32,7 +40,10 @@ class Scalars:
 
 @dataclass
 class Sweep:
-    """Writes one equation; `ints` are the values of what indices depend on."""
+    """
+    Writes one equation; `ints` are the values of what indices depend on, `written` the functions that the
+    operator writes, None outside a loop.
+    """
 
     equations: Equations
     equation: Equation
@@ -41,16 +52,17 @@ class Sweep:
     ints: Mapping[str, Any]
     name: str
     field_of: Callable[[Role], str]
+    written: frozenset[str] | None
     operands: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     loads: list[str] = field(default_factory=list[str])
-    temps: dict[Role, str] = field(default_factory=dict[Role, str])
+    temps: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         target = self.equation.target
         space = space_of(target.function)
         self.space = space
         self.kind = self.parameters.cell_kind(target.function.name)
-        self.cells = Cells(self.kind, f"{self.name}_c", self.leaf, self.is_outside)
+        self.cells = Cells(self.kind, f"{self.name}_c", self.leaf, self.is_outside, self.reciprocal)
         self.places = [
             self.equations.loop_of(index, self.equation)
             for index in target.indices[len(target.indices) - len(space) :]
@@ -94,25 +106,50 @@ class Sweep:
         """The expression has one value for all cells."""
         return not (expression.has(sympy.Indexed) or expression.free_symbols & self.loops)
 
-    def access(self, indexed: Any) -> str:
-        """The cell of a field at its distance from the cell that is written."""
+    def offsets(self, indexed: Any) -> tuple[str, ...]:
+        """The distance of an indexed function's cell from the cell that is written, `_` where it has no axis."""
         function = indexed.function
         space = space_of(function)
-        role = self.equations.role(indexed)
         offsets = ["_"] * len(self.space)
         for dimension, index in zip(space, indexed.indices[len(indexed.indices) - len(space) :]):
             axis = self.equations.axes.index(dimension.root)
             _, added = self.equations.loop_of(index, self.equation)
             place = integer(added, self.ints) - left_of(function, dimension)
             offsets[axis] = str(place - self.shift(axis))
-        temp = self.temp_kind(len(space))
-        if role not in self.temps:
+        return tuple(offsets)
+
+    def access(self, indexed: Any) -> str:
+        """The cell of a field at its distance from the cell that is written."""
+        name = self.field_of(self.equations.role(indexed))
+        kind = self.parameters.field_kind(indexed.function.name)
+        return self.tap(name, kind, self.offsets(indexed))
+
+    def tap(self, name: str, kind: str, offsets: Sequence[str]) -> str:
+        """The cell at a distance of the field of this name and type."""
+        temp = self.temp_kind(len(offsets) - offsets.count("_"))
+        if name not in self.temps:
             value = f"%{self.name}_t{len(self.temps)}"
-            kind = self.parameters.field_kind(function.name)
-            self.loads.append(f"{value} = stencil.load {self.field_of(role)} : {kind} -> {temp}")
-            self.temps[role] = f"%{self.name}_a{len(self.temps)}"
-            self.operands[value] = self.temps[role], temp
-        return self.cells.add(f"stencil.access {self.temps[role]}[{', '.join(offsets)}] : {temp}")
+            self.loads.append(f"{value} = stencil.load {name} : {kind} -> {temp}")
+            self.temps[name] = f"%{self.name}_a{len(self.temps)}"
+            self.operands[value] = self.temps[name], temp
+        return self.cells.add(f"stencil.access {self.temps[name]}[{', '.join(offsets)}] : {temp}")
+
+    def reciprocal(self, base: Any) -> str | None:
+        """One over an expression of coefficients at one cell, from an array that is made once a call."""
+        reads = list(dict.fromkeys(indexed_in(base)))
+        if self.written is None or not reads:
+            return None
+        names = {read: sympy.Symbol(read.function.name) for read in reads}
+        made = base.xreplace(names)
+        moves = made.free_symbols & {*self.loops, self.equations.time}
+        roles = [self.equations.role(read) for read in reads]
+        kinds = {self.parameters.field_kind(role.function) for role in roles}
+        places = {self.offsets(read) for read in reads}
+        fixed = all(r.kind == "all" and r.function not in self.written for r in roles)
+        if moves or not fixed or len(kinds) > 1 or len(places) > 1 or not is_known(made):
+            return None
+        name = self.parameters.name(Argument("made", 1 / made), kinds.pop())
+        return self.tap(name, self.parameters.field_kind(roles[0].function), places.pop())
 
     def coordinate(self, dimension: Any) -> str:
         """The value of the loop over a dimension, as a float."""
@@ -131,7 +168,7 @@ class Sweep:
         if any(a >= b for a, b in zip(low, high)):
             return []
         equation, cells = self.equation, self.cells
-        result = cells.value(equation.value)
+        result = cells.value(cancelled(equation.value, self.is_outside))
         if equation.adds:
             result = cells.binary("addf", cells.value(equation.target), result)
         if equation.where:

@@ -405,6 +405,19 @@ def before_the_loop_and_after_it() -> Case:
 
 
 @case
+def a_coefficient_that_the_operator_makes() -> Case:
+    """What is computed of coefficients before a call must not be of those."""
+    grid = grid_of(14, 15)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    c, e = (drawn(dv.Function(name=n, grid=grid)) for n in "ce")
+    src = dv.SparseTimeFunction(name="src", grid=grid, npoint=1, nt=7, coordinates=[[33.3, 42.0]])
+    src.data[:] = 0.7
+    inject = src.inject(field=u.forward, expr=src / c)
+    parts = [dv.Eq(c, 1 + e**2), dv.Eq(u.forward, u + u.laplace / c), inject]
+    return Case(parts, [u, c], {"time_M": 5})
+
+
+@case
 def cells_that_a_condition_chooses() -> Case:
     grid = grid_of(14, 15)
     u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
