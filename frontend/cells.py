@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects import arith, stencil
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -115,8 +116,15 @@ class Cell:
         number = value.payload
         assert isinstance(number, int | float)
         if value.kind is Kind.FLOAT:
-            return arith.ConstantOp(FloatAttr(float(number), self.element))
+            return arith.ConstantOp(FloatAttr(self.rounded(float(number)), self.element))
         return arith.ConstantOp(IntegerAttr(int(number), i1 if value.kind is Kind.BOOLEAN else i64))
+
+    def rounded(self, number: float) -> float:
+        """A number of Python as one of the fields' type: infinite beyond its greatest, as NumPy has it."""
+        if isinstance(self.element, Float64Type):
+            return number
+        with np.errstate(over="ignore"):
+            return float(np.float32(number))
 
     def coordinate(self, axis: object) -> Sequence[Operation]:
         """The place of the cell along an axis."""

@@ -173,7 +173,7 @@ def constant(value: float | int | bool) -> Value:
     if isinstance(value, bool | np.bool_):
         return Value("constant", Kind.BOOLEAN, (), bool(value))
     if isinstance(value, int | np.integer):
-        if abs(int(value)) > MOST_INTEGER:
+        if not -MOST_INTEGER - 1 <= int(value) <= MOST_INTEGER:
             raise error(f"{value} has more than 64 bits; write it as a float")
         return Value("constant", Kind.INTEGER, (), int(value))
     return Value("constant", Kind.FLOAT, (), float(value))

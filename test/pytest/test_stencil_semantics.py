@@ -374,6 +374,20 @@ def test_numbers_that_are_not_finite():
     assert np.array_equal(found["v"], np.where(u > 0.5, np.inf, -np.inf))
 
 
+def test_numbers_beyond_a_type_are_rounded_as_numpy_does():
+    @timetile.stencil
+    def scaled(u: Field, v: Field, w: Field):
+        u.next = u[0] * 1e300
+        v.next = v[0] * (1 / 3) - 1e-60
+        w.next = where(coordinate(0) > -(2**63), w[0], 2**63 - 1)
+
+    ones = np.ones(4, "float32")
+    found = run(scaled, "cpu", {"u": ones, "v": ones, "w": ones}, 1)
+    assert np.array_equal(found["u"], np.full(4, np.inf))
+    assert np.array_equal(found["v"], np.full(4, np.float32(1 / 3)))
+    assert np.array_equal(found["w"], ones)
+
+
 def test_negative_zero_is_another_number():
     @timetile.stencil
     def zeros(u: Field, v: Field):
