@@ -193,7 +193,7 @@ class Plan:
         if role.kind == "all":
             return found
         if role.kind == "level":
-            return found[(segment.start + role.at) % len(found)]
+            return found[(segment.start + role.at) % self.equations.levels[role.function]]
         time_name = self.equations.time.name if self.equations.time is not None else "time"
         place = integer(role.at, {**call.numbers, time_name: segment.start})
         if not 0 <= place < len(found):

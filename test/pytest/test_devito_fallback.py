@@ -49,6 +49,23 @@ def unknown_function(u: Any) -> list[Any]:
     return [dv.Eq(u.forward, sympy.sign(u))]
 
 
+def between(u: Any) -> list[Any]:
+    c = dv.Function(name="c", grid=u.grid)
+    return [dv.Eq(u.forward, u + 1), dv.Eq(c, 2), dv.Eq(u.forward, u.forward + c)]
+
+
+def one_moment(u: Any) -> list[Any]:
+    kept = dv.TimeFunction(name="kept", grid=u.grid, save=9)
+    t, (x, y) = u.grid.time_dim, u.grid.dimensions
+    return [dv.Eq(kept[t, x, y], kept[2, x, y] + 1), dv.Eq(u.forward, u + 1)]
+
+
+def sum_to_one_row(u: Any) -> list[Any]:
+    _, y = u.grid.dimensions
+    total = dv.Function(name="total", grid=u.grid)
+    return [dv.Eq(u.forward, u + 1), dv.Inc(total[0, y], u.forward)]
+
+
 LEFT = {
     in_order: "equation 1 (u[t + 1, x + 1, y + 1] = u[t + 1, x, y + 1] + 1): it reads u[t + 1, x, y + 1], a cell "
     "that the equation itself writes in an order that Devito chooses",
@@ -60,6 +77,10 @@ LEFT = {
     "float64; use one of them",
     whole_numbers: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, y + 1]): mask has cells "
     "of int32; use float32 or float64",
+    between: "equations without time stand between equations with time; move them",
+    one_moment: "kept is read or written at times that may be the same",
+    sum_to_one_row: "equation 2 (total[1, y + 1] += u[t + 1, x + 1, y + 1]): it sums over a dimension that its "
+    "target does not have",
     diagonal: "equation 1 (u[t + 1, x + 1, y + 1] = u[t, x + 1, x + 1]): it reads u[t, x + 1, x + 1] along "
     "another dimension than it writes",
     unknown_function: "equation 1 (u[t + 1, x + 1, y + 1] = sign(u[t, x + 1, y + 1])): it computes "
