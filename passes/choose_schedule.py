@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
+from timetile.passes.analysis.liveness import live_arguments, written_arguments
 from timetile.passes.analysis.trip_counts import most_steps_at_once
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.candidates import Candidate, Trials
@@ -94,6 +95,14 @@ def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> tup
     return schedule, 1
 
 
+def why_less(loop: LoopOp, given: int) -> str:
+    """Why a loop does not take as many steps at once as are asked for."""
+    pairs = zip(live_arguments(loop), written_arguments(loop), strict=True)
+    if not any(is_read and is_written for is_read, is_written in pairs):
+        return f"no step reads what an earlier one writes, and {given} steps at once would do no more than one"
+    return f"no tile holds {given} steps at once, as their overlap, planes or fields are too many"
+
+
 @dataclass(frozen=True)
 class ChooseSchedulePass(ModulePass):
     """Choose a schedule for every time loop; see the module's documentation."""
@@ -119,10 +128,6 @@ class ChooseSchedulePass(ModulePass):
             schedule, depth = choose(loop, op, arch, given)
             loop.schedule = schedule.to_attribute()
             if given is not None and depth < given:
-                remark(
-                    loop,
-                    f"no tile holds {given} steps at once, as their overlap, planes or fields are too many: it takes "
-                    f"{depth}",
-                )
+                remark(loop, f"{why_less(loop, given)}: it takes {depth}")
             if loop.depths is None or depth < max(loop.depth_list):
                 write_depths(loop, [depth])

@@ -43,7 +43,7 @@ from timetile.passes.analysis.constants import integer_constant
 from timetile.passes.diagnostics import place_of, refuse, remark, remark_at
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.loops import raise_loop
-from timetile.passes.raising.sweeps import raise_sweeps, stores_fields
+from timetile.passes.raising.sweeps import erase_unused_loads, raise_sweeps, stores_fields
 
 TIME_LOOP = "timetile.time_loop"
 """The attribute of a loop of the host whose iterations are the program's time steps."""
@@ -77,6 +77,7 @@ def raise_block(block: Block, module: ModuleOp, prefix: str, root: Operation) ->
             for inner in region.blocks:
                 raise_block(inner, module, prefix, op)
     if not stores_fields(block):
+        erase_unused_loads(block)
         return
     if isinstance(root, scf.ForOp):
         raise_time_loop(root, module, prefix)

@@ -18,6 +18,10 @@ from timetile.runtime.plugins import all_dialects
 NUMBERED_BLOCK = re.compile(r"\^(?=\d)")
 """The name of a block as older versions of xDSL print it: `^0`, which newer ones do not read."""
 
+TOO_MANY_AXES = re.compile(r"Expected 1 to 3 indexes for stencil\.index, got (\d+)")
+"""How xDSL refuses a field, a box or an offset of more axes than the dialect has."""
+FEWER_AXES = "give each index of the outermost axes a field of its own, or run the program once for each of them"
+
 
 def make_context() -> Context:
     """A context that knows all dialects that are installed; they are loaded when first met."""
@@ -54,8 +58,9 @@ def load_text(text: str, name: str = "<program>") -> ModuleOp:
             f"{text!r} is taken for the text of a program; give a file as pathlib.Path({text!r})"
         )
     text = NUMBERED_BLOCK.sub("^bb", text)
+    parser = LocatingParser(make_context(), text, name)
     try:
-        module = LocatingParser(make_context(), text, name).parse_module()
+        module = parser.parse_module()
         module.verify()
     except ParseError as error:
         line = text.count("\n", 0, error.span.start) + 1
@@ -63,6 +68,13 @@ def load_text(text: str, name: str = "<program>") -> ModuleOp:
             f"{name} is not a valid program: {error}", reason=error.msg, file=name, line=line
         ) from error
     except (VerifyException, ValueError) as error:
+        if many := TOO_MANY_AXES.search(str(error)):
+            # The parser has looked at what follows, which may stand on a later line.
+            line = text[: parser.pos].rstrip().count("\n") + 1
+            reason = f"what stands here has {many[1]} axes, and programs have 1 to 3; {FEWER_AXES}"
+            raise CompileError(
+                f"{name}:{line}: {reason}", reason=reason, file=name, line=line
+            ) from error
         raise CompileError(
             f"{name} is not a valid program: {error}", reason=str(error), file=name
         ) from error

@@ -29,7 +29,7 @@ from timetile.passes.raising.sequence import (
     updates_of,
     verify_updates,
 )
-from timetile.passes.raising.sweeps import RAISED, check_spread, top_level
+from timetile.passes.raising.sweeps import RAISED, check_outer_loads, check_spread, top_level
 
 
 def rotation_of(loop: scf.ForOp) -> list[int]:
@@ -149,6 +149,7 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     names = static_names(loop, rotation)
     updates = updates_of(list(loop.body.block.ops))
     check_outer_names(loop, updates)
+    check_outer_loads(updates, loop.body.block)
     own: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args[1:])}
     targets = [updates.target(target) for item in updates.items for target in item.targets]
     captured = list(dict.fromkeys(t for t in targets if memory_of(t) not in own))

@@ -25,6 +25,7 @@ from timetile.passes.raising.demand import Access, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import memory_of
 from timetile.passes.raising.order import Item, Order, Scratch, Target
+from timetile.passes.raising.recurrences import remark_recurrences
 
 Spread = tuple[SSAValue, tuple[int, ...]]
 """A loaded value of fewer axes, and the axes of the domain that it has."""
@@ -90,6 +91,7 @@ def updates_of(ops: Sequence[Operation]) -> Updates:
             remark(op, "no store needs its results; it is left out")
     order = Order(ops, demand)
     items = order.items()
+    remark_recurrences(ops)
     updates = Updates(order, items)
     add_scratch(updates)
     return updates

@@ -130,21 +130,29 @@ def reads_constant(op: Operation, written: Sequence[SSAValue | None]) -> bool:
 
 
 def check_outer_loads(updates: Updates, block: Block) -> None:
-    """CannotRaiseError where a field that was loaded outside the block changes afterwards."""
+    """CannotRaiseError where a field that was loaded outside the block changes before the block is through."""
     for item in updates.items:
         for value, _, _ in item.reads():
             load = value.owner
             if not isinstance(load, stencil.LoadOp) or load.parent is block:
                 continue
-            outer = load.parent
-            assert outer is not None
-            ops = list(outer.ops)
             memory = memory_of(load.field)
-            for op in ops[ops.index(load) + 1 :]:
+            for op in until(block, load):
                 if any(written in (None, memory) for written in written_memory(op)):
                     raise CannotRaiseError(
-                        item.op, "it writes a field that was loaded before the loop; load it inside"
+                        item.op if op.is_ancestor(item.op) else op,
+                        "it writes a field that was loaded before the loop; load it inside",
                     )
+
+
+def until(block: Block, load: stencil.LoadOp) -> list[Operation]:
+    """What runs after a load, in its block, up to the operation that holds another block."""
+    outer, root = load.parent, block.parent_op()
+    assert outer is not None and root is not None
+    holder = outer.find_ancestor_op_in_block(root)
+    assert holder is not None
+    ops = list(outer.ops)
+    return ops[ops.index(load) + 1 : ops.index(holder) + 1]
 
 
 @dataclass(frozen=True)
@@ -237,6 +245,13 @@ def erase_raised(block: Block) -> None:
     """Erase the stencil operations of a block whose values nobody uses any more."""
     for op in reversed(list(block.ops)):
         if isinstance(op, RAISED) and all(result.first_use is None for result in op.results):
+            Rewriter.erase_op(op)
+
+
+def erase_unused_loads(block: Block) -> None:
+    """Erase the loads of a block that no operation reads, as what read them was raised."""
+    for op in list(block.ops):
+        if isinstance(op, stencil.LoadOp) and op.res.first_use is None:
             Rewriter.erase_op(op)
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects import arith, memref, scf, stencil
+from xdsl.dialects import arith, llvm, memref, scf, stencil
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnrealizedConversionCastOp
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
 
 Array = NDArray[Any]
 Box = tuple[tuple[int, int], ...]
@@ -29,6 +30,7 @@ ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
     arith.RemUIOp: np.remainder,
     arith.SelectOp: np.where,
     arith.SIToFPOp: np.float64,
+    arith.ExtFOp: np.float64,
     arith.IndexCastOp: np.int64,
 }
 COMPARED: dict[int, Callable[..., Any]] = {0: np.equal, 1: np.not_equal, 2: np.less, 4: np.greater}
@@ -80,6 +82,15 @@ def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
                 shape = [1] * len(box)
                 shape[axis] = high - low
                 known[op.idx] = np.arange(low, high).reshape(shape)
+            case stencil.DynAccessOp():
+                places = np.broadcast_arrays(*(known[index] for index in op.offset))
+                around = tuple((int(p.min()), int(p.max()) + 1) for p in places)
+                read = known[op.temp](around)
+                known[op.res] = read[tuple(p - low for p, (low, _) in zip(places, around))]
+            case CallOp():
+                called = function_of(op)
+                inner = dict(zip(called.body.block.args, (known[v] for v in op.arguments)))
+                known.update(zip(op.res, in_block(called.body.block, inner, box)))
             case arith.ConstantOp():
                 known[op.result] = constant(op)
             case arith.CmpiOp():
@@ -90,12 +101,19 @@ def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
                 other = in_block(op.false_region.block, known, box)
                 for value, a, b in zip(op.results, taken, other):
                     known[value] = np.where(known[op.cond], a, b)
-            case stencil.ReturnOp() | scf.YieldOp():
+            case stencil.ReturnOp() | scf.YieldOp() | ReturnOp():
                 return [known[value] for value in op.operands]
             case _:
                 meaning = ARITHMETIC[type(op)]
                 known[op.results[0]] = meaning(*(known[v] for v in op.operands))
     raise AssertionError("a block of a cell ends with what it yields")
+
+
+def function_of(op: CallOp) -> FuncOp:
+    """The function of the module that is called."""
+    found = SymbolTable.lookup_symbol(op, op.callee)
+    assert isinstance(found, FuncOp)
+    return found
 
 
 def constant(op: arith.ConstantOp) -> Any:
@@ -149,8 +167,11 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
                 known[op.res] = known[op.temp]
             case stencil.StoreOp():
                 store(op.field, known[op.field], op.bounds, known[op.temp])
-            case UnrealizedConversionCastOp() | stencil.CastOp():
+            case UnrealizedConversionCastOp() | stencil.CastOp() | stencil.ExternalLoadOp():
                 known[op.results[0]] = known[op.operands[0]]
+            case CallOp() | llvm.StoreOp():
+                # A timer, which no cell depends on.
+                known.update((value, 0.0) for value in op.results)
             case memref.LoadOp():
                 known[op.res] = known[op.memref][tuple(known[i] for i in op.indices)]
             case memref.StoreOp():

@@ -1,0 +1,46 @@
+"""Applies that read what they write, beside the cell: they read old values, and a remark says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import stencil
+from xdsl.ir import Operation
+
+from timetile.passes.diagnostics import remark
+from timetile.passes.raising.boxes import moved, overlap
+from timetile.passes.raising.demand import accesses, pieces, unbuffered
+from timetile.passes.raising.memory import memory_of
+
+
+def remark_recurrences(ops: Sequence[Operation]) -> None:
+    """Name each apply that reads cells of a field which it writes itself at other cells."""
+    told: set[Operation] = set()
+    for op in ops:
+        if not isinstance(op, stencil.StoreOp):
+            continue
+        for piece in pieces(op.temp, op.bounds, op):
+            apply = piece.source
+            if isinstance(apply, stencil.LoadOp) or apply in told:
+                continue
+            if reads_own(apply, piece.box, op):
+                told.add(apply)
+                remark(
+                    apply,
+                    "it reads beside the cell the field that it is stored to: old values are read, as a "
+                    "stencil.load is a snapshot; a recurrence along an axis is no stencil",
+                )
+
+
+def reads_own(
+    apply: stencil.ApplyOp, box: stencil.StencilBoundsAttr, store: stencil.StoreOp
+) -> bool:
+    """Some access with an offset reads a cell that the store writes."""
+    for access in accesses(apply):
+        load = unbuffered(access.operand).owner
+        if not isinstance(load, stencil.LoadOp) or not any(access.offset):
+            continue
+        same = memory_of(load.field) is memory_of(store.field)
+        if same and overlap(moved(box, access.offset), box):
+            return True
+    return False
