@@ -97,8 +97,8 @@ def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> tup
 
 def why_less(loop: LoopOp, given: int) -> str:
     """Why a loop does not take as many steps at once as are asked for."""
-    pairs = zip(live_arguments(loop), written_arguments(loop), strict=True)
-    if not any(is_read and is_written for is_read, is_written in pairs):
+    live, written = live_arguments(loop), written_arguments(loop)
+    if not any(live[k] and written[source] for k, source in enumerate(loop.rotation)):
         return f"no step reads what an earlier one writes, and {given} steps at once would do no more than one"
     return f"no tile holds {given} steps at once, as their overlap, planes or fields are too many"
 
