@@ -1,7 +1,7 @@
 """
-Profiles for generated tests: `ci` (the default) is small and always draws the same examples;
-`pytest --hypothesis-profile=nightly` draws many, and others every time. And what tests of the command
-line need: a disk cache of their own, and a program as a file.
+Profiles for generated tests: `ci` (the default) is small and always draws the same examples; `check` is smaller still;
+`pytest --hypothesis-profile=nightly` draws many, and others every time. And what tests
+of the command line need: a disk cache of their own, and a program as a file.
 """
 
 from __future__ import annotations
@@ -13,21 +13,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from support.command_line import HEAT
+from support.sizes import EXAMPLES
 
 # The first example of a process pays for imports and caches: time says nothing about an example.
-settings.register_profile(
-    "ci",
-    derandomize=True,
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "nightly",
-    max_examples=1000,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+for name, examples in EXAMPLES.items():
+    settings.register_profile(
+        name,
+        derandomize=name != "nightly",
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("ci")
 
 # There are no wheels of the PTX assembler and of MLIR for macOS.

@@ -42,17 +42,23 @@ def name_of(group: Sequence[Case]) -> str:
     return f"{group[0]}-and-{len(group) - 1}-more"
 
 
-def run(group: Sequence[Case], executor: Executor) -> list[NDArray[np.generic]]:
+@cache
+def compiled(number: int, executor: Executor) -> timetile.CompiledProgram:
+    """The program of a group, compiled once."""
+    group = GROUPS[number]
+    text = program_of(group, arguments(group[0])[0].size)
+    return timetile.compile(text, executor=executor, arch="sm_90", cache=False)
+
+
+def run(number: int, executor: Executor) -> list[NDArray[np.generic]]:
     """The results of a group on all samples."""
+    group = GROUPS[number]
     given = [
         np.ascontiguousarray(axis.astype(DTYPES[stored(kind)]))
         for axis, kind in zip(arguments(group[0]), group[0].operands)
     ]
     made = [np.zeros(given[0].size, DTYPES[stored(case.result)]) for case in group]
-    program = timetile.compile(
-        program_of(group, given[0].size), executor=executor, arch="sm_90", cache=False
-    )
-    program(*given, *made, 1)
+    compiled(number, executor)(*given, *made, 1)
     return made
 
 
@@ -66,7 +72,7 @@ def bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 @cache
 def on_numpy(number: int) -> list[NDArray[np.generic]]:
-    return run(GROUPS[number], "numpy")
+    return run(number, "numpy")
 
 
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
@@ -76,7 +82,7 @@ def test_executors_agree(number: int):
         # A power by what is no constant is a function of the library, which a GPU has its own of.
         if executor == "gpu" and GROUPS[number][0].operation is xmath.FPowIOp:
             continue
-        for case, wanted, found in zip(GROUPS[number], expected, run(GROUPS[number], executor)):
+        for case, wanted, found in zip(GROUPS[number], expected, run(number, executor)):
             different = np.flatnonzero(bits(wanted) != bits(found))
             assert not different.size, f"{case} on {executor} at {different[:5]}"
 
@@ -97,9 +103,6 @@ def test_numbers_are_those_of_python(number: int):
 
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
 def test_ptx_assembles(number: int):
-    group = GROUPS[number]
-    text = program_of(group, arguments(group[0])[0].size)
-    program = timetile.compile(text, executor="planes", arch="sm_90", cache=False)
-    facts = list(chain.from_iterable(program.kernels.facts))
-    for kernel in facts:
-        assert assemble(program.kernels.kernel(kernel.name).ptx, "sm_90").registers > 0
+    kernels = compiled(number, "planes").kernels
+    for facts in chain.from_iterable(kernels.facts):
+        assert assemble(kernels.kernel(facts.name).ptx, "sm_90").registers > 0

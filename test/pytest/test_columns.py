@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -201,7 +201,6 @@ def test_all_columns_on_the_rim_are_joined(executor: Executor):
     assert [variant.is_interior for variant in Geometry(kernel).used_variants] == [False]
 
 
-@settings(max_examples=12)
 @given(
     executor=st.sampled_from(THREADS),
     halos=st.sampled_from(HALOS),

@@ -15,6 +15,7 @@ import timetile
 from support.drawn_cells import anything, program_of, sums
 from support.executors import kernel_executors
 from support.schedules import Schedule, warp_row
+from support.sizes import seeds
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.schedule import Form
 from timetile.runtime.assembler import assemble
@@ -50,7 +51,7 @@ def assert_same(found: Arrays, expected: Arrays) -> None:
 
 
 @pytest.mark.parametrize("results", [1, 2])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(6))
 @pytest.mark.parametrize("form", ["rows", "halves", "lanes"])
 def test_sums_of_any_weights_are_split(form: Form, seed: int, results: int):
     text = program_of(sums(Random(seed), results, columns=form == "lanes"), results)
@@ -65,7 +66,7 @@ def test_sums_of_any_weights_are_split(form: Form, seed: int, results: int):
         assert all(f"_{form}" in cell for cell in cells)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(12))
 @pytest.mark.parametrize("form", ["none", "rows", "halves", "lanes"])
 def test_cells_of_any_operations_pass_every_level(form: Form, seed: int):
     text = program_of(anything(Random(seed), 60))
@@ -77,7 +78,7 @@ def test_cells_of_any_operations_pass_every_level(form: Form, seed: int):
         assert assemble(program.kernels.kernel(kernel.name).ptx, "sm_90").registers > 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_so_they_do_in_the_default_pipeline(seed: int):
     text = program_of(anything(Random(100 + seed), 40))
     expected, _ = run(text, "numpy", 1, 3, None)

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 import timetile
 from support.blocks import FIELD, FIELDS, HALO, HIGH, LOW, random_program
+from support.sizes import seeds
 from support.stencil_semantics import run
 from timetile.runtime.loading import load_text
 
@@ -44,22 +45,22 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, logger="timetile")
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", seeds(120))
 def test_random_sweeps_are_the_dialects(seed: int):
     check(random_program(seed, looped=False, host=False), seed, "cpu")
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", seeds(120))
 def test_random_time_loops_are_the_dialects(seed: int):
     check(random_program(seed, looped=True, host=False), seed, "cpu")
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_random_loops_of_the_host_are_the_dialects(seed: int):
     check(random_program(seed, looped=True, host=True), seed, "numpy")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_random_loops_run_as_kernels(seed: int):
     text = random_program(seed, looped=True, host=bool(seed % 2))
     check(text, seed, "planes")

@@ -1,0 +1,45 @@
+"""
+How many generated cases a test runs, by the profile of the run: `check` few, `ci` (the default, that of `make test`) some,
+`nightly` all. A profile is hypothesis' own: `pytest --hypothesis-profile=check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import TypeVar
+
+from hypothesis import settings
+
+EXAMPLES = {"check": 3, "ci": 10, "nightly": 500}
+"""How many examples hypothesis draws for each test, by profile."""
+
+SHARES = {"check": 0.05, "ci": 0.25, "nightly": 1.0}
+"""Which part of a test's seeds runs, by profile."""
+
+FEWEST = 2
+"""So many cases run at least, where a test has them."""
+
+T = TypeVar("T")
+
+
+def part_of(count: int) -> int:
+    """How many of so many cases run."""
+    share = SHARES[settings.get_current_profile_name()]
+    return min(count, max(FEWEST, ceil(count * share)))
+
+
+def seeds(count: int) -> range:
+    """The first of so many seeds; all in `make nightly`."""
+    return range(part_of(count))
+
+
+def spread(cases: Sequence[T]) -> list[T]:
+    """A part of the cases, at equal distances; all in `make nightly`."""
+    wanted = part_of(len(cases))
+    return [cases[k * len(cases) // wanted] for k in range(wanted)]
+
+
+def is_nightly() -> bool:
+    """Whether everything runs."""
+    return settings.get_current_profile_name() == "nightly"
