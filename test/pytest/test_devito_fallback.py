@@ -104,3 +104,23 @@ def test_what_is_not_covered_runs_in_devitos_c(make: Callable[[Any], list[Any]])
         f"Devito's own C runs in place of timetile: {LEFT[make]}"
     ]
     assert (u.data_with_halo == v.data_with_halo).all()
+
+
+def test_what_only_a_call_shows_runs_in_devitos_c():
+    """The warning comes at the call, before any array has changed."""
+
+    def make() -> tuple[Any, list[Any]]:
+        u = drawn(dv.TimeFunction(name="u", grid=grid_of(9, 9)))
+        src = dv.SparseTimeFunction(name="src", grid=u.grid, npoint=1, nt=9)
+        src.coordinates.data[:] = [[33.3, 42.0]]
+        src.data[:] = 0.7
+        inject = src.inject(field=u.forward, expr=src * u.grid.time_dim)
+        return u, [dv.Eq(u.forward, 2 * u), inject]
+
+    (u, stock), (v, own) = make(), make()
+    dv.Operator(stock, language="C").apply(time_M=3)
+    with timetile.devito.backend(executor="cpu"):
+        operator = dv.Operator(own)
+    with pytest.warns(timetile.devito.DevitoWarning, match="it computes with time at each point$"):
+        operator.apply(time_M=3)
+    assert np.abs(u.data_with_halo - v.data_with_halo).max() <= 1e-6 * np.abs(u.data).max()
