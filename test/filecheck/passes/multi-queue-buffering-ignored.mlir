@@ -1,6 +1,5 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=REGISTERS
-
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=TURNS
 
 // Options that the storage has no use for are said to be ignored.
