@@ -30,6 +30,11 @@ def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
     return copy
 
 
+def is_constant(value: SSAValue) -> bool:
+    """The value is a constant of the cell."""
+    return isinstance(value.owner, arith.ConstantOp)
+
+
 class CellFunction:
     """The body of a cell function as a list of copiers, one an operation."""
 
@@ -103,7 +108,23 @@ class CellFunction:
             block.add_op(copy)
             for old, new in zip(op.results, copy.results):
                 values[old] = through(new) if old is cut and through is not None else new
-        return [taken(result) for result in self.results]
+        results: list[SSAValue] = []
+        for result in self.results:
+            value = taken(result)
+            if value in results or not isinstance(result.owner, Operation) or is_constant(result):
+                value = self.own(emit, value)
+            results.append(value)
+        return results
+
+    @staticmethod
+    def own(emit: Emitter, value: SSAValue) -> SSAValue:
+        """
+        A value of its own for a result that is an argument, a constant, or another result: cells of
+        different planes are told apart by their values.
+        """
+        always = emit.constant(IntegerAttr(1, i1), i1)
+        emit.block.add_op(own := arith.SelectOp(always, value, value))
+        return own.result
 
     @staticmethod
     def constant(emit: Emitter, op: arith.ConstantOp) -> SSAValue:
