@@ -109,7 +109,7 @@ def test_a_notebook_shows_tables():
 
 def test_remarks_are_part_of_it():
     found = explained(depth=200)
-    assert any("depth 200 is left out" in remark for remark in found.remarks)
+    assert any("no tile holds 200 steps at once" in remark for remark in found.remarks)
     assert "Not done, and why" in str(found)
     assert found.remarks[0] in Tags(found._repr_html_()).said
 
