@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 if __name__ != "timetile.runtime.cli":
@@ -10,7 +11,11 @@ if __name__ != "timetile.runtime.cli":
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command `timetile`: the exit status, 0 where all went well."""
-    # Imported here: loading the compiler takes seconds, in which the user may press Ctrl-C.
-    from timetile.runtime.cli.command_line import main as run_command
+    try:
+        # Imported here: loading the compiler takes a while, in which the user may press Ctrl-C.
+        from timetile.runtime.cli.command_line import main as whole_command
 
-    return run_command(arguments)
+        return whole_command(arguments)
+    except KeyboardInterrupt:
+        print("timetile: interrupted", file=sys.stderr)
+        return 130

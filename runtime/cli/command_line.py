@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn, get_args
 
-from xdsl.utils.exceptions import PassFailedException
-
 import timetile
 from timetile.passes.arch import ARCHS
-from timetile.runtime.assembler import AssemblerError
 from timetile.runtime.cli import emit, explain, machine, run
+from timetile.runtime.cli.failures import WRONG_KERNEL, sentence
 from timetile.runtime.cli.options import Options
-from timetile.runtime.cli.terminal import Log, logging_to_stderr
-from timetile.runtime.cli.usage import UsageError
-from timetile.runtime.homes import PlaneError
+from timetile.runtime.cli.terminal import (
+    Log,
+    complain,
+    discard_answer,
+    discard_answer_that_fails,
+    flush_answer,
+    logging_to_stderr,
+    tolerate_narrow_terminals,
+)
 from timetile.runtime.program import Executor
-from timetile.runtime.simt.errors import SimtError
 
 Command = Callable[[Options, Log], int]
 
 EMIT = ("temporal", "tile", "gpu", "nvvm", "ptx", "bundle")
+
+
+LARGEST = 2**63 - 1
+"""The largest number that options take."""
+
+LARGEST_DIGITS = 100
+"""Digits beyond which a number is not even looked at, leading zeros included."""
 
 
 class SentenceParser(argparse.ArgumentParser):
@@ -38,6 +47,8 @@ def natural(text: str) -> int:
     """An integer that is not negative."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    if len(text) > LARGEST_DIGITS or int(text) > LARGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {LARGEST}, the largest that fits")
     return int(text)
 
 
@@ -55,7 +66,9 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--function", metavar="NAME", help="the function, where there are several")
     parser.add_argument("--arch", choices=tuple(ARCHS), help="the GPU's own, or sm_90")
-    parser.add_argument("--device", type=natural, default=0, metavar="N", help="the GPU's number")
+    parser.add_argument(
+        "--device", type=natural, metavar="N", help="the GPU's number, 0 unless given"
+    )
     parser.add_argument("--depth", type=positive, metavar="N", help="time steps of a kernel")
     parser.add_argument(
         "--fp-contract",
@@ -165,27 +178,32 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command `timetile`: 0 where all went well, 2 where the user can do something about it."""
-    options = make_parser().parse_args(arguments, namespace=Options())
+def run_command(options: Options) -> int:
+    """Run the chosen command, and say in one sentence what went wrong; the exit status."""
     with logging_to_stderr(verbose=options.verbose) as log:
         try:
             code = options.command(options, log)
-            sys.stdout.flush()
+            flush_answer()
             return code
         except BrokenPipeError:
             # The reader of our output has left, as `head` does.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_answer()
             return 1
-        except OSError as error:
-            message = f"cannot open {error.filename}: {error.strerror}"
-            code = 2
-        except (UsageError, PassFailedException, MemoryError) as error:
-            message, code = str(error), 2
-        except (PlaneError, SimtError, AssemblerError) as error:
-            # Not the user's fault: the kernel is wrong.
-            message, code = f"a kernel is wrong, please report it: {error}", 1
-        except KeyboardInterrupt:
-            message, code = "interrupted", 130
-    print(f"timetile: {message}", file=sys.stderr)
+        except (Exception, KeyboardInterrupt) as error:
+            message, code = sentence(error)
+            if options.verbose and code == WRONG_KERNEL:
+                traceback.print_exc()
+    discard_answer_that_fails()
+    complain(message)
     return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `timetile`: 0 where all went well, 2 where the user can do something about it."""
+    tolerate_narrow_terminals()
+    try:
+        options = make_parser().parse_args(arguments, namespace=Options())
+    except SystemExit:
+        discard_answer_that_fails()
+        raise
+    return run_command(options)

@@ -22,6 +22,8 @@ from timetile.runtime.teams import thread_count
 
 def parse_passes(spec: str) -> tuple[ModulePass, ...]:
     """The passes of an xdsl-opt style pipeline, of all packages; UsageError where it is wrong."""
+    if not spec.strip():
+        raise UsageError("--pipeline names no pass; leave it out for the default ones")
     try:
         return parsed_passes(spec)
     except ValueError as error:
@@ -53,7 +55,7 @@ def compiled(
             function=options.function,
             bound_waits=options.bound_waits,
             halos=options.halos,
-            gpu=options.device,
+            gpu=options.device or 0,
             threads=threads,
             cache=not options.no_cache,
         )
@@ -81,15 +83,24 @@ def describe(program: CompiledProgram) -> None:
         LOGGER.info("no remarks: nothing was left as it was")
 
 
-def check_device(number: int, executor: Executor | None) -> None:
-    """UsageError where a GPU is asked for and there is none of that number."""
+def check_device(number: int | None, executor: Executor | None) -> None:
+    """UsageError where a GPU is asked for and there is none of that number, or where no GPU is used."""
+    if executor not in (None, "gpu"):
+        if number is not None:
+            raise UsageError(f"--device has no effect with --executor {executor}; leave it out")
+        return
     if gpu_is_available():
         try:
-            device(number)
+            device(number or 0)
         except RuntimeError as error:
-            raise UsageError(f"--device {number} cannot be opened: {error}") from error
-    elif executor == "gpu":
+            raise UsageError(f"--device {number or 0} cannot be opened: {error}") from error
+        return
+    if executor == "gpu":
         raise UsageError("no GPU can be used, timetile doctor says why; run with --executor cpu")
+    if number is not None:
+        raise UsageError(
+            f"--device {number} cannot be opened, as no GPU can be used, timetile doctor says why; leave it out"
+        )
 
 
 def placed_kernels(program: CompiledProgram) -> list[KernelOp]:

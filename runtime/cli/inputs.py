@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.arithmetic import DTYPES, dtype_of
 from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.loop_facts import is_trip_count
@@ -20,10 +22,14 @@ from timetile.runtime.program import CompiledProgram
 
 Array = NDArray[Any]
 
-POSITION = re.compile(r"(?:arg|arr_)?(\d+)")
+POSITION = re.compile(r"(?:arg|arr_)?(\d{1,9})")
 """An argument by position: `2` and `arg2`, or `arr_2` as `np.savez` calls it."""
 
 TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+
+
+LARGEST_FIELD = 2**56
+"""Bytes of a field beyond which NumPy cannot even be asked for an array."""
 
 
 def label(parameter: Parameter) -> str:
@@ -45,7 +51,15 @@ def read_arrays(path: Path) -> dict[str, Array]:
             raise UsageError(f"{path} holds one array; write a .npz file with np.savez")
         with loaded:
             return {name: np.asarray(loaded[name], order="C") for name in loaded.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (
+        ValueError,
+        EOFError,
+        KeyError,
+        NotImplementedError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise UsageError(
             f"{path} is not a .npz file of plain arrays; write one with np.savez"
         ) from error
@@ -110,10 +124,27 @@ class Arguments:
         else:
             self.give(parameter, np.full(shape_of(parameter), value, dtype_of(parameter.kind)))
 
+    def check_size(self) -> None:
+        """UsageError where the fields together are larger than any memory."""
+        for parameter in self.program.parameters:
+            if parameter.bounds is None:
+                continue
+            size = prod(shape_of(parameter)) * dtype_of(parameter.kind).itemsize
+            if size > LARGEST_FIELD:
+                raise UsageError(
+                    f"{label(parameter)} has {size} bytes, more than any memory; give the program a smaller field"
+                )
+
     def add_steps(self, steps: int | None) -> None:
         """Give the arguments that are only a number of steps."""
         for parameter, value in zip(self.program.parameters, self.program.function.body.block.args):
-            if parameter.position in self.values or not is_trip_count(value):
+            if not is_trip_count(value):
+                continue
+            if parameter.position in self.values:
+                if steps is not None:
+                    raise UsageError(
+                        f"{label(parameter)} is the number of steps, and is given by --steps, too; give it once"
+                    )
                 continue
             if steps is None:
                 raise UsageError(
@@ -160,13 +191,27 @@ class Arguments:
         return values
 
 
+def parse_float(text: str, dtype: np.dtype[Any]) -> Any:
+    """A number of a floating-point type; ValueError where it is none, or beyond those that the type has."""
+    with np.errstate(over="ignore"):
+        value = dtype.type(float(text))
+    if np.isinf(value) and "inf" not in text.lower():
+        raise ValueError(text)
+    return value
+
+
 def parse_number(text: str, parameter: Parameter) -> Any:
     """A number as `--set` states it, of the argument's type; UsageError where it is none."""
+    if parameter.kind not in DTYPES:
+        raise UsageError(
+            f"{label(parameter)} is of type {parameter.kind}, which is neither a number nor a field of static "
+            "bounds; remove it from the function, or cast it to such a field"
+        )
     dtype = dtype_of(parameter.kind)
     try:
         match dtype.kind:
             case "f":
-                return dtype.type(float(text))
+                return parse_float(text, dtype)
             case "b":
                 return np.bool_(TRUTHS[text.lower()])
             case _:

@@ -23,7 +23,7 @@ class Options(argparse.Namespace):
     program: Path
     function: str | None
     arch: str | None
-    device: int
+    device: int | None
     depth: int | None
     fp_contract: FpContract
     fp_division: FpDivision

@@ -33,6 +33,7 @@ def prepare(program: CompiledProgram, values: Sequence[Any], steps: int | None) 
 def gathered(program: CompiledProgram, options: Options) -> list[Any]:
     """A value for every argument of the program."""
     arguments = Arguments(program)
+    arguments.check_size()
     if options.args is not None:
         arguments.add_arrays(read_arrays(options.args), str(options.args))
     for setting in options.set:

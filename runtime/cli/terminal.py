@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -22,6 +25,39 @@ Advance = Callable[[int, int], None]
 def say(text: str) -> None:
     """A line of the answer."""
     print(text)
+
+
+def complain(message: str) -> None:
+    """What went wrong, on stderr; nothing where stderr is closed."""
+    with suppress(OSError):
+        print(f"timetile: {message}", file=sys.stderr)
+
+
+def tolerate_narrow_terminals() -> None:
+    """Characters that the terminal's encoding does not have are written as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush_answer() -> None:
+    """Write what is buffered of the answer: OSError where that fails. A closed stdout is none."""
+    stdout: object = sys.stdout
+    if isinstance(stdout, TextIOWrapper):
+        stdout.flush()
+
+
+def discard_answer() -> None:
+    """What is buffered of the answer goes nowhere, so that Python does not fail when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def discard_answer_that_fails() -> None:
+    """Write what is buffered of the answer; nowhere if that fails."""
+    try:
+        flush_answer()
+    except OSError:
+        discard_answer()
 
 
 def answer_console() -> Console:

@@ -7,6 +7,7 @@ from io import StringIO
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from timetile.runtime.explain.data import Explanation, Fact, Section
@@ -19,7 +20,7 @@ HINT = "timetile explain --all shows the time loop, the kernels, the cost model 
 
 
 def print_heading(console: Console, text: str) -> None:
-    console.print(f"\n[bold]{text}[/]", highlight=False)
+    console.print(f"\n[bold]{escape(text)}[/]", highlight=False)
 
 
 def print_facts(console: Console, facts: Sequence[Fact]) -> None:
@@ -38,7 +39,7 @@ def print_table(console: Console, section: Section) -> None:
     for column in section.columns:
         table.add_column(column, overflow="fold")
     for row in section.rows:
-        table.add_row(*(text.replace("[", r"\[") for text in row))
+        table.add_row(*map(escape, row))
     console.print(table)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -85,6 +86,24 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         (
             "run {heat} --steps 1 --random 0",
             "there is no value for arg2 (%k), a scalar of type f64; give it with --set k=VALUE",
+        ),
+        (
+            "run {heat} --random 0 --set k=1 --set steps=5 --steps 4",
+            "arg3 (%steps) is the number of steps, and is given by --steps, too; give it once",
+        ),
+        (
+            "run {heat} --steps 1 --set k=1e400",
+            "arg2 (%k) is of type f64, and '1e400' is no such number",
+        ),
+        (
+            "run {heat} --steps 99999999999999999999",
+            "argument --steps: '99999999999999999999' is more than 9223372036854775807, the largest that "
+            "fits; see timetile run --help",
+        ),
+        ("compile {heat} --pipeline ''", "--pipeline names no pass; leave it out for the default ones"),
+        (
+            "run {heat} --executor cpu --device 7",
+            "--device has no effect with --executor cpu; leave it out",
         ),
         ("run {heat} --steps 1 --set k", "--set k has no value; write --set k=VALUE"),
         (
@@ -219,6 +238,50 @@ def test_a_gpu_that_is_not_there(
     )
 
 
+def test_a_gpu_that_is_numbered_and_not_there(
+    heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(compiled, "gpu_is_available", lambda: False)
+    assert error_of(f"compile {heat} --device 7", capsys) == (
+        "--device 7 cannot be opened, as no GPU can be used, timetile doctor says why; leave it out"
+    )
+
+
+def test_a_field_that_no_memory_holds(heat: Path, capsys: pytest.CaptureFixture[str]):
+    heat.write_text(
+        heat.read_text().replace(",15]", ",10000000001]").replace(",20]", ",10000000001]")
+    )
+    said = error_of(f"run {heat} --random 1 --set k=1 --steps 1 --executor numpy", capsys)
+    assert re.fullmatch(
+        r"arg0 \(%u\) has \d+ bytes, more than any memory; give the program a smaller field", said
+    )
+
+
+def test_ctrl_c_while_the_compiler_is_loaded_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    class Interrupting:
+        def find_spec(self, name: str, *rest: object) -> None:
+            if name == "timetile.runtime.cli.command_line":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "timetile.runtime.cli.command_line")
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr().err == "timetile: interrupted\n"
+
+
+def test_a_full_disk_under_the_answer_is_one_sentence(heat: Path):
+    script = "import sys; from timetile.runtime.cli import main; sys.exit(main(sys.argv[1:]))"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", script, "compile", str(heat), "--emit", "temporal"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "timetile: cannot read or write: No space left on device\n"
+
+
 def test_a_gpu_of_another_number(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -232,12 +295,19 @@ def test_a_gpu_of_another_number(
     )
 
 
-def test_other_exceptions_are_not_hidden(heat: Path, monkeypatch: pytest.MonkeyPatch):
-    """What no user can do anything about keeps its traceback."""
-
+def test_what_nobody_foresaw_is_one_sentence_and_a_traceback_on_request(
+    heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     def fail(*arguments: object, **options: object) -> None:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("of a\nkind")
 
     monkeypatch.setattr(compiled, "compile_program", fail)
-    with pytest.raises(ZeroDivisionError):
-        run(f"compile {heat}")
+    assert run(f"compile {heat}") == 1
+    said = capsys.readouterr().err
+    assert re.fullmatch(
+        r"timetile: an internal error, please report it: ZeroDivisionError: of a kind "
+        r"\(\S+test_cli_refuses.py:\d+\); --verbose shows the traceback\n",
+        said,
+    )
+    assert run(f"compile {heat} --verbose") == 1
+    assert "Traceback" in capsys.readouterr().err

@@ -1,0 +1,53 @@
+"""What the command line says of an exception: one sentence and an exit status, never a traceback."""
+
+from __future__ import annotations
+
+import traceback
+from types import TracebackType
+
+from xdsl.utils.exceptions import PassFailedException
+
+from timetile.runtime.assembler import AssemblerError
+from timetile.runtime.cli.usage import UsageError
+from timetile.runtime.homes import PlaneError
+from timetile.runtime.simt.errors import SimtError
+
+WRONG_USE, WRONG_KERNEL, INTERRUPTED = 2, 1, 130
+"""Exit statuses: the user can do something about it, the compiler is wrong, Ctrl-C."""
+
+
+def sentence(error: BaseException) -> tuple[str, int]:
+    """What to say of an exception, and the exit status."""
+    match error:
+        case KeyboardInterrupt():
+            return "interrupted", INTERRUPTED
+        case OSError():
+            what = error.strerror or str(error)
+            if error.filename is None:
+                return f"cannot read or write: {what}", WRONG_USE
+            return f"cannot open {error.filename}: {what}", WRONG_USE
+        case UsageError() | PassFailedException():
+            return str(error), WRONG_USE
+        case MemoryError():
+            what = str(error).rstrip(".") or "it takes more than this machine has"
+            return f"out of memory: {what}; give the program smaller fields", WRONG_USE
+        case RecursionError():
+            return (
+                "the program is nested too deeply for Python's stack; write fewer loops inside each other",
+                WRONG_USE,
+            )
+        case PlaneError() | SimtError() | AssemblerError():
+            return f"a kernel is wrong, please report it: {error}", WRONG_KERNEL
+        case _:
+            text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
+            return (
+                f"an internal error, please report it: {text} ({place(error.__traceback__)}); --verbose shows "
+                "the traceback",
+                WRONG_KERNEL,
+            )
+
+
+def place(trace: TracebackType | None) -> str:
+    """The file and line where an exception was raised."""
+    frames = traceback.extract_tb(trace)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "at an unknown place"
