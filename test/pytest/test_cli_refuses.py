@@ -249,7 +249,7 @@ def test_a_gpu_that_is_numbered_and_not_there(
 
 def test_a_field_that_no_memory_holds(heat: Path, capsys: pytest.CaptureFixture[str]):
     heat.write_text(
-        heat.read_text().replace(",15]", ",10000000001]").replace(",20]", ",10000000001]")
+        heat.read_text().replace(",15]", ",1000000001]").replace(",20]", ",1000000001]")
     )
     said = error_of(f"run {heat} --random 1 --set k=1 --steps 1 --executor numpy", capsys)
     assert re.fullmatch(
