@@ -179,12 +179,15 @@ def reason(said: str) -> str:
     return re.sub(r"^\S+ in @\S+( \([^)]*\))?: ", "", re.sub(r"\d+", "N", said))[:160]
 
 
+def quiet() -> None:
+    """A process of its own says no remarks: they are no outcome."""
+    logging.getLogger("timetile").setLevel(logging.ERROR)
+
+
 def judge_batch(
     number: int, count: int, executor: Executor, seconds: int
 ) -> list[tuple[str, Outcome]]:
     """How the pairs of a batch end."""
-    # Remarks are no outcome.
-    logging.getLogger("timetile").setLevel(logging.ERROR)
     results: list[tuple[str, Outcome]] = []
     for k, pair in enumerate(batch(number, count)):
         outcome = judged(pair, executor, seconds)
@@ -258,7 +261,7 @@ def main() -> int:
         parser.error("no GPU answers")
     counts, start = Counts(), time.perf_counter()
     numbers = range(options.seed, options.seed + -(-options.pairs // options.batch))
-    pool = ProcessPoolExecutor(options.processes, get_context("spawn"))
+    pool = ProcessPoolExecutor(options.processes, get_context("spawn"), initializer=quiet)
     jobs = [
         pool.submit(judge_batch, n, options.batch, options.executor, options.seconds)
         for n in numbers
