@@ -25,11 +25,9 @@ from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp
 from timetile.dialects.tile_attributes import RegistersAttr
 from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.homes import Cells, PlaneError
 from timetile.runtime.loading import make_context
 from timetile.runtime.planes import PlanesLaunch
@@ -255,16 +253,14 @@ def deep_kernel(schedule: Schedule) -> KernelOp:
 
 
 def test_what_is_not_placed_is_refused():
-    program = program_of(REGISTERS)
-    tiling = DeviceTilingPass(tile="warp", cells=(4,), lanes=(32,), warps=(1,), pack=1)
-    compiled = timetile.compile(
-        program_text(program),
-        executor="planes",
-        passes=(TemporalFusionPass((2,)), tiling),
-        cache=False,
+    kernel = deep_kernel(REGISTERS)
+    load = next(op for op in kernel.walk() if isinstance(op, LoadOp))
+    del load.properties["home"]
+    u, v = (
+        Cells.of(a, known=True) for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
     )
     with pytest.raises(CompileError, match="its queue has no home; run multi-queue-buffering"):
-        compiled(*random_inputs(program, seed=1).arguments(program, 5))
+        PlanesLaunch(kernel, [u, v, u, v])
 
 
 def test_a_ring_has_one_size():
