@@ -6,8 +6,10 @@ After:
 %u1 = tile.apply ... home #tile.registers<depth 2, period 2>
 %e1 = tile.exchange %u1 what edges delay 1 home #tile.mail<slots 3, fixed, every 1, ...>
 ```
-1. A queue in shared memory whose own cells are tapped moves to registers; neighbours tap an exchange,
-   which keeps the shared copy: redundant register streaming (EBISU, section 4.3.3).
+1. A queue in shared memory whose own cells are tapped moves to registers. Other warps of its tile tap an exchange, which
+   keeps in shared memory what they look at: redundant register streaming (EBISU, section 4.3.3). A tile of one warp has no
+   exchange, as lanes are read by shuffles. Between the blocks of a tile that the device holds the
+   edges pass through global memory.
 2. A field that is fetched ahead is published by its asynchronous copies: they land where all
    threads of the tile read them, with the cells around the tile that its readers look at. An
    exchange along one axis publishes only the edges that neighbours read; one in planes of three axes, or
