@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from pathlib import Path
+from typing import NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
@@ -14,6 +15,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.plugins import all_dialects
+from timetile.runtime.spellings import modern
+from timetile.runtime.spellings.earth import line_in_turn
 
 NUMBERED_BLOCK = re.compile(r"\^(?=\d)")
 """The name of a block as older versions of xDSL print it: `^0`, which newer ones do not read."""
@@ -58,6 +61,28 @@ def load_text(text: str, name: str = "<program>") -> ModuleOp:
             f"{text!r} is taken for the text of a program; give a file as pathlib.Path({text!r})"
         )
     text = NUMBERED_BLOCK.sub("^bb", text)
+    try:
+        return parsed(text, name)
+    except CompileError:
+        if (line := line_in_turn(text)) is not None:
+            refuse_in_turn(name, line)
+        spelt_anew = modern(text)
+        if spelt_anew == text:
+            raise
+    return parsed(spelt_anew, name)
+
+
+def refuse_in_turn(name: str, line: int) -> NoReturn:
+    """CompileError for an apply whose cells are computed in turn."""
+    reason = (
+        "stencil.apply seq computes cells in turn along an axis, and those of a stencil are independent; "
+        "keep it out of the program"
+    )
+    raise CompileError(f"{name}:{line}: {reason}", reason=reason, file=name, line=line)
+
+
+def parsed(text: str, name: str) -> ModuleOp:
+    """Parse and verify a program in the spelling of xDSL; CompileError says where it is wrong."""
     parser = LocatingParser(make_context(), text, name)
     try:
         module = parser.parse_module()

@@ -1,0 +1,242 @@
+"""Programs as the Open Earth Compiler prints them (MLIR of 2020 and 2021), in the spelling of xDSL.
+
+Before:
+```
+func @damp(%arg0: !stencil.field<?x?x?xf64>, %arg1: !stencil.field<0x?x0xf64>) attributes {stencil.program} {
+  %0 = stencil.cast %arg0([-4, -4, -4] : [68, 68, 68]) : (!stencil.field<?x?x?xf64>) -> !stencil.field<72x72x72xf64>
+  %3 = stencil.apply (%a = %2 : !stencil.temp<?x?x?xf64>) -> !stencil.temp<?x?x?xf64> {
+    %4 = stencil.access %a [0, 0, -1] : (!stencil.temp<?x?x?xf64>) -> f64
+    %5 = addf %4, %4 : f64
+```
+After:
+```
+func.func @damp(%arg0: !stencil.field<?x?x?xf64>, %arg1: !stencil.field<?xf64>) attributes {stencil.program} {
+  %0 = stencil.cast %arg0 : !stencil.field<?x?x?xf64> -> !stencil.field<[-4,68]x[-4,68]x[-4,68]xf64>
+  %3 = stencil.apply (%a = %2 : !stencil.temp<?x?x?xf64>) -> (!stencil.temp<?x?x?xf64>) {
+    %4 = stencil.access %a[0, 0, -1] : !stencil.temp<?x?x?xf64>
+    %5 = arith.addf %4, %4 : f64
+```
+1. Operations of the dialect that was called std are those of arith and math; `func` is `func.func`.
+2. A field's type says how many cells it has, and a cast where they begin: both are in the type now.
+3. An axis of 0 cells is one that a field does not have: `_` in an access.
+4. Bounds that shape inference adds to loads, applies and values are left out; those of stores decide.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+Axes = tuple[int, ...]
+
+ARITH = {
+    "addf", "subf", "mulf", "divf", "remf", "negf", "addi", "subi", "muli", "cmpf", "cmpi", "select",
+    "constant", "sitofp", "uitofp", "fptosi", "fptoui", "index_cast", "trunci", "sexti", "zexti",
+    "fpext", "fptrunc", "and", "or", "xor", "divi_signed", "divi_unsigned", "remi_signed",
+    "remi_unsigned", "shift_left", "shift_right_signed", "shift_right_unsigned",
+}  # fmt: skip
+MATH = {"sqrt", "rsqrt", "exp", "log", "sin", "cos", "tanh", "absf", "ceilf", "floorf", "copysign"}
+RENAMED = {
+    "sexti": "extsi", "zexti": "extui", "fpext": "extf", "fptrunc": "truncf", "and": "andi",
+    "or": "ori", "xor": "xori", "divi_signed": "divsi", "divi_unsigned": "divui",
+    "remi_signed": "remsi", "remi_unsigned": "remui", "shift_left": "shli",
+    "shift_right_signed": "shrsi", "shift_right_unsigned": "shrui", "ceilf": "ceil", "floorf": "floor",
+}  # fmt: skip
+"""Operations that have another name now."""
+
+FUNCTION = re.compile(r"^(\s*)func(\s+(?:private\s+)?@)", re.MULTILINE)
+COMMENT = re.compile(r"//[^\n]*")
+OPERATION = re.compile(r"^(\s*(?:%[^=]*=\s*)?)([a-z_]+(?:\.[a-z_]+)?)\b(.*)$")
+TYPE = re.compile(r"!stencil\.(field|temp)<((?:(?:\?|\d+)x)+)([a-z]\w*)>")
+NUMBERS = re.compile(r"\[([-\d,\s]*)\]")
+SPAN = re.compile(r"\s*\(\s*\[[-\d,\s]*\]\s*:\s*\[[-\d,\s]*\]\s*\)")
+RESULT = re.compile(r"->\s*(\(?)\s*(!stencil\.temp<[^>]*>[^{]*?)\)?\s*\{\s*$")
+NAME = re.compile(r"%[\w$.#]+")
+IN_TURN = re.compile(r"stencil\.apply\s+seq\b")
+EXTENDED = re.compile(r"(lowerext|upperext) = \(([^)]*)\)")
+UNROLLED = re.compile(r"\s+unroll\s+(\[[-\d,\s]*\])([^:]*?)\s*:")
+
+
+def is_earth(text: str) -> bool:
+    """The text has functions of the older spelling."""
+    return FUNCTION.search(text) is not None
+
+
+def numbers(text: str) -> list[int]:
+    """The integers of a list."""
+    return [int(part) for part in text.split(",") if part.strip()]
+
+
+def axes_of(sizes: str) -> Axes:
+    """The axes that a type has, of sizes such as `0x?x0x`."""
+    return tuple(k for k, size in enumerate(sizes.split("x")[:-1]) if size != "0")
+
+
+def kept(values: list[int], axes: Axes) -> list[int]:
+    """The entries of the axes."""
+    return [values[axis] for axis in axes]
+
+
+def dynamic(text: str) -> str:
+    """The text with types that say no sizes, and have no axes of 0 cells."""
+
+    def replace(found: re.Match[str]) -> str:
+        kind, sizes, element = found.groups()
+        return f"!stencil.{kind}<{'?x' * len(axes_of(sizes))}{element}>"
+
+    return TYPE.sub(replace, text)
+
+
+@dataclass
+class Earth:
+    """Rewrites the operations of one text, in order."""
+
+    fields: dict[str, str] = field(default_factory=dict[str, str])
+    """The types of cast fields, by name."""
+    domain: Axes = (0, 1, 2)
+    """The axes of the values of the apply at hand."""
+
+    def line(self, text: str) -> str:
+        """One line, rewritten."""
+        if FUNCTION.match(text):
+            self.fields = {}
+            return dynamic(FUNCTION.sub(r"\1func.func\2", text))
+        found = OPERATION.match(text)
+        if found is None:
+            return dynamic(SPAN.sub("", text) if text.lstrip().startswith("}") else text).replace(
+                "} to", "}"
+            )
+        before, name, rest = found.groups()
+        if name in ARITH:
+            rest = re.sub(r'"(\w+)"', r"\1", rest) if name.startswith("cmp") else rest
+            return f"{before}arith.{RENAMED.get(name, name)}{rest}"
+        if name in MATH:
+            return f"{before}math.{RENAMED.get(name, name)}{rest}"
+        if name == "call":
+            return dynamic(f"{before}func.call{rest}")
+        return dynamic(f"{before}{name}{self.after(name, before, rest)}")
+
+    def after(self, name: str, before: str, rest: str) -> str:
+        """What follows the name of an operation, rewritten; `before` is what names its results."""
+        match name:
+            case "stencil.cast":
+                return self.cast(before, rest)
+            case "stencil.load":
+                return self.load(rest)
+            case "stencil.store":
+                return self.store(rest)
+            case "stencil.apply":
+                return self.apply(rest)
+            case "stencil.access":
+                return self.access(rest)
+            case "stencil.dyn_access":
+                return self.dyn_access(rest)
+            case "stencil.index":
+                return self.index(rest)
+            case "stencil.buffer":
+                return re.sub(r":\s*\(([^()]*)\)\s*->", r": \1 ->", SPAN.sub("", rest))
+            case "stencil.combine":
+                return EXTENDED.sub(r"\1 = \2", SPAN.sub("", rest))
+            case "stencil.store_result":
+                return re.sub(r":\s*\([^()]*\)\s*->", ":", rest)
+            case "stencil.return":
+                return UNROLLED.sub(r"\2 unroll <\1> :", rest)
+            case _:
+                return rest
+
+    # Operations of the stencil dialect: what follows the name.
+
+    def cast(self, before: str, rest: str) -> str:
+        name, result = NAME.search(before), TYPE.findall(rest)[-1]
+        source = NAME.search(rest)
+        low, high = (numbers(found) for found in NUMBERS.findall(rest)[:2])
+        assert name is not None and source is not None
+        axes = axes_of(result[1])
+        spans = zip(kept(low, axes), kept(high, axes))
+        kind = f"!stencil.field<{''.join(f'[{a},{b}]x' for a, b in spans)}{result[2]}>"
+        self.fields[name[0]] = kind
+        given = TYPE.search(rest)
+        assert given is not None
+        return f" {source[0]} : {dynamic(given[0])} -> {kind}"
+
+    def load(self, rest: str) -> str:
+        source, types = NAME.search(rest), list(TYPE.finditer(rest))
+        assert source is not None
+        return f" {source[0]} : {self.fields.get(source[0], types[0][0])} -> {types[-1][0]}"
+
+    def store(self, rest: str) -> str:
+        value, target = NAME.findall(rest)[:2]
+        types = list(TYPE.finditer(rest))
+        axes = axes_of(types[-1][2])
+        low, high = (kept(numbers(found), axes) for found in NUMBERS.findall(rest)[:2])
+        kind = self.fields.get(target, types[-1][0])
+        return f" {value} to {target}(<{low}, {high}>) : {types[0][0]} to {kind}"
+
+    def apply(self, rest: str) -> str:
+        found = RESULT.search(rest)
+        if found is None:
+            return rest
+        results = TYPE.search(found[2])
+        if results is not None:
+            self.domain = axes_of(results[2])
+        head = rest[: found.start()].rstrip()
+        return f"{head or '()'} -> ({found[2].strip()}) {{"
+
+    def access(self, rest: str) -> str:
+        source, kind = NAME.search(rest), TYPE.search(rest)
+        assert source is not None and kind is not None
+        offset = numbers(NUMBERS.findall(rest)[0])
+        own = axes_of(kind[2])
+        places = [str(offset[axis]) if axis in own else "_" for axis in self.domain]
+        return f" {source[0]}[{', '.join(places)}] : {kind[0]}"
+
+    def dyn_access(self, rest: str) -> str:
+        source, *places = NAME.findall(rest)
+        kind = TYPE.search(rest)
+        assert kind is not None
+        own = axes_of(kind[2])
+        low, high = (kept(numbers(found), own) for found in NUMBERS.findall(rest)[:2])
+        chosen = ", ".join(places[axis] for axis in own)
+        return f" {source}[{chosen}] in <{low}> : <{high}> : {kind[0]}"
+
+    def index(self, rest: str) -> str:
+        axis = int(re.findall(r"\d+", rest)[0])
+        offset = kept(numbers(NUMBERS.findall(rest)[0]), self.domain)
+        return f" {self.domain.index(axis)} <{offset}>"
+
+
+def is_whole(line: str) -> bool:
+    """An operation that may take several lines has ended: an apply with its body, a combine with its types."""
+    if "stencil.apply" in line:
+        return "{" in line
+    if "stencil.combine" in line:
+        return re.search(r"\)\s*:\s*!stencil[^)]*[^,\s]\s*$", line) is not None
+    return True
+
+
+def joined(lines: list[str]) -> list[str]:
+    """The lines, with each operation on its first one: empty lines follow where it took several."""
+    out: list[str] = []
+    at = 0
+    while at < len(lines):
+        line, taken = lines[at], 1
+        while not is_whole(line) and at + taken < len(lines):
+            line += " " + lines[at + taken].strip()
+            taken += 1
+        out += [line, *[""] * (taken - 1)]
+        at += taken
+    return out
+
+
+def modern_earth(text: str) -> str:
+    """The text in the spelling of xDSL, each operation on the line where it was."""
+    earth = Earth()
+    lines = joined(COMMENT.sub("", text).split("\n"))
+    return "\n".join(map(earth.line, lines))
+
+
+def line_in_turn(text: str) -> int | None:
+    """The number of the first line with an apply whose cells are computed in turn along an axis, from 1."""
+    text = COMMENT.sub("", text)
+    found = IN_TURN.search(text)
+    return None if found is None else text.count("\n", 0, found.start()) + 1
