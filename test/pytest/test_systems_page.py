@@ -1,4 +1,4 @@
-"""The rows of docs/architecture.md on published systems run as printed, and have in their IR what they say."""
+"""The rows of docs/systems.md run as printed, and have in their IR what they say."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from timetile.runtime.loading import load_text, make_context
 from timetile.runtime.plugins import parsed_passes
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text()
+PAGE = (ROOT / "docs" / "systems.md").read_text()
 SECTION = PAGE.partition("## Systems as points")[2].partition("\n## ")[0]
 STEPS = 4
 SIDES = 2

@@ -1,28 +1,11 @@
-"""The blocks of docs/python.md run one after the other, and pyright knows their types."""
+"""Pyright knows the types of what users write with `timetile.stencil`."""
 
 from __future__ import annotations
 
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
-
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_the_blocks_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert len(BLOCKS) >= 9
-    path = tmp_path / "page.py"
-    path.write_text("\n".join(BLOCKS))
-    names = runpy.run_path(str(path))
-    assert names["heat"].step.fields == {"u": (0, 1)}
-    assert "func.func @heat" in capsys.readouterr().out
-
 
 RIGHT = """\
 import numpy as np

@@ -1,0 +1,56 @@
+"""Settings of Sphinx, which makes the site of these pages: `make site`.
+
+Pages are Markdown (MyST), so that they can be read in the repository as well.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+DOCS = Path(__file__).parent
+
+project = "timetile"
+copyright = "The timetile authors. Apache-2.0 WITH LLVM-exception"
+author = "The timetile authors"
+
+extensions = ["myst_parser", "sphinx_copybutton"]
+exclude_patterns = ["*.py", "requirements.txt"]
+
+# Headings can be linked to, as on GitHub: architecture.md#levels.
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+# Wide tables of figures and long lines of IR are shown as they are.
+suppress_warnings = ["misc.highlighting_failure"]
+
+html_theme = "furo"
+html_title = "timetile"
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
+html_copy_source = False
+html_show_sourcelink = False
+# Links to other sites are followed on request only: `make links`.
+linkcheck_timeout = 20
+linkcheck_retries = 2
+
+FOLDER_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\.[^)#\s]*)\)")
+
+
+def name_the_file(app: Sphinx, page: str, source: list[str]) -> None:
+    """Replaces a link to something outside docs/ by its name in the repository, as no page shows it."""
+    here = (DOCS / page).parent
+
+    def replaced(link: re.Match[str]) -> str:
+        target = (here / link[2]).resolve()
+        if target.is_relative_to(DOCS):
+            return link[0]
+        return f"{link[1]} (`{target.relative_to(DOCS.parent)}` in the repository)"
+
+    source[0] = FOLDER_LINK.sub(replaced, source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Registers what is done to each page before it is read."""
+    app.connect("source-read", name_the_file)

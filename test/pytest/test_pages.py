@@ -1,0 +1,116 @@
+"""
+The code of the documentation runs: every Python block and every `sh` block of README.md and of docs/.
+
+A page's Python blocks run in order, in one namespace, as a file whose line numbers are the page's. An `sh` block runs in
+bash, in a folder that has `examples/`. What is only shown stands in a `console` block, behind a `$`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GENERATED = {"docs/reference.md", "docs/walkthrough.md"}
+"""Pages whose generators run the code, and compare the page with what it prints."""
+
+RUN_BY_ANOTHER_TEST = {"docs/systems.md": "test_systems_page.py"}
+"""Pages whose `sh` blocks have place holders, and the test that fills them in."""
+
+SHOWN = ("pip install ", "make ", "python benchmarks/", "python docs/", "timetile doctor")
+"""Commands that a `console` block may show: they install, need a GPU, or answer for a machine."""
+
+LANGUAGES = {"python", "sh", "console", "mlir", "c", "text", "{toctree}", ""}
+
+PAGES = sorted(
+    page
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    if (page := str(path.relative_to(ROOT))) not in GENERATED
+)
+
+
+def text_of(page: str) -> str:
+    """The Markdown of a page."""
+    return (ROOT / page).read_text()
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of one language of a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), re.MULTILINE | re.DOTALL)
+
+
+def python_of(page: str) -> str:
+    """The Python blocks of a page as one file, in which each line has the number that it has on the page."""
+    lines: list[str] = []
+    inside = False
+    for line in text_of(page).splitlines():
+        if line.startswith("```"):
+            inside = line == "```python"
+            lines.append("")
+        else:
+            lines.append(line if inside else "")
+    return "\n".join(lines)
+
+
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
+WITH_SHELL = [page for page in PAGES if blocks(page, "sh") and page not in RUN_BY_ANOTHER_TEST]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> Path:
+    """A folder that is the current one, and has the examples."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("page", WITH_PYTHON)
+def test_python_of_a_page_runs(page: str, folder: Path, capsys: pytest.CaptureFixture[str]):
+    path = folder / f"{Path(page).stem}.py"
+    path.write_text(python_of(page))
+    runpy.run_path(str(path))
+
+
+@pytest.mark.parametrize("page", WITH_SHELL)
+def test_shell_commands_of_a_page_run(page: str, folder: Path):
+    # The tools beside this interpreter, whether or not its environment is active.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for script in blocks(page, "sh"):
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{script}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_has_a_language_that_is_known(page: str):
+    opened = re.findall(r"^```(.*)\n(?:(?!```).*\n)*```$", text_of(page), re.MULTILINE)
+    assert set(opened) <= LANGUAGES
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_console_blocks_show_only_what_no_test_can_run(page: str):
+    commands = [
+        line.removeprefix("$ ")
+        for block in blocks(page, "console")
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    ]
+    assert all(command.startswith(SHOWN) for command in commands)
+
+
+def test_the_pages_with_code_are_found():
+    assert {"README.md", "docs/python.md", "docs/guide/first_program.md"} <= set(WITH_PYTHON)
+    assert {"README.md", "docs/guide/tuning.md"} <= set(WITH_SHELL)
+    assert RUN_BY_ANOTHER_TEST.keys() <= set(PAGES)
