@@ -8,8 +8,8 @@ from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.ir import Operation
 
-from timetile.passes.analysis.constants import float_constant
-from timetile.passes.analysis.instructions import instructions, is_approximate
+from timetile.passes.analysis.cells.constants import float_constant
+from timetile.passes.analysis.cells.instructions import instructions, is_approximate
 from timetile.passes.arch import arch_named
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.explain.figures import flops_of

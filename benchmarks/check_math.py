@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import timetile
-from timetile.passes.analysis.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.runtime.program import Executor
 
 Array = NDArray[Any]

@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
 from timetile.lowering.newton import FORMATS, SIGN_OFF, Sequences
-from timetile.passes.analysis.constants import float_constant
+from timetile.passes.analysis.cells.constants import float_constant
 
 
 class Approximation(Sequences):

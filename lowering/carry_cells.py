@@ -34,7 +34,7 @@ from xdsl.passes import ModulePass
 from timetile.dialects import simt
 from timetile.lowering.rewriting import functions_of, replace
 from timetile.lowering.tile_to_gpu.cells import copied
-from timetile.passes.analysis.sharing import find, is_magnitude_use, is_shared, key_of
+from timetile.passes.analysis.cells.sharing import find, is_magnitude_use, is_shared, key_of
 
 FIRST_CARRIED = 3
 """A loop's operands before the values that it carries: its bounds and its step."""

@@ -48,7 +48,7 @@ from timetile.dialects.simt import (
     cell_count,
 )
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 
 FULL_WARP = -1

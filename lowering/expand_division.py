@@ -43,7 +43,7 @@ from timetile.lowering.newton import Expansion, is_expanded
 from timetile.lowering.order_threads import used_values
 from timetile.lowering.rewriting import functions_of, move_before, replace
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
-from timetile.passes.analysis.instructions import is_approximate
+from timetile.passes.analysis.cells.instructions import is_approximate
 
 
 class Run:

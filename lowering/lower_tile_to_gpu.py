@@ -17,7 +17,7 @@ gpu.module @heat_d2 {
 2. For each variant the stages are expanded into scalars: a queue in registers is a list of planes that
    age by renaming, its neighbours are shuffled once, halos are predicated loads at the reader.
 3. Barriers are derived from what shared planes are read and when
-   (`passes/analysis/synchronisation.py`); warps that synchronise in two halves wait at the start of a step
+   (`passes/analysis/queues/synchronisation.py`); warps that synchronise in two halves wait at the start of a step
    and arrive at its end, which `order-threads` moves.
 
 The module's attributes state how to launch it: `timetile.grid`, `timetile.block`, `timetile.cluster`,
@@ -64,8 +64,8 @@ from timetile.lowering.tile_to_gpu.thread import (
     take_seat,
     tile_of_block,
 )
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import FieldShape, ceil_div
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape, ceil_div
 from timetile.passes.arch import arch_of
 from timetile.passes.diagnostics import refuse
 

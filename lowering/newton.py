@@ -32,9 +32,9 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
-from timetile.passes.analysis.bounds import Bounds
-from timetile.passes.analysis.constants import float_constant
-from timetile.passes.analysis.instructions import is_dividing, only_divides
+from timetile.passes.analysis.cells.bounds import Bounds
+from timetile.passes.analysis.cells.constants import float_constant
+from timetile.passes.analysis.cells.instructions import is_dividing, only_divides
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ With an even depth data alternates between `%A` and a copy of it, as the halo th
 (`tile.scratch`, `tile.copy`).
 A launch of a kernel that is lowered has its grid, block, cluster and dynamic shared memory as attributes:
 `tile.launch @heat_d11(...) {timetile.grid = 131 : i64, ...}`, so that a host in any language can make it.
-The plan itself is `passes/analysis/launch_planning.py`. The number of steps is the option's, or the
+The plan itself is `passes/analysis/launches/launch_planning.py`. The number of steps is the option's, or the
 constant that the loop states; a loop whose number is known only at run time stays as it is, and the
 runtime plans it per call.
 """
@@ -36,11 +36,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.dialects.tile_attributes import RoleAttr
-from timetile.passes.analysis.launch_planning import Launch, Plan, plan
-from timetile.passes.analysis.liveness import rotation_of
-from timetile.passes.analysis.plans_in_place import plan_in_place
-from timetile.passes.analysis.rotation import Rotation
-from timetile.passes.analysis.trip_counts import constant_steps
+from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
+from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.analysis.launches.plans_in_place import plan_in_place
+from timetile.passes.analysis.launches.rotation import Rotation
+from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
 
 LAUNCH_FACTS = tuple(

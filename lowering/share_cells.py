@@ -26,7 +26,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from timetile.lowering.rewriting import functions_of, replace
-from timetile.passes.analysis.sharing import find, is_shared, key_of
+from timetile.passes.analysis.cells.sharing import find, is_shared, key_of
 
 
 def share_block(block: Block) -> None:

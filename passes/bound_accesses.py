@@ -35,7 +35,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.cells.constants import integer_constant
 
 MOST_PLACES = 64
 """An access that may read more places costs more registers and selects than a load is worth."""

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LayoutAttr
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.analysis.liveness import rotation_of, written_bounds
-from timetile.passes.analysis.plane_geometry import ceil_div
-from timetile.passes.analysis.residency import SCHEDULERS
-from timetile.passes.analysis.trip_counts import most_steps_at_once
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import ceil_div
+from timetile.passes.analysis.geometry.residency import SCHEDULERS
+from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
+from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
+from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.arch import Arch
 from timetile.passes.contract_cells import cell_functions
 from timetile.passes.cost.kernel import KernelCost

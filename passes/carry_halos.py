@@ -39,8 +39,8 @@ from timetile.dialects.tile import (
     queue_type,
     taps_of,
 )
-from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.analysis.rewriting import replace_apply
+from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.rewriting import replace_apply
 
 
 def halo_of(queue: SSAValue) -> SSAValue | None:

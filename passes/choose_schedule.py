@@ -18,8 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
-from timetile.passes.analysis.liveness import live_arguments, written_arguments
-from timetile.passes.analysis.trip_counts import most_steps_at_once
+from timetile.passes.analysis.launches.liveness import live_arguments, written_arguments
+from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.diagnostics import CompileError, check_options, remark

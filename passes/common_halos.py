@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.liveness import rotation_of, written_bounds
+from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.memory import memory_of
 

@@ -29,7 +29,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.temporal import UpdateOp
-from timetile.passes.analysis.rewriting import replace_with
+from timetile.passes.rewriting import replace_with
 
 
 def cell_functions(module: ModuleOp) -> Iterable[FuncOp]:

@@ -51,13 +51,13 @@ from timetile.dialects.syntax import element_type, encode_integers
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp, taps_of
 from timetile.dialects.tile_attributes import QueueType, RoleAttr, TileLevel
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.analysis.limits import check_loop
-from timetile.passes.analysis.liveness import overwrites, rotation_of, written_bounds
-from timetile.passes.analysis.rewriting import replace_apply
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.limits import check_loop
+from timetile.passes.analysis.launches.liveness import overwrites, rotation_of, written_bounds
+from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
 from timetile.passes.exchanges import add_exchanges, publish
+from timetile.passes.rewriting import replace_apply
 from timetile.passes.schedule import Schedule
 from timetile.passes.step_parts import memory_schedule, part_kernels
 

@@ -28,8 +28,8 @@ from timetile.dialects.tile import (
     taps_of,
 )
 from timetile.dialects.tile_attributes import QueueType
-from timetile.passes.analysis.plane_geometry import VECTOR_BYTES
-from timetile.passes.analysis.rewriting import replace_apply
+from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
+from timetile.passes.rewriting import replace_apply
 
 Published = Literal["edges", "plane", "copies"]
 """What an exchange publishes: the edges that neighbours read, a whole plane, or what a load's copies bring."""

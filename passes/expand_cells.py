@@ -31,9 +31,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
-from timetile.passes.analysis.constants import float_constant, integer_constant
-from timetile.passes.analysis.expansion import Expansion
+from timetile.passes.analysis.cells.constants import float_constant, integer_constant
 from timetile.passes.contract_cells import cell_functions
+from timetile.passes.expansion import Expansion
 
 Quotient = arith.DivSIOp | arith.DivUIOp
 Remainder = arith.RemSIOp | arith.RemUIOp

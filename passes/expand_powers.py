@@ -19,10 +19,10 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
-from timetile.passes.analysis.cell_operations import bytes_of
-from timetile.passes.analysis.constants import integer_constant
-from timetile.passes.analysis.expansion import Expansion
+from timetile.passes.analysis.cells.cell_operations import bytes_of
+from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.contract_cells import cell_functions
+from timetile.passes.expansion import Expansion
 
 Multiply = type[arith.MulfOp] | type[arith.MuliOp]
 

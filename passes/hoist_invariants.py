@@ -43,8 +43,8 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal_fields import ScratchOp
-from timetile.passes.analysis.cell_operations import FUNCTIONS
-from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.constants import integer_constant
 
 MOST_FIELDS = 4
 """Scratch fields that an update gets at most: each is read in every step."""

@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from timetile.passes.analysis.calls import callee_of, calls_in, why_not_inlined
+from timetile.passes.analysis.cells.calls import callee_of, calls_in, why_not_inlined
 
 
 def inline(call: CallOp, function: FuncOp) -> None:

@@ -31,15 +31,15 @@ from xdsl.passes import ModulePass
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
-from timetile.passes.analysis.chunks import Columns, choose_chunks
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.lags import keeps_sums
-from timetile.passes.analysis.limits import checked_geometry
-from timetile.passes.analysis.plane_geometry import is_word
-from timetile.passes.analysis.residency import Residency
+from timetile.passes.analysis.geometry.chunks import Columns, choose_chunks
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.limits import checked_geometry
+from timetile.passes.analysis.geometry.plane_geometry import is_word
+from timetile.passes.analysis.geometry.residency import Residency
+from timetile.passes.analysis.queues.lags import keeps_sums
+from timetile.passes.analysis.queues.storage import natural_period
 from timetile.passes.arch import Arch, arch_named
 from timetile.passes.diagnostics import CompileError, check_options, refuse
-from timetile.passes.multi_queue_buffering import natural_period
 from timetile.passes.schedule import ColumnsAlone, Guards, Schedule
 
 HALO_WEIGHTS = {1: 2.25, 2: 1.5}

@@ -39,7 +39,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import place_of, refuse, remark, remark_at
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.loops import raise_loop

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.arch import Arch
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.choose_schedule import CLIFF, fitting

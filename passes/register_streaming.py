@@ -37,21 +37,16 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag
 from timetile.dialects.tile_attributes import Addressing, MailAttr, RegistersAttr, SharedAttr
-from timetile.passes.analysis.lags import assign_lags
-from timetile.passes.analysis.synchronisation import (
+from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.analysis.queues.synchronisation import (
     collect_orders,
     split_keeps,
     steps_between_barriers,
 )
 from timetile.passes.diagnostics import check_options, refuse
 from timetile.passes.exchanges import Published, add_exchanges, publish
-from timetile.passes.multi_queue_buffering import (
-    barrier_steps,
-    check_every,
-    place_in_registers,
-    schedule_of,
-)
-from timetile.passes.schedule import Schedule, Sync
+from timetile.passes.queue_homes import barrier_steps, check_every, place_in_registers
+from timetile.passes.schedule import Schedule, Sync, schedule_of
 
 
 def streams_through_registers(kernel: KernelOp) -> bool:

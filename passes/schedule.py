@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute
 
 from timetile.dialects.syntax import Integers, decode_integers, encode_integers
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import (
     LANES,
     Addressing,
@@ -117,3 +119,11 @@ class Schedule:
                 case _:
                     values[name] = decode_integers(cast(Integers, entry))
         return Schedule(**values)
+
+
+def schedule_of(kernel: KernelOp, module: ModuleOp) -> Schedule:
+    """The schedule of the loop that a kernel belongs to; the defaults where no loop of the module does."""
+    for loop in module.walk():
+        if isinstance(loop, LoopOp) and kernel.sym_name.data in loop.kernel_names:
+            return Schedule.from_attribute(loop.schedule)
+    return Schedule()

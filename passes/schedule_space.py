@@ -10,8 +10,8 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.analysis.liveness import written_bounds, written_cells
-from timetile.passes.analysis.plane_geometry import VECTOR_BYTES
+from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
+from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.arch import Arch
 from timetile.passes.schedule import Form, Schedule, Sync
 

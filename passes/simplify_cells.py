@@ -29,10 +29,10 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
-from timetile.passes.analysis.constants import float_constant
-from timetile.passes.analysis.rewriting import erase_unread, replace_with
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
+from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.contract_cells import cell_functions
+from timetile.passes.rewriting import erase_unread, replace_with
 
 FpDivision = Literal["exact", "fast"]
 

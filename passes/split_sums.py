@@ -49,10 +49,9 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import QueueType
-from timetile.passes.analysis.lags import assign_lags
+from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import remark
-from timetile.passes.multi_queue_buffering import schedule_of
-from timetile.passes.schedule import Form
+from timetile.passes.schedule import Form, schedule_of
 from timetile.passes.sum_parts import (
     Part,
     PartFunction,

@@ -32,8 +32,8 @@ from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp
 from timetile.dialects.tile_attributes import LANES, QueueType, RoleAttr, RoleKind
-from timetile.passes.analysis.liveness import written_bounds
-from timetile.passes.analysis.pressure import live_words, value_words
+from timetile.passes.analysis.cells.pressure import live_words, value_words
+from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
 from timetile.passes.schedule import Schedule
 

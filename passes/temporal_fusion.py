@@ -23,8 +23,8 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
-from timetile.passes.analysis.liveness import rotation_of
-from timetile.passes.analysis.trip_counts import (
+from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.analysis.launches.trip_counts import (
     constant_steps,
     depths_taken,
     most_steps_at_once,

@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.fma import fma, fma_up
 from timetile.runtime.integers import (

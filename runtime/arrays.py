@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute
 
-from timetile.passes.analysis.plane_geometry import VECTOR_BYTES
+from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.runtime.arithmetic import DTYPES, dtype_of
 from timetile.runtime.cuda import cuda_module
 

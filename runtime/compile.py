@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH
 from timetile.lowering.pipelines import FpContract
-from timetile.passes.analysis.limits import check_loop
+from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.arch import ARCHS
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.simplify_cells import FpDivision

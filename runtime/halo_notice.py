@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.liveness import rotation_of, written_bounds
+from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.memory import memory_of
 from timetile.runtime.halos import compared_in_turn, halos_differ

@@ -13,7 +13,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.liveness import rotation_of, written_bounds
+from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
 
 WARPS_OF_A_BLOCK = 8
 """Of the kernel that compares."""

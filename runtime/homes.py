@@ -10,8 +10,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp, queue_type
 from timetile.dialects.tile_attributes import MailAttr, MemoryAttr, RegistersAttr, SharedAttr
+from timetile.passes.analysis.queues.storage import ring_window
 from timetile.passes.diagnostics import refuse
-from timetile.passes.multi_queue_buffering import ring_window
 from timetile.runtime.arithmetic import Array
 from timetile.runtime.simt.errors import describe
 

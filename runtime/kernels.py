@@ -31,7 +31,7 @@ from timetile.lowering.pipelines import (
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.passes.analysis.trip_counts import constant_steps, most_steps_at_once
+from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
 from timetile.passes.arch import ARCH_ATTRIBUTE, Arch, arch_named
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.diagnostics import CompileError, collected_remarks, refuse

@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 from functools import cache
 
-from timetile.passes.analysis.library import PREFIX, library_names
+from timetile.passes.analysis.cells.library import PREFIX, library_names
 
 INSTRUCTIONS = tuple(
     name + suffix

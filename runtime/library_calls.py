@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation
 
 from timetile.lowering.cpu.elementwise import ELEMENTWISE, argument_kinds, library_module
-from timetile.passes.analysis.library import library_name
+from timetile.passes.analysis.cells.library import library_name
 from timetile.runtime.llvm import Code, object_code
 
 

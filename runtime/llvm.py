@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp, f32, f64, i1, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
-from timetile.passes.analysis.library import BARRIER
+from timetile.passes.analysis.cells.library import BARRIER
 from timetile.runtime.libm import bound_symbols
 from timetile.runtime.teams import barrier_function
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.liveness import written_cells
+from timetile.passes.analysis.launches.liveness import written_cells
 
 
 @dataclass(frozen=True)

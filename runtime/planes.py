@@ -27,10 +27,14 @@ from timetile.dialects.tile import (
     queue_lag,
     queue_type,
 )
-from timetile.passes.analysis.extents import extents
-from timetile.passes.analysis.field_access import guarding_field, is_plane_tested, steady_steps
-from timetile.passes.analysis.limits import checked_geometry
-from timetile.passes.analysis.plane_geometry import FieldShape
+from timetile.passes.analysis.geometry.extents import extents
+from timetile.passes.analysis.geometry.field_access import (
+    guarding_field,
+    is_plane_tested,
+    steady_steps,
+)
+from timetile.passes.analysis.geometry.limits import checked_geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array, call, dtype_of
 from timetile.runtime.cpu import box_slices, cell_function, coordinates

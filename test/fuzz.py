@@ -42,7 +42,7 @@ from support import reference
 from support.description import Program, random_inputs
 from support.pairs import Pair, batch
 from support.programs import program_text
-from timetile.passes.analysis.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.driver import gpu_is_available
 from timetile.runtime.program import Executor

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.lowering.cpu.builder import WIDTHS, Builder, is_true, llvm_type, width
-from timetile.passes.analysis.library import LIBRARY, PREFIX, library_name
+from timetile.passes.analysis.cells.library import LIBRARY, PREFIX, library_name
 from timetile.passes.diagnostics import refuse
 
 Operands = Sequence[SSAValue]

@@ -44,7 +44,7 @@ from timetile.lowering.cpu.updates import (
     outermost,
     scalars_of,
 )
-from timetile.passes.analysis.library import BARRIER
+from timetile.passes.analysis.cells.library import BARRIER
 from timetile.passes.diagnostics import refuse
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from timetile.lowering.cpu.builder import Builder
 from timetile.lowering.cpu.convert_temporal_to_llvm import declared
 from timetile.lowering.cpu.updates import POINTER, function_of
-from timetile.passes.analysis.library import PREFIX
+from timetile.passes.analysis.cells.library import PREFIX
 
 Compute = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 """Appends what is computed of one element of each operand, and returns it."""

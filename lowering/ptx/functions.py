@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 
 from timetile.lowering.ptx.symbols import FUNCTION_PREFIX
 from timetile.lowering.ptx.writer import Writer
-from timetile.passes.analysis.cell_operations import FUNCTIONS
-from timetile.passes.analysis.library import library_name
+from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.library import library_name
 from timetile.passes.diagnostics import CompileError, refuse
 
 WAY_OUT = (

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation
 from timetile.dialects import nvvm, simt
 from timetile.lowering.ptx.text import REGISTERS, bits, float_literal
 from timetile.lowering.ptx.writer import Writer
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, bytes_of
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, bytes_of
 from timetile.passes.diagnostics import refuse
 
 MACHINE: dict[type[Operation], str] = {

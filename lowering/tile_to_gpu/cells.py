@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from timetile.lowering.emitter import Emitter
-from timetile.passes.analysis.instructions import is_dividing
+from timetile.passes.analysis.cells.instructions import is_dividing
 
 Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
 

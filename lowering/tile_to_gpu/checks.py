@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp
 from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
 from timetile.lowering.tile_to_gpu.inboxes import messages
-from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.analysis.limits import check_fields, checked_geometry
-from timetile.passes.analysis.synchronisation import (
+from timetile.passes.analysis.geometry.limits import check_fields, checked_geometry
+from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.analysis.queues.synchronisation import (
     batches_keep,
     collect_orders,
     lives_in_ring,

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.tile_attributes import VariantAttr
 from timetile.lowering.emitter import Emitter
-from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 
 
 @dataclass(frozen=True)

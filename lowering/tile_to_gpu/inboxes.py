@@ -19,7 +19,7 @@ from timetile.dialects.tile import ExchangeOp, KernelOp, queue_type
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.thread import Thread
-from timetile.passes.analysis.synchronisation import (
+from timetile.passes.analysis.queues.synchronisation import (
     collect_orders,
     meets_at_barriers,
     place_barriers,

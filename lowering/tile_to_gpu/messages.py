@@ -17,7 +17,7 @@ from timetile.lowering.tile_to_gpu.inboxes import Letters, Message
 from timetile.lowering.tile_to_gpu.planes import Plane, Queue, Rim
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.plane_geometry import Row, vector_cells
+from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
 
 SIDES = (-1, 1)
 """The blocks before and after."""

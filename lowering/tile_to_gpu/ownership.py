@@ -14,7 +14,7 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.planes import Position
 from timetile.lowering.tile_to_gpu.thread import Thread, ThreadAxis
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.plane_geometry import AxisTiling, FieldShape
+from timetile.passes.analysis.geometry.plane_geometry import AxisTiling, FieldShape
 
 WORTH_SKIPPING = 6
 """Cells of the overlap along an axis from which a load is masked to what is needed."""

@@ -32,15 +32,15 @@ from timetile.lowering.tile_to_gpu.prefetch import (
 )
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, block_beside
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.analysis.synchronisation import (
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.analysis.queues.storage import ring_window
+from timetile.passes.analysis.queues.synchronisation import (
     Order,
     collect_orders,
     lives_in_ring,
     place_barriers,
 )
-from timetile.passes.multi_queue_buffering import ring_window
 
 Allocate = Callable[[Attribute, int], SSAValue]
 """Hands out shared memory for so many cells of an element."""

@@ -13,8 +13,8 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Letters
 from timetile.lowering.tile_to_gpu.rings import Ring, add_offsets
 from timetile.lowering.tile_to_gpu.thread import Thread
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import FieldShape, Row, vector_cells
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, vector_cells
 
 Position = tuple[int, ...]
 """A cell's place along every in-plane axis, from the thread's first own cell: its row's, then its own in the row."""

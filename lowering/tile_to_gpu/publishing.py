@@ -11,7 +11,7 @@ from timetile.lowering.tile_to_gpu.messages import write_letter
 from timetile.lowering.tile_to_gpu.planes import EdgeMail, Parcel, Plane, Queue, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.plane_geometry import Row, vector_cells
+from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
 
 
 def write_plane(v: Variant, shared: SharedPlane, plane: Plane, base: int) -> None:

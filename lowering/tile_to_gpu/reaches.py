@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import ApplyOp, ExchangeOp, LoadOp, taps_of
 from timetile.lowering.tile_to_gpu.planes import Position, Queue, Reach
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import moved_by
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import moved_by
 
 
 def widest(a: Reach, b: Reach) -> Reach:

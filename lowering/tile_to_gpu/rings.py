@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, SharedOp, buffer_type
 from timetile.lowering.emitter import Emitter
-from timetile.passes.analysis.plane_geometry import SLICE_ALIGNMENT
+from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT
 
 
 @dataclass

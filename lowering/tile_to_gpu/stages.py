@@ -42,10 +42,10 @@ from timetile.lowering.tile_to_gpu.thread import (
     whole_turns,
 )
 from timetile.lowering.tile_to_gpu.variant import FAR_CELLS, Variant, queue_field
-from timetile.passes.analysis.field_access import halo_spans, steady_steps
-from timetile.passes.analysis.filling import filling_loops, first_step, may_fill
-from timetile.passes.analysis.plane_geometry import FieldShape, moved_by
-from timetile.passes.multi_queue_buffering import taps_of_step
+from timetile.passes.analysis.geometry.field_access import halo_spans, steady_steps
+from timetile.passes.analysis.geometry.filling import filling_loops, first_step, may_fill
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape, moved_by
+from timetile.passes.analysis.queues.storage import taps_of_step
 
 LONGEST_TRIPLE = 1000
 """Taps of a step beyond which one guarded loop serves head, steady part and tail: its guards weigh

@@ -18,7 +18,7 @@ from timetile.lowering.tile_to_gpu.planes import Position
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.lowering.tile_to_gpu.variant import Variant
-from timetile.passes.analysis.plane_geometry import FieldShape, Row, is_word
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, is_word
 
 
 def store(v: Variant, number: int, stage: StoreOp) -> None:

@@ -13,8 +13,8 @@ from timetile.dialects import simt
 from timetile.dialects.tile_attributes import LANES, LayoutAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.chunks import Chunk, is_tile
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import FieldShape
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,15 @@ from timetile.lowering.tile_to_gpu.thread import (
     index_width,
     plane_base,
 )
-from timetile.passes.analysis.field_access import (
+from timetile.passes.analysis.geometry.field_access import (
     are_cells_tested,
     guarding_field,
     halo_spans,
     is_plane_tested,
 )
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import FieldShape
-from timetile.passes.analysis.synchronisation import (
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
+from timetile.passes.analysis.queues.synchronisation import (
     crossing_rows,
     place_barriers,
     steps_between_barriers,

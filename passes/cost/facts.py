@@ -22,22 +22,25 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.dialects.tile_attributes import LANES, AxisLayout
-from timetile.passes.analysis.extents import Needs
-from timetile.passes.analysis.instructions import (
+from timetile.passes.analysis.cells.instructions import (
     approximates,
     cell_function,
     divides,
     long_constants,
     operations,
 )
-from timetile.passes.analysis.lags import keeps_sums, oldest_age
-from timetile.passes.analysis.plane_geometry import Row, moved_by
-from timetile.passes.analysis.pressure import live_words, value_words
-from timetile.passes.analysis.residency import Residency
-from timetile.passes.analysis.sharing import Work, distinct_work
-from timetile.passes.analysis.synchronisation import meets_at_barriers, steps_between_barriers
+from timetile.passes.analysis.cells.pressure import live_words, value_words
+from timetile.passes.analysis.cells.sharing import Work, distinct_work
+from timetile.passes.analysis.geometry.extents import Needs
+from timetile.passes.analysis.geometry.plane_geometry import Row, moved_by
+from timetile.passes.analysis.geometry.residency import Residency
+from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
+from timetile.passes.analysis.queues.storage import kept_queues, natural_period
+from timetile.passes.analysis.queues.synchronisation import (
+    meets_at_barriers,
+    steps_between_barriers,
+)
 from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
-from timetile.passes.multi_queue_buffering import kept_queues, natural_period
 
 
 @dataclass(frozen=True)

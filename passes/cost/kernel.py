@@ -2,7 +2,7 @@
 
 Terms of one stream step: the floating-point pipe, the issue slots, and the shared-memory pipe (shuffles,
 exchanges, prefetched planes); a fixed latency where the warps of a tile wait for each other. Then the
-steps of the slowest slot (chunks, waves, guarded tiles: `analysis/makespan.py`), and DRAM traffic with
+steps of the slowest slot (chunks, waves, guarded tiles: `analysis/geometry/makespan.py`), and DRAM traffic with
 overlap.
 """
 
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from math import prod
 
-from timetile.passes.analysis.chunks import choose_chunks
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.residency import SCHEDULERS
+from timetile.passes.analysis.geometry.chunks import choose_chunks
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.residency import SCHEDULERS
 from timetile.passes.cost.step import KernelTime
 from timetile.passes.cost.terms import (
     LAUNCH_SECONDS,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import ceil
+from math import ceil, prod
 
 from xdsl.ir import SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import SLICE_ALIGNMENT
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT
+from timetile.passes.analysis.queues.storage import copies_slots, power_of_two
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, cells_around, span
-from timetile.passes.multi_queue_buffering import copies_slots, power_of_two
 
 MANY_TAPS = 20
 """Taps of a stage from which its neighbours in a plane are counted as registers."""
@@ -235,7 +235,14 @@ class KernelSpace(KernelFacts):
 
     def slots(self, facts: ExchangeFacts, ahead: int) -> int:
         """Planes of the ring of an exchange that copies serve."""
-        return copies_slots(self.kernel, facts.exchange, ahead, split=self.split, every=self.every)
+        return copies_slots(
+            facts.exchange,
+            ahead,
+            blocks=prod(axis.blocks for axis in self.layouts),
+            stream=self.kernel.stream_axis,
+            split=self.split,
+            every=self.every,
+        )
 
     def padded_plane_bytes(self, facts: ExchangeFacts) -> int:
         """Bytes of a plane of the tile with the cells around it that its readers look at."""

@@ -11,15 +11,14 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, ExchangeOp, queue_type, taps_of
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.analysis.attainable import concurrency
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import VECTOR_BYTES, vector_cells
-from timetile.passes.analysis.residency import SCHEDULERS
-from timetile.passes.analysis.synchronisation import words_of_cell
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES, vector_cells
+from timetile.passes.analysis.geometry.residency import SCHEDULERS
+from timetile.passes.analysis.queues.storage import fitting_period
+from timetile.passes.analysis.queues.synchronisation import words_of_cell
 from timetile.passes.cost.facts import CellFacts, StageFacts, cell_bytes, neighbours, wavefronts
 from timetile.passes.cost.space import KernelSpace
 from timetile.passes.cost.terms import StepCycles
-from timetile.passes.multi_queue_buffering import fitting_period
 from timetile.passes.peel_boundaries import has_copies
 from timetile.passes.schedule import Guards
 
@@ -209,7 +208,7 @@ class KernelTime(KernelSpace):
         loaded, stored = self.moved_bytes(geometry)
         if not loaded:
             return 1
-        on_their_way = concurrency(self.arch.latency_seconds, self.memory_share)
+        on_their_way = self.arch.latency_seconds * self.memory_share
         # Planes of tiles with two axes are large: stores keep the memory busy meanwhile (measured: a box
         # in 3D at 162 GCells/s with one plane ahead, at 153 with two).
         step = loaded if len(self.layouts) == 1 else loaded + stored

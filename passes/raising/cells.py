@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
-from timetile.passes.analysis.cell_values import why_not_in_cell
+from timetile.passes.analysis.cells.cell_values import why_not_in_cell
 from timetile.passes.raising.demand import Access, accesses
 from timetile.passes.raising.errors import CannotRaiseError
 

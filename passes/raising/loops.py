@@ -12,7 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.syntax import field_type, integer_type
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import (
     is_alias,

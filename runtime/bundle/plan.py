@@ -19,7 +19,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.temporal_fields import ScratchOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp
 from timetile.dialects.tile import ScratchOp as LikeOp
-from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias
 from timetile.runtime.loop_facts import is_trip_count

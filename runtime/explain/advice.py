@@ -9,7 +9,7 @@ from xdsl.dialects import math as xmath
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.analysis.liveness import rotation_of
+from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.candidates import Candidate, candidates
 from timetile.passes.cost.terms import Cost
 from timetile.runtime.cpu import cell_function

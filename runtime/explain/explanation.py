@@ -9,8 +9,8 @@ from functools import cached_property
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.candidates import Candidate, candidates, predict
 from timetile.passes.choose_schedule import fitting
 from timetile.passes.cost.terms import Cost

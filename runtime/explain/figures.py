@@ -16,12 +16,12 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
 from timetile.dialects.tile_attributes import LANES
 from timetile.lowering.plan_launches import KernelFacts, parts_of_step, plan_kernels
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.liveness import rotation_of
-from timetile.passes.analysis.utilisation import alu_utilisation
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.arch import Arch
 from timetile.runtime.cpu import cell_function
+from timetile.runtime.explain.utilisation import alu_utilisation
 from timetile.runtime.kernels import Kernel
 
 

@@ -10,11 +10,10 @@ from xdsl.ir import Block, SSAValue
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StageOp, queue_lag
 from timetile.lowering.plan_launches import KernelFacts
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.lags import oldest_age
-from timetile.passes.analysis.liveness import rotation_of
-from timetile.passes.analysis.trip_counts import constant_steps
-from timetile.passes.analysis.utilisation import classify, multiprocessor_utilisation
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.analysis.launches.trip_counts import constant_steps
+from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.arch import Arch
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.explain.data import Fact, Section
@@ -27,6 +26,7 @@ from timetile.runtime.explain.figures import (
 )
 from timetile.runtime.explain.names import entry_text, name_of, short
 from timetile.runtime.explain.summary_facts import product
+from timetile.runtime.explain.utilisation import classify, multiprocessor_utilisation
 from timetile.runtime.kernels import Kernel
 
 NO_ASSEMBLER = 'unknown without the assembler; pip install "timetile[assembler]"'

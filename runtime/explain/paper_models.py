@@ -11,7 +11,12 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.analysis.attainable import (
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.launches.liveness import written_bounds
+from timetile.passes.arch import Arch
+from timetile.passes.cost.terms import Cost
+from timetile.passes.device_tiling import default_stream
+from timetile.runtime.explain.attainable import (
     attainable,
     depth_that_shifts,
     depth_that_shifts_device_tile,
@@ -20,14 +25,9 @@ from timetile.passes.analysis.attainable import (
     valid_share,
     valid_share_of_time,
 )
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.liveness import written_bounds
-from timetile.passes.analysis.utilisation import fits, thread_reads
-from timetile.passes.arch import Arch
-from timetile.passes.cost.terms import Cost
-from timetile.passes.device_tiling import default_stream
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import loop_radius, read_fields, written_fields
+from timetile.runtime.explain.utilisation import fits, thread_reads
 
 DEEPEST_OF_AN5D = 256
 """Steps of a launch up to which AN5D's register formula is asked."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.passes.analysis.liveness import live_arguments
-from timetile.passes.analysis.trip_counts import constant_steps
+from timetile.passes.analysis.launches.liveness import live_arguments
+from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.arch import Arch
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.explain.data import Fact, Section

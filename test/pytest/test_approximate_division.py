@@ -23,7 +23,7 @@ from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.lowering.approximations import Approximation
 from timetile.lowering.emitter import Emitter
-from timetile.passes.analysis.instructions import instructions
+from timetile.passes.analysis.cells.instructions import instructions
 from timetile.runtime.program import Executor
 
 Array = NDArray[Any]

@@ -7,9 +7,9 @@ from math import inf
 
 import pytest
 
-from timetile.passes.analysis.attainable import (
+from timetile.passes.arch import arch_named
+from timetile.runtime.explain.attainable import (
     attainable,
-    concurrency,
     depth_that_shifts,
     depth_that_shifts_device_tile,
     least_width,
@@ -17,7 +17,6 @@ from timetile.passes.analysis.attainable import (
     valid_share,
     valid_share_of_time,
 )
-from timetile.passes.arch import arch_named
 
 GLOBAL, SHARED = 1555e9, 19.49e12
 """Bandwidths of the paper's A100 (bytes per second)."""
@@ -98,11 +97,6 @@ def test_valid_shares_are_those_of_section_6_3():
     assert attainable(2, 8, GLOBAL, 3) == pytest.approx(292e9, rel=0.002)
     # The paper's 77% for two of the three steps: what the first computes beyond the tile was loaded.
     assert attainable(2, 8, GLOBAL, 3, 0.77) == pytest.approx(225e9, rel=0.005)
-
-
-def test_concurrency_is_littles_law():
-    """A load of a microsecond at 4 TB/s: four megabytes on their way."""
-    assert concurrency(1e-6, 4e12) == pytest.approx(4e6)
 
 
 def test_shared_bandwidth_of_an_architecture_is_the_papers():

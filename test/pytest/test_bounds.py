@@ -10,7 +10,7 @@ from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import Float64Type, FloatAttr, f64
 from xdsl.ir import Block, SSAValue
 
-from timetile.passes.analysis.bounds import Bounds
+from timetile.passes.analysis.cells.bounds import Bounds
 
 TERMS = 3000
 """Of a sum, one inside the other: more than Python's functions may call each other."""

@@ -10,8 +10,8 @@ from support.catalogue import box, entry, star, sum_program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.residency import SCHEDULERS
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.residency import SCHEDULERS
 from timetile.passes.arch import arch_named
 from timetile.passes.candidates import (
     JOINING_REGISTERS,

@@ -17,7 +17,7 @@ import timetile
 from support.cell_operations import Case, cases
 from support.cell_programs import program_of
 from timetile.lowering.ptx import functions
-from timetile.passes.analysis.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.assembler import assemble, figures
 from timetile.runtime.program import Executor

@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation
 from support.cell_operations import Case, arguments, cases
 from timetile.lowering.cpu.cells import LOWERINGS
 from timetile.lowering.ptx.module import TABLE
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, FLOATS, FUNCTIONS
-from timetile.passes.analysis.instructions import instructions
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, FLOATS, FUNCTIONS
+from timetile.passes.analysis.cells.instructions import instructions
 from timetile.passes.expand_cells import EXPANSIONS
 from timetile.runtime.arithmetic import MEANINGS, OF_OPERATIONS, dtype_of, evaluate
 

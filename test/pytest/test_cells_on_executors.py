@@ -17,7 +17,7 @@ from support.cell_meaning import MEANINGS
 from support.cell_operations import Case, arguments, cases
 from support.cell_programs import program_of, stored
 from support.executors import kernel_executors
-from timetile.passes.analysis.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.runtime.assembler import assemble
 from timetile.runtime.program import Executor
 

@@ -27,10 +27,10 @@ from support.schedules import warp_row
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile import ApplyOp, KernelOp
-from timetile.passes.analysis.constants import integer_constant
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.instructions import cell_function
-from timetile.passes.analysis.sharing import distinct_work
+from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.passes.analysis.cells.instructions import cell_function
+from timetile.passes.analysis.cells.sharing import distinct_work
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.schedule import Schedule
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.kernels import Halos, loops_of

@@ -25,7 +25,7 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import VariantAttr
-from timetile.passes.analysis.chunks import (
+from timetile.passes.analysis.geometry.chunks import (
     Columns,
     choose_chunks,
     corner_steps,
@@ -34,8 +34,8 @@ from timetile.passes.analysis.chunks import (
     launch,
     level_columns,
 )
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.residency import Residency
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.arch import arch_named
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass

@@ -13,9 +13,9 @@ from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.executors import executors
 from support.programs import program_text
-from timetile.passes.analysis.launch_planning import deepest_launch, plan
-from timetile.passes.analysis.rotation import Rotation
-from timetile.passes.analysis.trip_counts import constant_steps
+from timetile.passes.analysis.launches.launch_planning import deepest_launch, plan
+from timetile.passes.analysis.launches.rotation import Rotation
+from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.program import Executor
 

@@ -16,8 +16,8 @@ from support.description import Box, Buffer, Program, Store, Update, random_inpu
 from support.expressions import Offset, Tap
 from support.programs import program_text
 from support.schedules import Schedule, block_plane
-from timetile.passes.analysis import synchronisation
-from timetile.passes.analysis.synchronisation import Order, split_keeps
+from timetile.passes.analysis.queues import synchronisation
+from timetile.passes.analysis.queues.synchronisation import Order, split_keeps
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program import Executor

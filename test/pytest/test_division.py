@@ -28,7 +28,7 @@ from support.programs import program_text
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.newton import Expansion
-from timetile.passes.analysis.instructions import instructions, is_dividing
+from timetile.passes.analysis.cells.instructions import instructions, is_dividing
 from timetile.runtime.fma import fma
 from timetile.runtime.program import Executor
 from timetile.runtime.simt import interpreter

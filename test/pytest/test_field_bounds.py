@@ -24,9 +24,9 @@ from support.schedules import Schedule, block_plane, block_row, named, warp_row
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.tile_to_gpu import variant
-from timetile.passes.analysis.field_access import are_cells_tested, is_plane_tested
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import FieldShape
+from timetile.passes.analysis.geometry.field_access import are_cells_tested, is_plane_tested
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming

@@ -20,8 +20,8 @@ from support.programs import program_text
 from support.schedules import Schedule, warp_row
 from timetile.dialects import simt
 from timetile.dialects.tile import ApplyOp
-from timetile.passes.analysis.filling import FILLING_TAPS, filling_loops, first_step
-from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.geometry.filling import FILLING_TAPS, filling_loops, first_step
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.kernels import Halos
 from timetile.runtime.program import CompiledProgram, Executor

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timetile.passes.analysis.launch_planning import Launch, Plan, plan
-from timetile.passes.analysis.rotation import Rotation
+from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
+from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.temporal_fusion import complete_depths
 
 Version = int

@@ -7,7 +7,7 @@ import heapq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timetile.passes.analysis.makespan import makespan
+from timetile.passes.analysis.geometry.makespan import makespan
 
 KINDS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 60)), min_size=1, max_size=4)
 

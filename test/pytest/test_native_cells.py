@@ -28,7 +28,7 @@ from support.cell_operations import Case, arguments, cases
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import LOWERINGS, lower_operation
 from timetile.lowering.cpu.elementwise import argument_kinds, elementwise_functions
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, FUNCTIONS
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, FUNCTIONS
 from timetile.runtime.arithmetic import dtype_of, evaluate
 from timetile.runtime.libm import address_of
 from timetile.runtime.llvm import Code, object_code

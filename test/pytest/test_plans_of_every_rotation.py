@@ -20,9 +20,9 @@ import pytest
 from numpy.typing import NDArray
 
 from support.sizes import is_nightly, spread
-from timetile.passes.analysis.launch_planning import Launch, Plan, plan
-from timetile.passes.analysis.liveness import Access, live_roles
-from timetile.passes.analysis.rotation import Rotation
+from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
+from timetile.passes.analysis.launches.liveness import Access, live_roles
+from timetile.passes.analysis.launches.rotation import Rotation
 
 Cells = NDArray[np.uint64]
 

@@ -20,7 +20,7 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, device_plane, warp_row
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
-from timetile.passes.analysis.constants import integer_constant
+from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.assembler import AssemblerError, assemble

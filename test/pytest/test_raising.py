@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.cell_values import CELL_TYPES
+from timetile.passes.analysis.cells.cell_values import CELL_TYPES
 from timetile.passes.diagnostics import CompileError, where
 from timetile.runtime import raising
 from timetile.runtime.arithmetic import DTYPES

@@ -31,7 +31,7 @@ from support.schedules import (
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import Addressing
 from timetile.lowering.tile_to_gpu import thread
-from timetile.passes.analysis.extents import Extent, Needs
+from timetile.passes.analysis.geometry.extents import Extent, Needs
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program import Executor

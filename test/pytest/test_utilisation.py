@@ -13,9 +13,10 @@ from support.catalogue import box, star, sum_program
 from support.programs import program_text
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import temporal_passes, tile_passes
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import AxisTiling
-from timetile.passes.analysis.utilisation import (
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import AxisTiling
+from timetile.passes.arch import arch_named
+from timetile.runtime.explain.utilisation import (
     CellClasses,
     alu_utilisation,
     classify,
@@ -24,7 +25,6 @@ from timetile.passes.analysis.utilisation import (
     registers,
     thread_reads,
 )
-from timetile.passes.arch import arch_named
 from timetile.runtime.kernels import run_passes
 from timetile.runtime.loading import load
 

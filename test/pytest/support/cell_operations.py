@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
-from timetile.passes.analysis.cell_values import why_not_in_cell
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
+from timetile.passes.analysis.cells.cell_values import why_not_in_cell
 
 index = IndexType()
 

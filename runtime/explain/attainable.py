@@ -17,11 +17,6 @@ COLUMN = 4
 Offset = tuple[int, ...]
 
 
-def concurrency(latency: float, throughput: float) -> float:
-    """What must be on its way at once to saturate a unit: Little's law (equation 13)."""
-    return latency * throughput
-
-
 def shared_reads(taps: Collection[Offset], stream: int | None, *, in_registers: bool) -> float:
     """
     Reads of shared memory for a cell and step, where every level of a field lives there (`a_sm` of table

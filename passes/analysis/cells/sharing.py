@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IndexType,
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
-from timetile.passes.analysis.instructions import instructions
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
+from timetile.passes.analysis.cells.instructions import instructions
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ApplyOp
-from timetile.passes.analysis.cell_operations import bytes_of, work_of
-from timetile.passes.analysis.constants import float_constant
+from timetile.passes.analysis.cells.cell_operations import bytes_of, work_of
+from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.diagnostics import refuse
 
 DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import islice
 from math import gcd, lcm
 
-from timetile.passes.analysis.placements import (
+from timetile.passes.analysis.launches.placements import (
     Course,
     Placed,
     Placer,
@@ -29,7 +29,7 @@ from timetile.passes.analysis.placements import (
     least_scratch,
     placements,
 )
-from timetile.passes.analysis.rotation import Rotation
+from timetile.passes.analysis.launches.rotation import Rotation
 
 MOST_SEQUENCES = 128
 """

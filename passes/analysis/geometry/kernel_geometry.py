@@ -18,7 +18,7 @@ from timetile.dialects.tile import (
     queue_lag,
 )
 from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr, VariantAttr
-from timetile.passes.analysis.plane_geometry import PlaneGeometry, ceil_div
+from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry, ceil_div
 
 SHARING_MULTIPROCESSORS = 2
 """Multiprocessors that share an instruction cache, and run blocks that follow each other (measured)."""

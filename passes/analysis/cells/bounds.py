@@ -6,8 +6,8 @@ from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.ir import Operation, SSAValue
 
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS
-from timetile.passes.analysis.constants import float_constant
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
+from timetile.passes.analysis.cells.constants import float_constant
 
 
 class Bounds:

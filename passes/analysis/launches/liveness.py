@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.passes.analysis.rotation import Rotation
+from timetile.passes.analysis.launches.rotation import Rotation
 
 
 def written_bounds(loop: LoopOp) -> StencilBoundsAttr:

@@ -25,7 +25,7 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, taps_of
 from timetile.dialects.tile_attributes import SharedAttr
-from timetile.passes.multi_queue_buffering import ring_window
+from timetile.passes.analysis.queues.storage import ring_window
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.constants import integer_constant
-from timetile.passes.analysis.launch_planning import deepest_launch, plan
-from timetile.passes.analysis.liveness import rotation_of
+from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.passes.analysis.launches.launch_planning import deepest_launch, plan
+from timetile.passes.analysis.launches.liveness import rotation_of
 
 FOLDED: dict[type[Operation], Callable[[int, int], int]] = {
     arith.AddiOp: lambda a, b: a + b,

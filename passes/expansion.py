@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.syntax import integer_type
-from timetile.passes.analysis.rewriting import erase_unread
+from timetile.passes.rewriting import erase_unread
 
 
 class Expansion:

@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import i1
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
-from timetile.passes.analysis.calls import why_not_inlined
-from timetile.passes.analysis.cell_operations import CELL_OPERATIONS, CELL_TYPES, bytes_of
+from timetile.passes.analysis.cells.calls import why_not_inlined
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, CELL_TYPES, bytes_of
 
 __all__ = ["CELL_TYPES", "why_not_in_cell"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from timetile.passes.analysis.launch_planning import Launch, Plan
-from timetile.passes.analysis.rotation import Rotation
+from timetile.passes.analysis.launches.launch_planning import Launch, Plan
+from timetile.passes.analysis.launches.rotation import Rotation
 
 
 def plan_in_place(rotation: Rotation, steps: int) -> Plan:

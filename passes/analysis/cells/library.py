@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute, Operation
 
-from timetile.passes.analysis.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 
 LIBRARY = {operation: known.library for operation, known in FUNCTIONS.items()}
 """The library's name of each operation, for FP64."""

@@ -25,7 +25,7 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.dialects.tile_attributes import AxisLayout
-from timetile.passes.analysis.extents import Needs, served_by_copies
+from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 
 VECTOR_BYTES = 16
 """The widest access of one thread."""

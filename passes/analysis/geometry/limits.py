@@ -10,8 +10,8 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import FieldShape
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import refuse
 
 FARTHEST = 1 << 30

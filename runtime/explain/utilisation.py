@@ -13,8 +13,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import ceil, prod
 
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import AxisTiling, FieldShape
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import AxisTiling, FieldShape
 from timetile.passes.arch import Arch
 
 Offset = tuple[int, ...]

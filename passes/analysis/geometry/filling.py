@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from math import prod
 
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp
-from timetile.passes.analysis.geometry import Geometry
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 
 FILLING_LOOPS = 2
 """Loops ahead of the steady one, each of which makes more levels."""

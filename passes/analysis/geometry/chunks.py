@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from timetile.passes.analysis.geometry import Geometry, whole_blocks
-from timetile.passes.analysis.makespan import makespan
-from timetile.passes.analysis.plane_geometry import ceil_div, is_word
-from timetile.passes.analysis.residency import Residency
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry, whole_blocks
+from timetile.passes.analysis.geometry.makespan import makespan
+from timetile.passes.analysis.geometry.plane_geometry import ceil_div, is_word
+from timetile.passes.analysis.geometry.residency import Residency
 
 
 def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -> int:

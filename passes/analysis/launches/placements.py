@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from timetile.passes.analysis.rotation import Rotation
+from timetile.passes.analysis.launches.rotation import Rotation
 
 Placement = dict[int, int]
 """

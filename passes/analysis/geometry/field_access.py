@@ -20,8 +20,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import ApplyOp, LoadOp
-from timetile.passes.analysis.geometry import Geometry
-from timetile.passes.analysis.plane_geometry import FieldShape
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 
 def steady_steps(geometry: Geometry) -> range:

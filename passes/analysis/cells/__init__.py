@@ -1,0 +1,1 @@
+"""What the operations of a cell compute, cost, and may be replaced by."""

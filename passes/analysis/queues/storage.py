@@ -1,0 +1,108 @@
+"""How many planes the queues of a kernel keep: the unrolling of its stream loop, and the slots of its rings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
+from timetile.passes.analysis.queues.lags import oldest_age
+
+LONGEST_LOOP = 1650
+"""
+Most taps that a thread makes in one turn of the unrolled loop. A longer loop costs more than the moves that unrolling
+saves.
+"""
+
+
+def is_tapped(queue: SSAValue) -> bool:
+    """Some stage computes with the queue; otherwise the queue is stored as soon as it is made."""
+    return any(not isinstance(use.operation, StoreOp) for use in queue.uses)
+
+
+def kept_queues(kernel: KernelOp) -> list[SSAValue]:
+    """The queues that need storage: results of loads that keep planes and of applies, if some stage taps them."""
+    queues: list[SSAValue] = []
+    for stage in kernel.stages:
+        if isinstance(stage, LoadOp) and stage.keeps_no_plane:
+            continue
+        if isinstance(stage, LoadOp | ApplyOp):
+            queues += [result for result in stage.results if is_tapped(result)]
+    return queues
+
+
+def natural_period(kernel: KernelOp) -> int:
+    """
+    The unrolling (stream steps a turn) at which planes age by renaming alone: the most planes that a queue keeps.
+    `order-threads` reads the oldest plane before the newest one arrives, so that one register a plane is enough.
+    """
+    stream = kernel.stream_axis
+    return max((oldest_age(queue, stream) for queue in kept_queues(kernel)), default=1) or 1
+
+
+def taps_of_step(kernel: KernelOp) -> int:
+    """Taps that a thread of a kernel with a layout makes in one stream step."""
+    assert kernel.layout is not None
+    cells = prod(axis.cells for axis in kernel.layout.axis_layouts)
+    return cells * sum(len(s.tap_list) for s in kernel.stages if isinstance(s, ApplyOp))
+
+
+def chosen_period(kernel: KernelOp) -> int:
+    """The unrolling of a kernel's stream loop (stream steps a turn)."""
+    return fitting_period(natural_period(kernel), taps_of_step(kernel))
+
+
+def fitting_period(natural: int, size: int) -> int:
+    """The largest divisor of the `natural` unrolling with at most `LONGEST_LOOP` taps a turn; a step makes `size` taps."""
+    fitting = [p for p in range(1, natural + 1) if natural % p == 0 and p * size <= LONGEST_LOOP]
+    return max(fitting, default=1)
+
+
+def power_of_two(count: int) -> int:
+    """The least power of two that is not below `count`."""
+    return 1 << (count - 1).bit_length() if count > 1 else 1
+
+
+def tapped_ages(exchange: ExchangeOp) -> list[int]:
+    """The ages, in stream steps, at which readers tap an exchange."""
+    return [reader.age(tap) for reader, tap in taps_of(exchange.result)]
+
+
+def copies_slots(
+    exchange: ExchangeOp, ahead: int, *, blocks: int, stream: int | None, split: bool, every: int
+) -> int:
+    """
+    Slots of the ring that a load's asynchronous copies fill and readers of the exchange read: from the oldest plane
+    that is read to the newest one on its way, `ahead` planes early. `blocks`: blocks of a tile. `split`: warps arrive
+    at a barrier and wait later. `every`: stream steps between two barriers.
+
+    One more slot is needed where a plane is read in the step of its arrival, as the barrier then stands behind the next
+    copies, and where warps may still read after they arrived: in tiles of several blocks, and in split barriers if
+    inner rows read along the row. At least `every - 1` more are needed where only one step in `every` has a barrier.
+    """
+    behind = exchange.hold + exchange.delay.data
+    youngest = behind + min(tapped_ages(exchange))
+    late = youngest == 0 or blocks > 1 or (split and exchange.edges[-1] > 0)
+    return ahead + 1 + behind + oldest_age(exchange.result, stream) + max(late, every - 1)
+
+
+def ring_window(queue: SSAValue, stream: int | None) -> int:
+    """
+    Slots that a queue occupies in a ring of shared memory: its planes, and one for each step that writes before the
+    next barrier. A queue that is only stored has no reader to wait for.
+    """
+    if not is_tapped(queue) or stream is None:
+        return 1 + oldest_age(queue, stream)
+    exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
+    return oldest_age(queue, stream) + 1 + max([1, *(e.delay.data for e in exchanges)])
+
+
+def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
+    """Slots of the circular multi-queue: the windows of all results of stages that keep planes."""
+    return sum(
+        sum(ring_window(result, kernel.stream_axis) for result in stage.results)
+        for stage in kernel.stages
+        if any(result in kept for result in stage.results)
+    )
