@@ -1,0 +1,348 @@
+"""
+What can be counted of the words of the sources: docstrings, names of the IR, and the glossary.
+
+The share of pronouns and relatives is the number of the words of `POINTERS` in docstrings, divided by the number of all
+words in docstrings. Code between back quotes, fenced examples and lines indented like code do not count. A sentence whose
+share is high mostly cannot be read alone: xDSL's docstrings have 2.6%. `LIMIT` holds for every package; a package that has
+not got there yet has a limit of its own in `REACHED`, which may only be lowered.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import pytest
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Dialect, ParametrizedAttribute
+
+from timetile.lowering.universe import DIALECTS
+from timetile.passes.schedule import Schedule
+
+ROOT = Path(__file__).parents[2]
+LAYERS = ("dialects", "passes", "lowering", "runtime", "frontend")
+
+POINTERS = frozenset(
+    [
+        "it",
+        "its",
+        "itself",
+        "that",
+        "which",
+        "they",
+        "them",
+        "their",
+        "theirs",
+        "themselves",
+        "this",
+        "these",
+        "those",
+        "one",
+        "ones",
+        "what",
+        "whatever",
+        "such",
+        "so",
+        "there",
+        "whose",
+        "who",
+        "whom",
+        "he",
+        "his",
+    ]
+)
+"""Words that point at something named elsewhere."""
+
+LIMIT = 4.0
+"""Percent of the words of a package's docstrings that may be pointers."""
+
+REACHED: dict[str, float] = {
+    "dialects": 10.2,
+    "passes": 11.0,
+    "passes/analysis": 12.1,
+    "passes/cost": 11.5,
+    "passes/raising": 12.5,
+    "lowering": 11.6,
+    "lowering/cpu": 7.8,
+    "lowering/ptx": 10.9,
+    "lowering/tile_to_gpu": 10.6,
+    "runtime": 11.8,
+    "runtime/bundle": 8.4,
+    "runtime/cache": 12.7,
+    "runtime/cli": 11.2,
+    "runtime/explain": 11.6,
+    "runtime/ptx": 12.0,
+    "runtime/simt": 13.1,
+    "runtime/spellings": 11.2,
+    "frontend": 9.9,
+    "frontend/devito": 10.0,
+}
+"""Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better; add none."""
+
+BEGIN_WITH_THE_SAME: dict[str, int] = {
+    "dialects": 1,
+    "passes": 11,
+    "passes/analysis": 1,
+    "passes/cost": 6,
+    "lowering": 1,
+    "lowering/ptx": 1,
+    "lowering/tile_to_gpu": 4,
+    "runtime": 3,
+    "runtime/simt": 5,
+}
+"""How many docstrings of a package may begin with "The same". Lower a number when there are fewer; add none."""
+
+WITHOUT_DOCSTRING: dict[str, int] = {
+    "dialects": 9,
+    "passes": 3,
+    "passes/analysis": 7,
+    "passes/cost": 5,
+    "lowering": 24,
+    "lowering/cpu": 1,
+    "lowering/ptx": 39,
+    "lowering/tile_to_gpu": 6,
+    "runtime": 52,
+    "runtime/cli": 2,
+    "runtime/explain": 5,
+    "runtime/ptx": 19,
+    "runtime/simt": 26,
+    "runtime/spellings": 6,
+    "frontend": 1,
+}
+"""How many public classes, functions and methods of a package may lack a docstring. Lower a number; add none."""
+
+INHERITED = frozenset(
+    [
+        "apply",
+        "parse",
+        "print",
+        "verify",
+        "verify_",
+        "parse_parameters",
+        "print_parameters",
+        "parse_parameter",
+        "print_parameter",
+        "get_effects",
+        "match_and_rewrite",
+        "get_traits",
+        "get",
+        "main",
+    ]
+)
+"""Methods that xDSL's classes define and document."""
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def limit_of(limits: Mapping[str, float], package: str, otherwise: float) -> float:
+    """The limit of a package: its own, else that of the package that it was split from, else the common one."""
+    parent = package.rpartition("/")[0]
+    return limits.get(package, limits.get(parent, otherwise))
+
+
+@cache
+def sources() -> dict[str, list[Path]]:
+    """The Python files of each package, by its folder."""
+    found: dict[str, list[Path]] = {}
+    for layer in LAYERS:
+        for path in sorted((ROOT / layer).rglob("*.py")):
+            found.setdefault(str(path.parent.relative_to(ROOT)), []).append(path)
+    return found
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax of a file."""
+    return ast.parse(path.read_text())
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of each docstring: of files, classes, functions, and of names below which one stands."""
+    for node in ast.walk(tree_of(path)):
+        for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
+            if not isinstance(body, list):
+                continue
+            for statement in cast(list[ast.stmt], body):
+                match statement:
+                    case ast.Expr(value=ast.Constant(value=str(text))):
+                        yield statement.lineno, text
+                    case _:
+                        pass
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a docstring without its code."""
+    prose = re.sub(r"```.*?```|`[^`]*`", " ", text, flags=re.DOTALL)
+    lines = [line for line in prose.splitlines() if not re.match(r"\s{8,}|\s*(%|//|#)", line)]
+    return re.findall(r"[a-z]+", " ".join(lines).lower())
+
+
+def share_of_pointers(paths: list[Path]) -> float:
+    """The share of `POINTERS` in the docstrings of some files, in percent."""
+    words = [word for path in paths for _, text in docstrings(path) for word in words_of(text)]
+    return 100 * sum(word in POINTERS for word in words) / max(1, len(words))
+
+
+@pytest.mark.parametrize("package", sources())
+def test_docstrings_of_a_package_point_at_little(package: str):
+    share = share_of_pointers(sources()[package])
+    limit = limit_of(REACHED, package, LIMIT)
+    assert share <= limit, f"{share:.1f}% of the words of {package} are pronouns or relatives"
+
+
+def test_limits_are_of_packages_that_need_them():
+    assert REACHED.keys() <= sources().keys()
+    assert all(limit > LIMIT for limit in REACHED.values())
+
+
+def test_pointers_are_counted_outside_of_code():
+    assert words_of("It is `that`.\n\n        %x = what\n    a field, which") == [
+        "it",
+        "is",
+        "a",
+        "field",
+        "which",
+    ]
+
+
+@pytest.mark.parametrize("package", sources())
+def test_no_docstring_begins_with_the_same(package: str):
+    """ "The same" needs the docstring above: name the thing that is meant."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sources()[package]
+        for line, text in docstrings(path)
+        if text.strip().startswith("The same")
+    ]
+    assert len(found) <= limit_of(BEGIN_WITH_THE_SAME, package, 0), found
+
+
+def undocumented(node: Documented, where: str) -> Iterator[str]:
+    """The public classes, functions and methods of a file or class that have no docstring."""
+    for child in node.body:
+        if not isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if child.name.startswith("_") or child.name in INHERITED:
+            continue
+        overloaded = any(ast.unparse(mark) == "overload" for mark in child.decorator_list)
+        if ast.get_docstring(child) is None and not overloaded:
+            yield f"{where}.{child.name}"
+        if isinstance(child, ast.ClassDef):
+            yield from undocumented(child, f"{where}.{child.name}")
+
+
+@pytest.mark.parametrize("package", sources())
+def test_what_is_public_has_a_docstring(package: str):
+    found = [
+        name
+        for path in sources()[package]
+        for name in undocumented(tree_of(path), str(path.relative_to(ROOT)))
+    ]
+    assert len(found) <= limit_of(WITHOUT_DOCSTRING, package, 0), found
+
+
+# The glossary.
+
+STANDARD = frozenset(
+    [
+        "sym_name",
+        "argument",
+        "body",
+        "data",
+        "res",
+        "result",
+        "index",
+        "indices",
+        "value",
+        "a",
+        "b",
+        "c",
+        "i",
+        "k",
+        "x",
+        "condition",
+        "count",
+        "operandSegmentSizes",
+    ]
+)
+"""Words of MLIR and of any program, which need no entry."""
+
+BUILT_IN = {name for name in DIALECTS if name == "nvvm"}
+"""Dialects of MLIR's own names."""
+
+
+def entries() -> set[str]:
+    """The words that docs/glossary.md defines: in bold, in the first column, or explained within an entry."""
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| **")]
+    return {word for row in rows for word in re.findall(r"\*\*([^*]+)\*\*", row)}
+
+
+def names_of_operations(dialect: Dialect) -> Iterator[str]:
+    """The words in the names of a dialect's operations, of their operands, results and properties."""
+    for operation in dialect.operations:
+        yield operation.name.split(".", 1)[1]
+        definition = operation.get_irdl_definition()
+        yield from definition.properties
+        yield from definition.attributes
+        yield from (name for name, _ in (*definition.operands, *definition.results))
+
+
+def names_of_attributes(dialect: Dialect) -> Iterator[str]:
+    """The words in the names of a dialect's attributes, of their parameters, and of enumerations' values."""
+    for attribute in dialect.attributes:
+        yield attribute.name.split(".", 1)[1]
+        if issubclass(attribute, ParametrizedAttribute):
+            yield from (name for name, _ in attribute.get_irdl_definition().parameters)
+        if issubclass(attribute, EnumAttribute):
+            yield from (str(value) for value in attribute.enum_type)
+
+
+def names_of_the_schedule() -> Iterator[str]:
+    """The words in the names of the parts of a schedule, and in their values."""
+    for part in fields(Schedule):
+        yield part.name
+        yield from re.findall(r"'(\w+)'", str(part.default))
+    example = Schedule().to_attribute()
+    yield from (entry.data for entry in example.data.values() if isinstance(entry, StringAttr))
+
+
+def names_of_the_ir() -> set[str]:
+    """All words that the glossary must have."""
+    names = set(names_of_the_schedule())
+    for key, factory in DIALECTS.items():
+        if key not in BUILT_IN:
+            dialect = factory()
+            names |= {*names_of_operations(dialect), *names_of_attributes(dialect)}
+    # Words of literals, as long as enumerations are strings: Literal["warp", "block"].
+    for path in (ROOT / "dialects").rglob("*.py"):
+        for literal in re.findall(r"Literal\[([^\]]*)\]", path.read_text()):
+            names |= set(re.findall(r'"(\w+)"', literal))
+    return names
+
+
+def is_defined(name: str, known: set[str] | frozenset[str]) -> bool:
+    """Whether a name, its singular, or each of its parts is known: `source_index` is of `source` and `index`."""
+    if name in known or name.removesuffix("s") in known:
+        return True
+    parts = name.split("_")
+    return len(parts) > 1 and all(is_defined(part, known) for part in parts)
+
+
+def test_every_name_of_the_ir_is_in_the_glossary():
+    known = entries() | STANDARD
+    missing = sorted(name for name in names_of_the_ir() if not is_defined(name, known))
+    assert not missing, f"docs/glossary.md has no entry for {missing}"
+
+
+def test_an_entry_of_the_glossary_is_one():
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    first = [line.split("|")[1] for line in text.splitlines() if line.startswith("| **")]
+    words = [word for cell in first for word in re.findall(r"\*\*([^*]+)\*\*", cell)]
+    assert sorted(words) == sorted(set(words))
