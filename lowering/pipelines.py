@@ -7,10 +7,8 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass, PassPipeline
 
-from timetile.dialects.tile import KernelOp
 from timetile.lowering.carry_cells import CarryCellsPass
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.expand_division import ExpandDivisionPass
@@ -23,7 +21,7 @@ from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.diagnostics import verify_after
+from timetile.passes.diagnostics import apply_verified
 from timetile.passes.drop_timers import DropTimersPass
 from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
@@ -135,20 +133,18 @@ def pipeline(
     return (
         *temporal_passes(fp_contract, fp_division, common_halos=common_halos),
         *tile_passes(depth, arch),
+        *code_passes(arch),
+    )
+
+
+def code_passes(arch: str = "sm_90") -> tuple[ModulePass, ...]:
+    """From placed kernels to what `-t ptx` prints."""
+    return (
         # What lowering has room for, and what is printed.
         TargetArchPass(arch),
         *thread_passes(),
         ConvertGpuToNvvmPass(),
     )
-
-
-def verify_between(before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
-    """
-    Verify what each pass left while there are loops and kernels, as xdsl-opt does with the passes that it is given; of
-    the code of threads, which is long, it verifies the end.
-    """
-    if before is not None and any(isinstance(op, FuncOp | KernelOp) for op in module.ops):
-        verify_after(before, module)
 
 
 @dataclass(frozen=True)
@@ -164,11 +160,10 @@ class TimetilePass(ModulePass):
     common_halos: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        passes = pipeline(
-            self.depth,
-            self.arch,
-            self.fp_contract,
-            self.fp_division,
-            common_halos=self.common_halos,
+        temporal = temporal_passes(
+            self.fp_contract, self.fp_division, common_halos=self.common_halos
         )
-        PassPipeline(passes, verify_between).apply(ctx, op)
+        apply_verified(temporal, op, ctx)
+        apply_verified(tile_passes(self.depth, self.arch), op, ctx)
+        # The code of threads is long: who asked for it, as xdsl-opt, verifies the end.
+        PassPipeline(code_passes(self.arch)).apply(ctx, op)

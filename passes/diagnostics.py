@@ -12,9 +12,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
+from xdsl.passes import ModulePass, PassPipeline
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
@@ -144,6 +145,24 @@ def verify_after(item: ModulePass, module: ModuleOp) -> None:
         module.verify()
     except VerifyException as error:
         raise CompileError(f"the IR is wrong after {item.name}: {error}") from error
+
+
+def apply_verified(passes: tuple[ModulePass, ...], module: ModuleOp, context: Context) -> None:
+    """
+    Run passes, and verify what they made together; CompileError names the pass that left wrong IR.
+
+    A pass costs less than to verify what it made, so only where the end is wrong, the passes run
+    once more on a copy of what they were given, each verified.
+    """
+    before = module.clone()
+    PassPipeline(passes).apply(context, module)
+    try:
+        module.verify()
+    except VerifyException:
+        for item in passes:
+            PassPipeline((item,)).apply(context, before)
+            verify_after(item, before)
+        raise
 
 
 def check_verified(op: Operation) -> None:

@@ -31,15 +31,22 @@ from xdsl.utils.hints import isa
 INDEX = IndexType()
 
 
+def cell_of(kind: Attribute) -> Attribute | None:
+    """The type of a cell of a field, of its values, of a memref, or of an apply's result."""
+    return kind.elem if isinstance(kind, ResultType) else getattr(kind, "element_type", None)
+
+
 def widened(kind: Attribute) -> Attribute:
     """The type with cells of i64 in place of index."""
-    if isa(kind, FieldType[Attribute]) and kind.element_type == INDEX:
+    if cell_of(kind) != INDEX:
+        return kind
+    if isa(kind, FieldType[Attribute]):
         return FieldType(kind.bounds, i64)
-    if isa(kind, TempType[Attribute]) and kind.element_type == INDEX:
+    if isa(kind, TempType[Attribute]):
         return TempType(kind.bounds, i64)
-    if isa(kind, MemRefType[Attribute]) and kind.element_type == INDEX:
+    if isa(kind, MemRefType[Attribute]):
         return MemRefType(i64, kind.shape, kind.layout, kind.memory_space)
-    if isinstance(kind, ResultType) and kind.elem == INDEX:
+    if isinstance(kind, ResultType):
         return ResultType(i64)
     return kind
 
@@ -95,20 +102,15 @@ class IndexFieldsPass(ModulePass):
         for inner in list(op.walk()):
             match inner:
                 case stencil.AccessOp() | stencil.DynAccessOp():
-                    if element_of(inner.temp) == i64:
+                    if cell_of(inner.temp.type) == i64:
                         cast_reads(inner)
                 case memref.LoadOp():
-                    if element_of(inner.memref) == i64:
+                    if cell_of(inner.memref.type) == i64:
                         cast_reads(inner)
                 case memref.StoreOp():
-                    if element_of(inner.memref) == i64:
+                    if cell_of(inner.memref.type) == i64:
                         cast_written(inner)
                 case stencil.ReturnOp() | stencil.StoreResultOp():
                     cast_written(inner)
                 case _:
                     continue
-
-
-def element_of(value: SSAValue) -> Attribute | None:
-    """The type of a cell of a field, of its values, or of a memref."""
-    return getattr(value.type, "element_type", None)

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass, PassPipeline
-from xdsl.utils.exceptions import VerifyException
 
 import timetile
 from timetile.dialects.temporal import LoopOp
@@ -26,7 +25,6 @@ from timetile.lowering.pipelines import (
     temporal_passes,
     thread_passes,
     tile_passes,
-    verify_after,
 )
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
@@ -34,7 +32,7 @@ from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
 from timetile.passes.arch import ARCH_ATTRIBUTE, Arch, arch_named
 from timetile.passes.common_halos import CommonHalosPass
-from timetile.passes.diagnostics import CompileError, collected_remarks, refuse
+from timetile.passes.diagnostics import CompileError, apply_verified, collected_remarks, refuse
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache.keys import key_of, sources_key
@@ -112,20 +110,12 @@ class Options:
 
 def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
     """Run passes and verify what they made; a failure is a bug, and says which pass."""
-    before = module.clone() if verify else None
     # Those of other packages may ask for dialects.
     context = make_context() if any(map(is_foreign, passes)) else Context()
-    PassPipeline(passes).apply(context, module)
-    if before is None:
-        return
-    try:
-        module.verify()
-    except VerifyException:
-        # Once more, a pass at a time.
-        for item in passes:
-            PassPipeline((item,)).apply(context, before)
-            verify_after(item, before)
-        raise
+    if verify:
+        apply_verified(passes, module, context)
+    else:
+        PassPipeline(passes).apply(context, module)
 
 
 def loops_of(module: ModuleOp) -> list[LoopOp]:
