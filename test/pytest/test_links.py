@@ -92,3 +92,21 @@ def test_every_experiment_that_is_cited_is_in_the_log():
         for number in re.findall(r"\d+", group)
     }
     assert cited and cited <= entries
+
+
+SOURCE = re.compile(
+    r"`((?:dialects|passes|lowering|runtime|frontend|test|benchmarks|docs)/[\w./-]+)`"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(page: Path):
+    # An experiment names the files of its day, and a how-to those that its reader will write.
+    if page.parent.name == "experiments":
+        return
+    named = SOURCE.findall(page.read_text())
+    made = ("my_pass", "my-pass")
+    missing = [
+        name for name in named if not (ROOT / name).exists() and not any(m in name for m in made)
+    ]
+    assert missing == []
