@@ -7,10 +7,10 @@ WHEEL := build/wheel-check
 
 .PHONY: run check test nightly lint format docs site links wheel-check clean
 
-# Install timetile and run heat conduction in a plate: on a GPU where one answers, else on the CPU. Then
+# Install timetile, run heat conduction in a plate, on a GPU where one answers, else on the CPU, and draw it. Then
 # run the compiled kernels thread by thread, and compare what they leave with the CPU, bit for bit.
 run: .venv/run
-	$(BIN)/timetile run examples/heat2d.mlir --steps 1000 --random 1 --plot heat2d.png
+	$(BIN)/timetile run examples/heat2d.mlir --steps 1000 --init discs --plot heat2d.png
 	$(BIN)/timetile run examples/heat2d.mlir --steps 10 --random 1 --executor simt --check
 
 # What most changes need, in a minute on two cores: style, the direction of imports, the dialects' and targets' IR,

@@ -7,7 +7,7 @@
 // rates are arguments of the function, so that one compilation serves all patterns. The rim (the halo)
 // keeps what the caller puts there: u = v = 0 are walls that take up both.
 //
-//   timetile run gray_scott.mlir --steps 3000 --args in.npz --out out.npz
+//   timetile run gray_scott.mlir --steps 3000 --set u=1 --set u_next=1 --init discs --plot out.png
 //       --set du=0.16 --set dv=0.08 --set feed=0.06 --set kill=0.062
 
 !field = !stencil.field<[-1,193]x[-1,193]xf32>

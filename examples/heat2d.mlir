@@ -7,7 +7,7 @@
 // both axes. The ring of cells around it is halo, which the program never writes: the rim of the plate
 // keeps the temperature that the caller puts there, in both buffers.
 //
-//   timetile run heat2d.mlir --steps 1000 --random 0 --out out.npz --plot out.png
+//   timetile run heat2d.mlir --steps 1000 --init discs --out out.npz --plot out.png
 
 !field = !stencil.field<[-1,257]x[-1,257]xf64>
 !temp = !stencil.temp<?x?xf64>

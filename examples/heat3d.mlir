@@ -6,7 +6,7 @@
 // Two buffers take turns: a step reads one and writes the other. The cube is the cells [0, 64) along
 // all axes, z first; the shell of cells around it is halo and keeps the temperature of the walls.
 //
-//   timetile run heat3d.mlir --steps 200 --random 0 --out out.npz --plot out.png
+//   timetile run heat3d.mlir --steps 200 --init discs --out out.npz --plot out.png
 
 !field = !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
 !temp = !stencil.temp<?x?x?xf64>

@@ -10,9 +10,9 @@
 // Three buffers take turns; the field %m is read in every step and written in none. The halo is four
 // cells wide, as far as the star reaches, and zero: waves are reflected at the rim.
 //
-//   timetile run star25.mlir --steps 120 --args in.npz --out out.npz --plot out.png
+//   timetile run star25.mlir --steps 60 --init gaussian --set m=0.1 --out out.npz --plot out.png
 //
-// with `p`, `p_before`, `p_next` and `m` in in.npz.
+// or with `p`, `p_before`, `p_next` and `m` in a file: --args in.npz.
 
 !field = !stencil.field<[-4,84]x[-4,84]x[-4,84]xf32>
 !temp = !stencil.temp<?x?x?xf32>

@@ -7,9 +7,9 @@
 // next one. The field %m is a coefficient: it is read in every step and written in none. Pressure is
 // zero on the rim (the halo), so that waves are reflected there.
 //
-//   timetile run wave2d.mlir --steps 500 --args in.npz --out out.npz
+//   timetile run wave2d.mlir --steps 300 --init gaussian --set m=0.2 --out out.npz --plot out.png
 //
-// with `p`, `p_before`, `p_next` and `m` in in.npz.
+// or with `p`, `p_before`, `p_next` and `m` in a file: --args in.npz.
 
 !field = !stencil.field<[-1,385]x[-1,385]xf32>
 !temp = !stencil.temp<?x?xf32>

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import index
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, f64
 
 from timetile.frontend.arrays import (
@@ -23,9 +24,12 @@ from timetile.frontend.symbols import NEXT, NOW, PREV
 from timetile.frontend.tracing import Step
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.simplify_cells import FpDivision
+from timetile.runtime.arrays import is_numpy_array
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.compile import compile as compile_program
 from timetile.runtime.explain.data import Explanation
+from timetile.runtime.finite import WAY_OUT, blow_up, is_finite, warn
+from timetile.runtime.pieces import in_pieces
 from timetile.runtime.program import CompiledProgram, Executor
 
 A = TypeVar("A")
@@ -142,15 +146,63 @@ class Model:
         `scalars` are the step's scalar arguments by name. Arrays in GPU memory are advanced there, asynchronously on
         `stream`, a CUDA stream: give the current one of the arrays' library where that is not the default stream. Raises
         TypeError or ValueError where an array or a scalar is missing, unknown, or of the wrong shape or type; CompileError
-        where the step cannot be compiled for the arrays.
+        where the step cannot be compiled for the arrays. A RuntimeWarning says which fields, in NumPy arrays, got cells that
+        are NaN or infinite, and had none.
         """
+        advanced = self._advanced(state, steps, stream, scalars)
+        self._warn(state, advanced, f"after {steps} steps")
+        return advanced
+
+    def snapshots(
+        self,
+        state: Mapping[str, A],
+        steps: int,
+        every: int,
+        *,
+        stream: Any = None,
+        **scalars: float,
+    ) -> Iterator[tuple[int, dict[str, A]]]:
+        """
+        Advance by so many steps, and stop after `every` so many and at the end: yields the number of steps that are done,
+        and the state then, in arrays of its own.
+
+        ```
+        for step, state in heat.snapshots(state, steps=1000, every=100, k=0.2):
+            np.savez(f"heat-{step}.npz", **state)
+        ```
+
+        The bits are those of one `advance`, and so are the errors, at the first state that is asked for. ValueError where a
+        number of steps is negative, or `every` is no number of 1 or more.
+        """
+        self._check_mapping(state)
+
+        def run(state: dict[str, A], count: int, done: int) -> dict[str, A]:
+            advanced = self._advanced(state, count, stream, scalars)
+            self._warn(state, advanced, f"between steps {done} and {done + count}")
+            return advanced
+
+        return in_pieces(run, dict(state), steps, every)
+
+    def _warn(self, before: Mapping[str, Any], after: Mapping[str, Any], when: str) -> None:
+        """A RuntimeWarning of fields that were finite before a run and are not."""
+        fields = {
+            name: after[name]
+            for name in self.step.written
+            if is_numpy_array(after[name])
+            and not is_finite(after[name])
+            and is_finite(np.asarray(before[name]))
+        }
+        text = blow_up(fields, when, WAY_OUT)
+        if text is not None:
+            warn(text)
+
+    def _advanced(
+        self, state: Mapping[str, A], steps: int, stream: Any, scalars: Mapping[str, float]
+    ) -> dict[str, A]:
+        """The state after so many steps."""
         if index(steps) < 0:
             raise ValueError(f"the number of steps is not negative, got {steps}")
-        if not is_mapping(state):
-            names = ", ".join(f'"{name}": ...' for name in self.step.fields)
-            raise TypeError(
-                f"a state has an array for each field by its name, got {type(state).__name__}; pass {{{names}}}"
-            )
+        self._check_mapping(state)
         self._check_names(state, scalars)
         shape, dtype = self._shape(state)
         program = self.program(shape, dtype)
@@ -168,6 +220,14 @@ class Model:
             if name in self.step.second:
                 advanced[f"{name}.prev"] = ended[name, PREV]
         return advanced
+
+    def _check_mapping(self, state: object) -> None:
+        """TypeError unless a state has arrays by name."""
+        if not is_mapping(state):
+            names = ", ".join(f'"{name}": ...' for name in self.step.fields)
+            raise TypeError(
+                f"a state has an array for each field by its name, got {type(state).__name__}; pass {{{names}}}"
+            )
 
     def _check_names(self, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:
         """TypeError unless there is an array for each field and a number for each scalar."""

@@ -16,8 +16,8 @@ from timetile.frontend.errors import (
 from timetile.frontend.symbols import Assignment, Field, Recorder, Scalar
 from timetile.frontend.values import Value
 
-TAKEN = ("state", "steps", "stream")
-"""Names of the arguments of `Model.advance`."""
+TAKEN = {"state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots"}
+"""Names of the arguments of the methods of `Model` that take scalars by name."""
 
 DECLARED = {"Field": Field, "timetile.Field": Field, "Scalar": Scalar, "timetile.Scalar": Scalar}
 """Annotations as text, for step functions whose module does not say them at run time."""
@@ -93,7 +93,7 @@ def arguments_of(
                 place,
             )
         if name in TAKEN:
-            raise StencilError(f"{name} is an argument of advance; take another name", place)
+            raise StencilError(f"{name} is an argument of {TAKEN[name]}; take another name", place)
         kind = annotation_of(parameter)
         if kind is Field:
             symbols[name] = Field(recorder, name)

@@ -64,7 +64,7 @@ IGNORED = (memref.DeallocOp,)
 class Host:
     """
     An interpreter of host functions; `handlers` run the operations that touch buffers. `steps` replaces
-    the trip count of the host's own time loops, and `record` notes them.
+    the trip count of the host's own time loops, which begin at step number `first`, and `record` notes them.
     """
 
     def __init__(
@@ -72,8 +72,9 @@ class Host:
         handlers: dict[type[Operation], Handler],
         steps: int | None = None,
         record: RunRecord | None = None,
+        first: int = 0,
     ):
-        self.handlers, self.steps = handlers, steps
+        self.handlers, self.steps, self.first = handlers, steps, first
         self.record = RunRecord() if record is None else record
         self.listed: dict[Block, list[Listed]] = {}
         """The operations of blocks that were run: loops run them again and again."""
@@ -146,7 +147,8 @@ class Host:
         check_stride(op, step)
         is_time_loop = TIME_LOOP in op.attributes
         if is_time_loop and self.steps is not None:
-            high = int(low) + self.steps * int(step)
+            low = int(low) + self.first * int(step)
+            high = low + self.steps * int(step)
         counts = range(int(low), int(high), int(step))
         scope = self.record.time_loop(len(counts)) if is_time_loop else nullcontext()
         with scope as run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
@@ -36,6 +36,7 @@ from timetile.runtime.executors import (
     handlers_of,
 )
 from timetile.runtime.explain.data import Explanation
+from timetile.runtime.finite import is_finite, warn_of_blow_up
 from timetile.runtime.gpu_runner import DeviceBuffer, GpuRunner
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Host, Values
@@ -43,6 +44,7 @@ from timetile.runtime.kernels import ProgramKernels
 from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.native import NativeProgram, NativeRunner
 from timetile.runtime.parameters import Parameter, bound, parameters_of
+from timetile.runtime.pieces import Span, check_pieces, in_pieces
 from timetile.runtime.ptx.runner import Field, PtxRunner
 from timetile.runtime.rehearsal import is_worth_it, rehearse
 from timetile.runtime.results import RunResult, next_order
@@ -128,18 +130,19 @@ class CompiledProgram:
         self,
         *arguments: Any,
         steps: int | None = None,
+        first_step: int = 0,
         stream: Any = None,
         progress: Progress | None = None,
         **named: Any,
     ) -> RunResult:
         """
-        Run on arguments by position or by the program's own names (an argument %steps, %stream or %progress by position
-        only; a number of steps may be left out where `steps` is given). `stream` is a CUDA stream's handle, or an object with `__cuda_stream__`; `progress` is called with the
-        steps that are done and all of a loop. TypeError or ValueError, before anything is changed, where an argument does
-        not fit.
+        Run on arguments by position or by the program's own names (an argument %steps, %first_step, %stream or %progress
+        by position only; a number of steps may be left out where `steps` is given). Steps are counted from `first_step` on,
+        which programs see whose steps depend on their number, as those with sources do. `stream` is a CUDA stream's
+        handle, or an object with `__cuda_stream__`; `progress` is called with the steps that are done and all of a loop.
+        TypeError or ValueError, before anything is changed, where an argument does not fit.
         """
-        if steps is not None and index(steps) < 0:
-            raise ValueError(f"the number of steps is not negative, got {steps}")
+        span = Span.checked(steps, first_step)
         given = bound(self.name, self.parameters, arguments, named, steps)
         on = stream_handle(stream)
         values = [self.check(p, a, on) for p, a in zip(self.parameters, given)]
@@ -147,14 +150,43 @@ class CompiledProgram:
         if self.is_rehearsed:
             rehearse(self.function, values, steps, self.loops)
         if any(isinstance(value, DeviceArray) for value in values):
-            return self.result(self.run_on_device_arrays(values, steps, on), given)
-        return self.result(self.run_on_arrays(values, steps, on, progress), given)
+            return self.result(self.run_on_device_arrays(values, span, on), given)
+        return self.result(self.run_on_arrays(values, span, on, progress), given)
 
     def advance(
-        self, arguments: Sequence[Any], steps: int, *, stream: Any = None
+        self, arguments: Sequence[Any], steps: int, *, first_step: int = 0, stream: Any = None
     ) -> tuple[Any, ...]:
-        """Run so many steps; the arguments of the call that goes on from there."""
-        return self(*arguments, steps=steps, stream=stream).buffers[: len(arguments)]
+        """
+        Run so many steps; the arguments of the call that goes on from there. A RuntimeWarning says which NumPy arrays got
+        cells that are NaN or infinite, and had none.
+        """
+        given = [array for array in arguments if is_numpy_array(array) and is_finite(array)]
+        result = self(*arguments, steps=steps, first_step=first_step, stream=stream)
+        if not all(map(is_finite, given)):
+            warn_of_blow_up(self.parameters, arguments, given, f"after {steps} steps")
+        return result.buffers[: len(arguments)]
+
+    def snapshots(
+        self,
+        arguments: Sequence[Any],
+        steps: int,
+        every: int,
+        *,
+        first_step: int = 0,
+        stream: Any = None,
+    ) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """
+        Run so many steps, and stop after `every` so many and at the end: `for step, (u, v) in program.snapshots((u, v),
+        steps=1000, every=100)` gets the number of steps that are done, and the arguments of the call that goes on. Arrays
+        are updated in place: copy what is to be kept. The bits are those of one run. CompileError, before anything runs,
+        where a run cannot stop between steps: the program has several time loops or none, or does more than its time loop.
+        """
+        check_pieces(self.function)
+
+        def run(state: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
+            return self.advance(state, count, first_step=done, stream=stream)
+
+        return in_pieces(run, tuple(arguments), steps, every, first_step)
 
     # What it holds.
 
@@ -237,37 +269,37 @@ class CompiledProgram:
         return NativeProgram(self.module, self.kernels.cache)
 
     def run_on_arrays(
-        self, values: Sequence[Any], steps: int | None, stream: int, progress: Progress | None
+        self, values: Sequence[Any], span: Span, stream: int, progress: Progress | None
     ) -> Call:
         """Run on NumPy arrays."""
         match self.executor:
             case "cpu":
                 native = NativeRunner(self.native, self.threads, progress)
-                return self.run_host(NoticingRunner(native, self.kernels.notice), values, steps)
+                return self.run_host(NoticingRunner(native, self.kernels.notice), values, span)
             case "numpy":
                 judge = NoticingRunner(NumpyRunner(progress), self.kernels.notice)
-                return self.run_host(judge, values, steps)
+                return self.run_host(judge, values, span)
             case "planes":
                 # Finds lags and homes that are wrong.
                 runner = PlanesRunner(self.kernels, progress)
-                return self.run_checked(Cells.copy_of, runner, values, steps)
+                return self.run_checked(Cells.copy_of, runner, values, span)
             case "simt":
                 # Finds races and wild accesses.
                 runner = SimtRunner(self.kernels, progress)
-                return self.run_checked(Buffer.copy_of, runner, values, steps)
+                return self.run_checked(Buffer.copy_of, runner, values, span)
             case "ptx":
                 # Finds what is wrong with the text that a GPU would get.
-                return self.run_checked(Field.of, PtxRunner(self.kernels, progress), values, steps)
+                return self.run_checked(Field.of, PtxRunner(self.kernels, progress), values, span)
             case "gpu":
-                return self.run_gpu(values, steps, stream)
+                return self.run_gpu(values, span, stream)
 
-    def run_host(self, runner: LoopRunner, values: Sequence[Any], steps: int | None) -> Call:
+    def run_host(self, runner: LoopRunner, values: Sequence[Any], span: Span) -> Call:
         """Run the host function with a runner of time loops."""
         record, block = RunRecord(), self.function.body.block
-        handlers = handlers_of(runner, steps, record, self.loops)
+        handlers = handlers_of(runner, span.steps, record, self.loops)
         made: Values = dict(zip(block.args, values))
         start = time.perf_counter()
-        returned = Host(handlers, steps, record).run_block(block, made)
+        returned = Host(handlers, span.steps, record, span.first).run_block(block, made)
         return Call(values, record, made, returned, time.perf_counter() - start)
 
     def run_checked(
@@ -275,20 +307,20 @@ class CompiledProgram:
         copy: Callable[[NDArray[Any]], Cells | Buffer],
         runner: LoopRunner,
         values: Sequence[Any],
-        steps: int | None,
+        span: Span,
     ) -> Call:
         """Run with an executor that works on copies of the fields which know what was written: slow."""
         copies: list[Any] = [
             copy(value) if is_numpy_array(value) and parameter.is_field else value
             for parameter, value in zip(self.parameters, values)
         ]
-        call = self.run_host(runner, copies, steps)
+        call = self.run_host(runner, copies, span)
         for made, value in zip(copies, values):
             if isinstance(made, Cells | Buffer):
                 value[...] = made.data.view(value.dtype).reshape(value.shape)
         return call
 
-    def run_gpu(self, values: Sequence[Any], steps: int | None, stream: int) -> Call:
+    def run_gpu(self, values: Sequence[Any], span: Span, stream: int) -> Call:
         """Copy NumPy arrays to the device, run, and copy them back."""
         with self.runners.lent(stream) as runner, runner.device.current():
             gpu, placed = runner.device, list[Any]()
@@ -302,7 +334,7 @@ class CompiledProgram:
                         placed.append(value)
                 gpu.synchronize(runner.stream)
                 start = time.perf_counter()
-                call = self.run_host(runner, placed, steps)
+                call = self.run_host(runner, placed, span)
                 gpu.synchronize(runner.stream)
                 call.seconds = time.perf_counter() - start
                 for buffer, value in zip(placed, values):
@@ -314,7 +346,7 @@ class CompiledProgram:
                         gpu.free(buffer.pointer)
         return call
 
-    def run_on_device_arrays(self, values: Sequence[Any], steps: int | None, stream: int) -> Call:
+    def run_on_device_arrays(self, values: Sequence[Any], span: Span, stream: int) -> Call:
         """Run on the caller's device memory, asynchronously on the caller's stream."""
         if self.executor != "gpu":
             raise TypeError(
@@ -332,7 +364,7 @@ class CompiledProgram:
             for value in values:
                 if isinstance(value, DeviceArray) and value.stream is not None:
                     runner.device.wait_for_stream(runner.stream, value.stream)
-            call = self.run_host(runner, placed, steps)
+            call = self.run_host(runner, placed, span)
         call.seconds = 0.0
         return call
 

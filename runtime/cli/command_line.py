@@ -12,7 +12,9 @@ import timetile
 from timetile.passes.arch import ARCHS
 from timetile.runtime.cli import emit, explain, machine, run
 from timetile.runtime.cli.failures import WRONG_KERNEL, sentence
+from timetile.runtime.cli.interrupts import ended_by_sigterm
 from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.start import SHAPES
 from timetile.runtime.cli.terminal import (
     Log,
     complain,
@@ -102,6 +104,62 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """What `run` takes."""
+    add_program_options(parser)
+    parser.add_argument(
+        "--steps", type=natural, metavar="N", help="replaces the loops' trip counts"
+    )
+    parser.add_argument(
+        "--args", type=Path, metavar="IN.npz", help="arrays as arg0, as arr_0 or by name"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="OUT.npz", help="the fields after the run, as arg0"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE",
+        help="a scalar by name or position; a field gets the value everywhere",
+    )  # fmt: skip
+    parser.add_argument(
+        "--init",
+        choices=tuple(SHAPES),
+        help="fill the fields that steps write and that have no values",
+    )
+    parser.add_argument(
+        "--random", type=natural, metavar="SEED", help="fill the fields that have no values then"
+    )
+    parser.add_argument(
+        "--random-range", action="append", default=[], metavar="FIELD=LOW:HIGH",
+        help="of the random numbers; 0:1 unless given, 0.05:0.15 for fields that no step writes",
+    )  # fmt: skip
+    parser.add_argument(
+        "--snapshot-every", type=positive, metavar="K",
+        help="write the fields after every K steps, beside OUT.npz",
+    )  # fmt: skip
+    parser.add_argument(
+        "--first-step", type=natural, metavar="N",
+        help="the number of the first step, 0 or the snapshot's unless given",
+    )  # fmt: skip
+    parser.add_argument(
+        "--executor", choices=get_args(Executor), help="gpu where there is one, else cpu"
+    )
+    parser.add_argument(
+        "--threads", type=positive, metavar="N",
+        help="of the cpu executor: as TIMETILE_NUM_THREADS says, or all cores",
+    )  # fmt: skip
+    parser.add_argument(
+        "--check", action="store_true", help="compare with another executor, bit for bit"
+    )
+    parser.add_argument("--plot", type=Path, metavar="OUT.png", help="a picture of start and end")
+    parser.add_argument(
+        "--progress", action=argparse.BooleanOptionalAction, default=None,
+        help="show how far the run is; on a terminal unless given",
+    )  # fmt: skip
+    parser.add_argument(
+        "--quiet", action="store_true", help="say nothing but warnings, errors and differences"
+    )
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     about = (timetile.__doc__ or "").partition("\n")[0]
@@ -115,39 +173,7 @@ def make_parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=command)
         return sub
 
-    sub = add("run", run.run, "run a program on arrays")
-    add_program_options(sub)
-    sub.add_argument("--steps", type=natural, metavar="N", help="replaces the loops' trip counts")
-    sub.add_argument(
-        "--args", type=Path, metavar="IN.npz", help="arrays as arg0, as arr_0 or by name"
-    )
-    sub.add_argument(
-        "--out", type=Path, metavar="OUT.npz", help="the fields after the run, as arg0"
-    )
-    sub.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE",
-        help="a scalar by name or position; a field gets the value everywhere",
-    )  # fmt: skip
-    sub.add_argument(
-        "--random", type=natural, metavar="SEED", help="fill the fields without values"
-    )
-    sub.add_argument(
-        "--executor",
-        choices=get_args(Executor),
-        help="gpu where there is one, else cpu",
-    )
-    sub.add_argument(
-        "--threads",
-        type=positive,
-        metavar="N",
-        help="of the cpu executor: as TIMETILE_NUM_THREADS says, or all cores",
-    )
-    sub.add_argument(
-        "--check", action="store_true", help="compare with another executor, bit for bit"
-    )
-    sub.add_argument(
-        "--plot", type=Path, metavar="OUT.png", help="a picture of the last time level"
-    )
+    add_run_options(add("run", run.run, "run a program on arrays"))
 
     sub = add("compile", emit.compile, "show a program at one level of the compiler")
     add_program_options(sub)
@@ -182,7 +208,8 @@ def run_command(options: Options) -> int:
     """Run the chosen command, and say in one sentence what went wrong; the exit status."""
     with logging_to_stderr(verbose=options.verbose) as log:
         try:
-            code = options.command(options, log)
+            with ended_by_sigterm():
+                code = options.command(options, log)
             flush_answer()
             return code
         except BrokenPipeError:

@@ -8,17 +8,22 @@ from types import TracebackType
 from xdsl.utils.exceptions import PassFailedException
 
 from timetile.runtime.assembler import AssemblerError
+from timetile.runtime.cli.interrupts import Stopped, Terminated
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.homes import PlaneError
 from timetile.runtime.simt.errors import SimtError
 
-WRONG_USE, WRONG_KERNEL, INTERRUPTED = 2, 1, 130
-"""Exit statuses: the user can do something about it, the compiler is wrong, Ctrl-C."""
+WRONG_USE, WRONG_KERNEL, INTERRUPTED, TERMINATED = 2, 1, 130, 143
+"""Exit statuses: the user can do something about it, the compiler is wrong, Ctrl-C, SIGTERM."""
 
 
 def sentence(error: BaseException) -> tuple[str, int]:
     """What to say of an exception, and the exit status."""
     match error:
+        case Stopped():
+            return str(error), TERMINATED if error.terminated else INTERRUPTED
+        case Terminated():
+            return "terminated", TERMINATED
         case KeyboardInterrupt():
             return "interrupted", INTERRUPTED
         case OSError():

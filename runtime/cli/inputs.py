@@ -1,4 +1,4 @@
-"""The arguments of a run: from a .npz file, from `--set`, from the number of steps, or at random."""
+"""The arguments of a run: from a .npz file, from `--set`, from the number of steps, of a shape, or at random."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.stencil import StencilBoundsAttr
 
 from timetile.runtime.arithmetic import DTYPES, dtype_of
 from timetile.runtime.cli.outputs import written
+from timetile.runtime.cli.start import Range, random_cells, shaped
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.loop_facts import is_trip_count
 from timetile.runtime.parameters import Parameter
+from timetile.runtime.pieces import has_time_loop
 from timetile.runtime.program import CompiledProgram
+from timetile.runtime.written_fields import written_arguments
 
 Array = NDArray[Any]
 
@@ -27,6 +32,9 @@ POSITION = re.compile(r"(?:arg|arr_)?(\d{1,9})")
 
 TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
+
+STEP = "timetile.step"
+"""What a snapshot calls the number of the step that comes next."""
 
 LARGEST_FIELD = 2**56
 """Bytes of a field beyond which NumPy cannot even be asked for an array."""
@@ -152,17 +160,55 @@ class Arguments:
                 )
             self.values[parameter.position] = steps
 
-    def add_random(self, seed: int) -> None:
-        """Fill the fields that have no value yet, each from its own stream of random numbers."""
-        for parameter in self.program.parameters:
+    @cached_property
+    def written(self) -> dict[int, StencilBoundsAttr | None]:
+        """The arguments that the program writes, and the cells that its steps write there."""
+        return written_arguments(self.program.function)
+
+    def is_coefficient(self, parameter: Parameter) -> bool:
+        """A time loop runs, and no step of the program writes the field."""
+        return parameter.position not in self.written and has_time_loop(self.program.function)
+
+    def without_values(self) -> list[Parameter]:
+        """The fields that have no value yet."""
+        fields = [p for p in self.program.parameters if p.bounds is not None]
+        return [p for p in fields if p.position not in self.values]
+
+    def add_shape(self, shape: str) -> None:
+        """Give the fields that steps write, and that have no value yet, all the one shape."""
+        fields = [p for p in self.without_values() if p.is_field and p.position in self.written]
+        for parameter in fields:
+            inside = self.written[parameter.position]
+            self.values[parameter.position] = shaped(parameter, shape, inside)
+        if not fields:
+            raise UsageError(
+                f"--init {shape} is for fields that steps write, and all have values; leave it out"
+            )
+
+    def add_random(self, seed: int, settings: Sequence[str]) -> None:
+        """Fill the fields that have no value yet, each from its own stream of random numbers, in the ranges that are set."""
+        ranges: dict[int, Range] = {}
+        for setting in settings:
+            key, wanted = Range.parsed(setting)
+            parameter = self.parameter(key, wanted.text)
             if parameter.bounds is None or parameter.position in self.values:
-                continue
-            random = np.random.default_rng((seed, parameter.position))
-            dtype = dtype_of(parameter.kind)
-            # Fields of integers get small numbers, not zeros only.
-            scale = 1 if dtype.kind == "f" else 100
-            cells = scale * random.random(shape_of(parameter))
-            self.values[parameter.position] = cells.astype(dtype)
+                why = "is a scalar" if parameter.bounds is None else "has its values already"
+                raise UsageError(
+                    f"{wanted.text} is for a field that --random fills, and {label(parameter)} {why}"
+                )
+            if parameter.position in ranges:
+                raise UsageError(
+                    f"{wanted.text} is the second range of {label(parameter)}; give one"
+                )
+            ranges[parameter.position] = wanted
+        for parameter in self.without_values():
+            self.values[parameter.position] = random_cells(
+                parameter,
+                shape_of(parameter),
+                seed,
+                ranges.get(parameter.position),
+                constant=self.is_coefficient(parameter),
+            )
 
     def all(self) -> list[Any]:
         """The values in order; UsageError where one is missing or does not fit."""
@@ -174,7 +220,7 @@ class Arguments:
         if fields:
             raise UsageError(
                 f"there are no values for {fields}; give them with --args IN.npz, or fill them with "
-                "--random SEED"
+                "--random SEED or --init discs"
             )
         for parameter in missing:
             raise UsageError(

@@ -35,6 +35,12 @@ class Options(argparse.Namespace):
     args: Path | None
     set: list[str]
     random: int | None
+    random_range: list[str]
+    init: str | None
+    snapshot_every: int | None
+    first_step: int | None
+    progress: bool | None
+    quiet: bool
     executor: Executor | None
     threads: int | None
     out: Path | None

@@ -2,71 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.math import RsqrtOp
 
-from timetile.runtime.ahead import kernels_of_run
-from timetile.runtime.cli.compiled import compile_kernels, compiled
-from timetile.runtime.cli.inputs import Arguments, label, read_arrays, write_arrays
+from timetile.runtime.cli.compiled import compiled
+from timetile.runtime.cli.inputs import (
+    STEP,
+    Arguments,
+    label,
+    read_arrays,
+    write_arrays,
+)
+from timetile.runtime.cli.long_runs import FiniteWatch, Outcome, SnapshotRun, execute
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.outputs import check_output
-from timetile.runtime.cli.plotting import check_picture, plot
-from timetile.runtime.cli.terminal import Log, progress, say
+from timetile.runtime.cli.plotting import Panel, check_picture, panels, plot
+from timetile.runtime.cli.snapshots import snapshot_path
+from timetile.runtime.cli.terminal import Log, say
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.comparison import difference
 from timetile.runtime.gpu import device
-from timetile.runtime.program import CompiledProgram, Executor, RunResult
+from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.written_fields import written_arguments
 
-
-def prepare(program: CompiledProgram, values: Sequence[Any], steps: int | None) -> None:
-    """Compile what a run needs, and load it on the GPU, before the clock starts."""
-    kernels = compile_kernels(kernels_of_run(program, values, steps))
-    gpu = device(program.gpu)
-    with gpu.current():
-        for kernel in kernels:
-            gpu.load(kernel)
+Say = Callable[[str], None]
 
 
 def gathered(program: CompiledProgram, options: Options) -> list[Any]:
-    """A value for every argument of the program."""
+    """A value for every argument of the program; the number of the first step, where a snapshot has it, becomes an option."""
     arguments = Arguments(program)
     arguments.check_size()
     if options.args is not None:
-        arguments.add_arrays(read_arrays(options.args), str(options.args))
+        arrays = read_arrays(options.args)
+        step = arrays.pop(STEP, None)
+        if step is not None and options.first_step is None:
+            options.first_step = checked_step(step, options.args)
+        arguments.add_arrays(arrays, str(options.args))
     for setting in options.set:
         arguments.add_setting(setting)
     arguments.add_steps(options.steps)
+    if options.init is not None:
+        arguments.add_shape(options.init)
     if options.random is not None:
-        arguments.add_random(options.random)
+        arguments.add_random(options.random, options.random_range)
     return arguments.all()
 
 
-def execute(program: CompiledProgram, values: Sequence[Any], steps: int | None) -> RunResult:
-    """Run a program on NumPy arrays, in place, with a progress bar."""
-    if program.executor == "gpu":
-        prepare(program, values, steps)
-    with progress(f"running on {program.executor}") as advance:
-        return program(*values, steps=steps, progress=advance)
+def checked_step(step: Any, path: Path) -> int:
+    """The number of a step, as a snapshot has it; UsageError where it is none."""
+    if step.ndim or step.dtype.kind not in "iu" or step < 0:
+        raise UsageError(f"{path} has {STEP} {step}, which is no number of a step; take a snapshot")
+    return int(step)
 
 
-def report(program: CompiledProgram, result: RunResult) -> None:
+def report(program: CompiledProgram, outcome: Outcome, tell: Say) -> None:
     """Say what a run did."""
-    say(
-        f"@{program.function.sym_name.data} on {program.executor}: {sum(result.steps)} steps, "
-        f"{result.cells} cells updated in {result.seconds:.6g} s, "
-        f"{result.gcells_per_second:.4g} GCells/s"
+    tell(
+        f"@{program.function.sym_name.data} on {program.executor}: {outcome.steps} steps, "
+        f"{outcome.cells} cells updated in {outcome.seconds:.6g} s, "
+        f"{outcome.gcells_per_second:.4g} GCells/s"
     )
-    for number, positions in enumerate(result.latest):
-        loop = f" of time loop {number}" if len(result.latest) > 1 else ""
+    for number, positions in enumerate(outcome.latest):
+        loop = f" of time loop {number}" if len(outcome.latest) > 1 else ""
         holders = ", ".join(label(program.parameters[k]) for k in positions)
-        say(f"the last time level{loop} is in {holders or 'no argument'}")
+        tell(f"the last time level{loop} is in {holders or 'no argument'}")
 
 
 def compare(
-    program: CompiledProgram, values: Sequence[Any], expected: Sequence[Any], judge: Executor
+    program: CompiledProgram,
+    values: Sequence[Any],
+    expected: Sequence[Any],
+    judge: Executor,
+    tell: Say,
 ) -> bool:
     """Whether two runs left the same bits in every field, said to the user."""
     same = True
@@ -78,20 +89,24 @@ def compare(
             say(f"check: {label(parameter)}, {program.executor} and {judge}: {found}")
     if same:
         name = "NumPy" if judge == "numpy" else "CPU"
-        say(f"check: all {len(fields)} fields equal those of the {name} executor, bit for bit")
+        tell(f"check: all {len(fields)} fields equal those of the {name} executor, bit for bit")
     elif any(isinstance(op, RsqrtOp) for op in program.module.walk()):
         say("check: the program uses math.rsqrt, which a GPU does not round correctly")
     return same
 
 
 def check(
-    program: CompiledProgram, values: Sequence[Any], copies: Sequence[Any], steps: int | None
+    program: CompiledProgram,
+    values: Sequence[Any],
+    copies: Sequence[Any],
+    options: Options,
+    tell: Say,
 ) -> bool:
     """Whether another executor leaves the same: the CPU's, or the NumPy executor for the CPU's own runs."""
     judge: Executor = "numpy" if program.executor == "cpu" else "cpu"
     other = CompiledProgram(program.module, program.kernels, judge)
-    execute(other, copies, steps)
-    return compare(program, values, copies, judge)
+    execute(other, copies, options.steps, options.first_step or 0, options.progress)
+    return compare(program, values, copies, judge, tell)
 
 
 def check_outputs(options: Options, values: Sequence[Any]) -> None:
@@ -99,13 +114,18 @@ def check_outputs(options: Options, values: Sequence[Any]) -> None:
     if options.plot is not None:
         check_picture(options.plot)
         check_output(options.plot)
-    if options.out is not None:
-        check_output(options.out, sum(value.nbytes for value in values if np.ndim(value)))
+    if options.out is None:
+        return
+    size = sum(value.nbytes for value in values if np.ndim(value))
+    check_output(options.out, size)
+    if options.snapshot_every is not None and options.steps is not None:
+        count = -(-options.steps // options.snapshot_every)
+        last = (options.first_step or 0) + options.steps
+        check_output(snapshot_path(options.out, last, last), size * (count + 1))
 
 
-def run(options: Options, log: Log) -> int:
-    """`timetile run`."""
-    program = compiled(options, options.executor, options.threads)
+def check_options(options: Options, program: CompiledProgram) -> None:
+    """UsageError where options do not go together."""
     if options.threads is not None and program.executor != "cpu":
         raise UsageError(
             f"--threads has no effect on the {program.executor} executor; run with --executor cpu"
@@ -115,22 +135,87 @@ def run(options: Options, log: Log) -> int:
             "--check compares with another executor, and numpy is the last; run with --executor gpu, cpu, "
             "planes, simt or ptx"
         )
+    if options.random_range and options.random is None:
+        raise UsageError("--random-range has no effect without --random; give --random SEED, too")
+    if options.snapshot_every is not None and (options.out is None or options.steps is None):
+        raise UsageError(
+            "--snapshot-every writes beside the file of --out, after some of --steps; give --out OUT.npz and "
+            "--steps N"
+        )
+
+
+def check_first_step(options: Options) -> None:
+    """UsageError where a run begins at a later step, and is not told how many follow."""
+    if not options.first_step or options.steps is not None:
+        return
+    given_by = "--first-step" if options.args is None else f"--first-step or {options.args}"
+    raise UsageError(
+        f"{given_by} begins at step {options.first_step}; say how many steps follow with --steps N"
+    )
+
+
+class Pictures:
+    """What is drawn of a run: the fields that steps write, at the start and at the end."""
+
+    def __init__(self, program: CompiledProgram, values: Sequence[Any]):
+        self.program, self.values = program, values
+        self.written = written_arguments(program.function)
+        self.start = {k: self.panels(k) for k in self.written if np.ndim(values[k])}
+
+    def panels(self, position: int) -> list[Panel]:
+        """What is drawn of an argument now."""
+        bounds = self.program.parameters[position].bounds
+        assert bounds is not None
+        return panels(self.values[position], bounds, self.written.get(position))
+
+    def draw(self, outcome: Outcome, options: Options) -> None:
+        """Draw the last time level, beside what was there at the start in its place."""
+        assert options.plot is not None
+        latest = [k for positions in outcome.latest for k in positions]
+        fields = [p.position for p in self.program.parameters if p.bounds is not None]
+        begin = f"start (step {options.first_step})" if options.first_step else "start"
+        shown: dict[str, Mapping[str, Sequence[Panel]]] = {}
+        for position in latest or fields:
+            # The call that goes on takes the last time level where this one took the first.
+            place = next(
+                k for k, value in enumerate(outcome.state) if value is self.values[position]
+            )
+            times = {begin: self.start[place]} if place in self.start else {}
+            times[f"after {outcome.steps} steps"] = self.panels(position)
+            shown[label(self.program.parameters[position])] = times
+        where = device(self.program.gpu).name if self.program.executor == "gpu" else "the CPU"
+        if self.program.executor not in ("gpu", "cpu"):
+            where = f"the executor {self.program.executor}"
+        plot(shown, options.plot, f"{self.program.name}, {outcome.steps} steps on {where}")
+
+
+def run(options: Options, log: Log) -> int:
+    """`timetile run`."""
+    program = compiled(options, options.executor, options.threads)
+    tell: Say = (lambda text: None) if options.quiet else say
+    shows = False if options.quiet else options.progress
+    check_options(options, program)
     values = gathered(program, options)
+    check_first_step(options)
     # Random halos differ, and nobody takes them for anything else.
     program.kernels.notice.wanted &= options.random is None
     check_outputs(options, values)
     copies: list[Any] = []
     if options.check:
         copies = [np.copy(value) if np.ndim(value) else value for value in values]
-    result = execute(program, values, options.steps)
-    report(program, result)
-    same = not options.check or check(program, values, copies, options.steps)
+    pictures = Pictures(program, values) if options.plot is not None else None
+    if options.snapshot_every is not None:
+        outcome = SnapshotRun(program, values, options).run(tell, shows)
+    else:
+        watch = FiniteWatch(program, values)
+        outcome = execute(program, values, options.steps, options.first_step or 0, shows)
+        watch.look(f"after {outcome.steps} steps")
+    report(program, outcome, tell)
+    same = not options.check or check(program, values, copies, options, tell)
     if options.out is not None:
         write_arrays(options.out, program, values)
-        say(f"wrote {options.out}")
-    if options.plot is not None:
-        latest = [k for positions in result.latest for k in positions]
-        shown = latest or [p.position for p in program.parameters if p.bounds is not None]
-        plot({label(program.parameters[k]): values[k] for k in shown}, options.plot)
-        say(f"wrote {options.plot}")
+        tell(f"wrote {options.out}")
+    if pictures is not None:
+        pictures.draw(outcome, options)
+        tell(f"wrote {options.plot}")
     return 0 if same else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -17,6 +18,9 @@ from timetile.passes.diagnostics import LOGGER
 STDERR = Console(stderr=True)
 WIDE = 140
 """Columns of an answer that nobody's terminal limits."""
+
+SECONDS_BETWEEN_LINES = 5.0
+"""Between lines of progress, where it is shown as plain text."""
 
 Advance = Callable[[int, int], None]
 """Called with what is done and with all that is to do."""
@@ -66,16 +70,37 @@ def answer_console() -> Console:
     return console if console.is_terminal else Console(width=WIDE)
 
 
+class PlainProgress:
+    """Progress as lines of plain text, for files and pipes: at most one in some seconds."""
+
+    def __init__(self, text: str):
+        self.text, self.said = text, time.monotonic()
+
+    def __call__(self, done: int, everything: int) -> None:
+        now = time.monotonic()
+        if now - self.said >= SECONDS_BETWEEN_LINES:
+            self.said = now
+            print(f"{self.text}: {done} of {everything}", file=sys.stderr, flush=True)
+
+
 @contextmanager
-def progress(text: str, total: int | None = None) -> Generator[Advance]:
-    """A progress bar while something long runs; nothing where stderr is no terminal."""
+def progress(
+    text: str, total: int | None = None, *, shows: bool | None = None
+) -> Generator[Advance]:
+    """
+    A progress bar while something long runs, where stderr is a terminal. With `shows`, lines of plain text where it is
+    none; without it (False) nothing.
+    """
+    if shows and not STDERR.is_terminal:
+        yield PlainProgress(text)
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    hidden = not STDERR.is_terminal
+    hidden = not STDERR.is_terminal or shows is False
     with Progress(*columns, console=STDERR, transient=True, disable=hidden) as bar:
         task = bar.add_task(text, total=total)
         yield lambda done, everything: bar.update(task, completed=done, total=everything)

@@ -81,7 +81,7 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         (
             "run {heat} --steps 1",
             "there are no values for arg0 (%u), arg1 (%v); give them with --args IN.npz, or fill "
-            "them with --random SEED",
+            "them with --random SEED or --init discs",
         ),
         (
             "run {heat} --steps 1 --random 0",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 import timetile
 from support.catalogue import star, sum_program
@@ -28,10 +27,10 @@ from support.command_line import (
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.passes.arch import ARCHS
+from timetile.runtime.ahead import kernels_of_run
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cli import run as run_command
-from timetile.runtime.cli.plotting import check_picture, panels, plot
-from timetile.runtime.cli.usage import UsageError
+from timetile.runtime.cli.long_runs import Outcome
 from timetile.runtime.comparison import difference
 from timetile.runtime.loading import load_text
 
@@ -144,9 +143,9 @@ def test_an_index_that_is_also_computed_with_is_no_trip_count(
 def test_a_run_compiles_only_the_kernels_that_it_launches(steps: int, names: list[str]):
     program = timetile.compile(HEAT, executor="simt", depth=2, cache=False)
     values = [*fields(), np.float64(K), np.int64(steps)]
-    found = run_command.kernels_of_run(program, values, None)
+    found = kernels_of_run(program, values, None)
     assert found == [(program.kernels, name) for name in names]
-    found = run_command.kernels_of_run(program, values, 1)
+    found = kernels_of_run(program, values, 1)
     assert found == [(program.kernels, "heat_step")]
     assert np.array_equal(values[0], fields()[0])
 
@@ -186,9 +185,9 @@ def test_check_fails_where_bits_differ(
     execute = run_command.execute
 
     def execute_and_spoil(
-        program: timetile.CompiledProgram, values: list[Field], steps: int | None
-    ) -> timetile.RunResult:
-        result = execute(program, values, steps)
+        program: timetile.CompiledProgram, values: list[Field], *options: Any
+    ) -> Outcome:
+        result = execute(program, values, *options)
         if program.executor == "simt":
             values[1][2, 3] += 1
         return result
@@ -210,41 +209,6 @@ def test_difference_is_about_bits():
     other = difference(a, np.nextafter(a, np.float32(2)))
     assert other is not None
     assert (other.count, other.first) == (2, (0,))
-
-
-def test_plot_draws_the_last_time_level(heat: Path, tmp_path: Path):
-    picture = tmp_path / "out.png"
-    line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --steps 3 --plot {picture}"
-    assert run(line) == 0
-    height, width, _ = imread(picture).shape
-    assert height > 100 and width > 100
-
-
-@pytest.mark.parametrize(("shape", "count"), [((9,), 1), ((5, 7), 1), ((4, 5, 6), 3)])
-def test_fields_of_any_rank_are_drawn(shape: tuple[int, ...], count: int, tmp_path: Path):
-    field = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    drawn = list(panels("u", field))
-    assert len(drawn) == count
-    assert all(data.ndim == min(2, field.ndim) for _, data in drawn)
-    sizes: list[int] = []
-    for names in (["u"], ["u", "v"]):
-        plot(dict.fromkeys(names, field), tmp_path / "out.png")
-        sizes.append(imread(tmp_path / "out.png").shape[0])
-    assert sizes[1] == 2 * sizes[0]
-
-
-def test_slices_go_through_the_middle():
-    field = np.arange(4 * 5 * 6).reshape(4, 5, 6)
-    titles, slices = zip(*panels("u", field), strict=True)
-    assert titles == ("u, middle z", "u, middle y", "u, middle x")
-    for axis, data in enumerate(slices):
-        assert np.array_equal(data, field.take(field.shape[axis] // 2, axis))
-
-
-def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
-    with pytest.raises(UsageError, match=r'pictures need matplotlib; .*"timetile\[plot\]"'):
-        check_picture(tmp_path / "out.png")
 
 
 @pytest.mark.parametrize("option", ["--out {folder}/none/x.npz", "--plot {folder}/none/x.png"])

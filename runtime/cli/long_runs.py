@@ -1,0 +1,160 @@
+"""Runs of the command line: in one call, or in pieces with a snapshot after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from timetile.passes.diagnostics import LOGGER
+from timetile.runtime.ahead import kernels_of_run
+from timetile.runtime.arrays import is_numpy_array
+from timetile.runtime.cli.compiled import compile_kernels
+from timetile.runtime.cli.inputs import label
+from timetile.runtime.cli.interrupts import Stopped
+from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.snapshots import going_on, snapshot_path, write_snapshot
+from timetile.runtime.cli.terminal import Advance, progress
+from timetile.runtime.finite import blow_up, is_finite
+from timetile.runtime.gpu import device
+from timetile.runtime.pieces import check_pieces, in_pieces
+from timetile.runtime.program import CompiledProgram, RunResult
+
+WAY_OUT = "take smaller coefficients, as --random-range and --set give them, or a smaller time step"
+
+
+@dataclass
+class Outcome:
+    """
+    What a run did, in one piece or in several: the steps of each time loop, the cells that were updated, the seconds, the
+    arguments that hold what each loop wrote last, by position, and the arguments of the call that goes on.
+    """
+
+    steps: int = 0
+    cells: int = 0
+    seconds: float = 0.0
+    latest: tuple[tuple[int, ...], ...] = ()
+    state: list[Any] = field(default_factory=list[Any])
+
+    def add(self, result: RunResult, given: Sequence[Any], values: Sequence[Any]) -> None:
+        """Another piece has run, on the arguments that were given; `values` are those of the whole run."""
+        self.steps += sum(result.steps)
+        self.cells += result.cells
+        self.seconds += result.seconds
+        self.state = list(result.buffers)
+
+        def place(position: int) -> int:
+            return next(k for k, value in enumerate(values) if value is given[position])
+
+        self.latest = tuple(tuple(map(place, positions)) for positions in result.latest)
+
+    @property
+    def gcells_per_second(self) -> float:
+        """Cell updates per nanosecond."""
+        return self.cells / self.seconds / 1e9 if self.seconds else 0.0
+
+
+class FiniteWatch:
+    """Says once which fields got cells that are NaN or infinite, and between which steps."""
+
+    def __init__(self, program: CompiledProgram, values: Sequence[Any]):
+        self.fields = {
+            label(p): values[p.position]
+            for p in program.parameters
+            if is_numpy_array(values[p.position]) and is_finite(values[p.position])
+        }
+
+    def look(self, when: str) -> None:
+        """Look at the fields after a piece of the run."""
+        text = blow_up(self.fields, when, WAY_OUT)
+        if text is not None:
+            LOGGER.warning("%s", text)
+            self.fields = {}
+
+
+def prepare(program: CompiledProgram, values: Sequence[Any], steps: int | None) -> None:
+    """Compile what a run needs, and load it on the GPU, before the clock starts."""
+    kernels = compile_kernels(kernels_of_run(program, values, steps))
+    gpu = device(program.gpu)
+    with gpu.current():
+        for kernel in kernels:
+            gpu.load(kernel)
+
+
+def execute(
+    program: CompiledProgram,
+    values: Sequence[Any],
+    steps: int | None,
+    first: int = 0,
+    shows: bool | None = None,
+) -> Outcome:
+    """Run a program on NumPy arrays in one call, in place, with a progress bar."""
+    if program.executor == "gpu":
+        prepare(program, values, steps)
+    outcome = Outcome()
+    with progress(f"running on {program.executor}", steps, shows=shows) as advance:
+        result = program(*values, steps=steps, first_step=first, progress=advance)
+    outcome.add(result, values, values)
+    return outcome
+
+
+class SnapshotRun:
+    """A run in pieces, which writes a snapshot after each."""
+
+    def __init__(self, program: CompiledProgram, values: Sequence[Any], options: Options):
+        assert options.steps is not None and options.out is not None
+        self.program, self.values, self.options = program, values, options
+        self.steps, self.out = options.steps, options.out
+        self.first = options.first_step or 0
+        self.outcome, self.watch = Outcome(state=list(values)), FiniteWatch(program, values)
+        self.done = self.first
+        self.written: Path | None = None
+
+    def run(self, tell: Callable[[str], None], shows: bool | None) -> Outcome:
+        """The run; Stopped, with where it is and how it goes on, where it is interrupted."""
+        every = self.options.snapshot_every
+        assert every is not None
+        check_pieces(self.program.function)
+        if self.program.executor == "gpu":
+            prepare(self.program, self.values, min(every, self.steps))
+        text = f"running on {self.program.executor}"
+        try:
+            with progress(text, self.steps, shows=shows) as advance:
+
+                def piece(state: list[Any], count: int, done: int) -> list[Any]:
+                    self.piece(state, count, done, advance)
+                    return self.outcome.state
+
+                for step, _ in in_pieces(piece, self.outcome.state, self.steps, every, self.first):
+                    tell(f"wrote {self.save(step)}")
+        except KeyboardInterrupt as stop:
+            raise Stopped(self.where_it_stopped(), stop) from stop
+        return self.outcome
+
+    def piece(self, state: list[Any], count: int, done: int, advance: Advance) -> None:
+        """Run some steps."""
+        before = done - self.first
+
+        def shown(part: int, whole: int) -> None:
+            advance(before + part, self.steps)
+
+        result = self.program(*state, steps=count, first_step=done, progress=shown)
+        self.outcome.add(result, state, self.values)
+        advance(before + count, self.steps)
+        self.watch.look(f"between steps {done} and {done + count}")
+
+    def save(self, step: int) -> Path:
+        """Write the snapshot of a step."""
+        path = snapshot_path(self.out, step, self.first + self.steps)
+        write_snapshot(path, self.program, self.outcome.state, step)
+        self.done, self.written = step, path
+        return path
+
+    def where_it_stopped(self) -> str:
+        """What is said of a run that is interrupted."""
+        last = self.first + self.steps
+        if self.written is None:
+            return f"interrupted before the first snapshot of steps {self.first} to {last}; nothing was written"
+        command = going_on(self.options, self.written, last - self.done)
+        return f"interrupted; {self.written} has the fields after step {self.done} of {last}; go on with: {command}"

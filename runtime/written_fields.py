@@ -1,0 +1,67 @@
+"""Which arguments of a program its steps write, and the cells that they write there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Block, BlockArgument, SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.liveness import written_arguments as written_roles
+from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.raising.memory import memory_of
+from timetile.runtime.results import begins_with
+
+
+def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
+    """The arguments of a function's block that a field may be, through loops over buffers that take turns."""
+    waiting, seen = [memory_of(value)], set[SSAValue]()
+    while waiting:
+        field = waiting.pop()
+        if field in seen:
+            continue
+        seen.add(field)
+        if not isinstance(field, BlockArgument):
+            if isinstance(field.owner, LoopOp | scf.ForOp):
+                waiting += map(memory_of, begins_with(field.owner))
+            continue
+        around = field.block.parent_op()
+        if field.block is entry:
+            yield field.index
+        elif isinstance(around, scf.ForOp):
+            # Buffers of one loop take turns: any of them may be the one.
+            waiting += map(memory_of, around.iter_args)
+
+
+def turned_roles(loop: LoopOp) -> list[int]:
+    """The roles of a time loop whose buffers some step writes: those that are written, and those that take turns with them."""
+    found = list(written_roles(loop))
+    for _ in found:
+        found = [known or found[source] for known, source in zip(found, loop.rotation)]
+    return [role for role, known in enumerate(found) if known]
+
+
+def written_arguments(function: FuncOp) -> dict[int, StencilBoundsAttr | None]:
+    """
+    The arguments that a function writes, by position, with the smallest box around the cells that time loops and sweeps
+    write; None where the host writes single cells alone. A call of another function may write all arguments.
+    """
+    entry = function.body.block
+    written: dict[int, StencilBoundsAttr | None] = {}
+    for op in function.body.walk():
+        if isinstance(op, CallOp):
+            for position in range(len(entry.args)):
+                written.setdefault(position, None)
+        elif isinstance(op, memref.StoreOp | memref.AtomicRMWOp):
+            for position in roots_of(op.memref, entry):
+                written.setdefault(position, None)
+        elif isinstance(op, LoopOp):
+            box = written_bounds(op)
+            for role in turned_roles(op):
+                for position in roots_of(op.buffers[role], entry):
+                    known = written.get(position)
+                    written[position] = box if known is None else known | box
+    return written
