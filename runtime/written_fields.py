@@ -10,8 +10,8 @@ from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.liveness import written_arguments as written_roles
-from timetile.passes.analysis.liveness import written_bounds
+from timetile.passes.analysis.launches.liveness import written_arguments as written_roles
+from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.raising.memory import memory_of
 from timetile.runtime.results import begins_with
 
