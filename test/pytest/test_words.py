@@ -10,10 +10,12 @@ not got there yet has a limit of its own in `REACHED`, which may only be lowered
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -59,28 +61,49 @@ POINTERS = frozenset(
 )
 """Words that point at something named elsewhere."""
 
+BEFORE_ONE = frozenset(
+    [
+        "the",
+        "that",
+        "this",
+        "each",
+        "every",
+        "another",
+        "other",
+        "first",
+        "last",
+        "next",
+        "same",
+        "only",
+        "a",
+        "any",
+        "which",
+    ]
+)
+"""Words after which "one" stands for a noun; elsewhere "one" is a number."""
+
 LIMIT = 4.0
 """Percent of the words of a package's docstrings that may be pointers."""
 
 REACHED: dict[str, float] = {
     "dialects": 10.4,
     "passes": 11.2,
-    "passes/analysis": 12.3,
-    "passes/cost": 11.7,
+    "passes/analysis": 6.6,
+    "passes/cost": 12.1,
     "passes/raising": 12.7,
     "lowering": 11.8,
-    "lowering/cpu": 8.0,
-    "lowering/ptx": 11.1,
-    "lowering/tile_to_gpu": 10.8,
+    "lowering/cpu": 7.9,
+    "lowering/ptx": 11.4,
+    "lowering/tile_to_gpu": 11.2,
     "runtime": 12.0,
     "runtime/bundle": 8.6,
     "runtime/cache": 12.9,
     "runtime/cli": 11.4,
-    "runtime/explain": 11.8,
-    "runtime/ptx": 12.2,
-    "runtime/simt": 13.3,
-    "runtime/spellings": 11.4,
-    "frontend": 10.1,
+    "runtime/explain": 11.6,
+    "runtime/ptx": 12.6,
+    "runtime/simt": 13.2,
+    "runtime/spellings": 11.7,
+    "frontend": 9.8,
     "frontend/devito": 10.2,
 }
 """Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better; add none."""
@@ -88,7 +111,6 @@ REACHED: dict[str, float] = {
 BEGIN_WITH_THE_SAME: dict[str, int] = {
     "dialects": 1,
     "passes": 11,
-    "passes/analysis": 1,
     "passes/cost": 6,
     "lowering": 1,
     "lowering/ptx": 1,
@@ -101,7 +123,6 @@ BEGIN_WITH_THE_SAME: dict[str, int] = {
 WITHOUT_DOCSTRING: dict[str, int] = {
     "dialects": 9,
     "passes": 3,
-    "passes/analysis": 7,
     "passes/cost": 5,
     "lowering": 24,
     "lowering/cpu": 1,
@@ -173,15 +194,21 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
 
 def words_of(text: str) -> list[str]:
     """The words of a docstring without its code."""
-    prose = re.sub(r"```.*?```|`[^`]*`", " ", text, flags=re.DOTALL)
-    lines = [line for line in prose.splitlines() if not re.match(r"\s{8,}|\s*(%|//|#)", line)]
+    prose = re.sub(r"```.*?```|`[^`]*`", " ", inspect.cleandoc(text), flags=re.DOTALL)
+    lines = [line for line in prose.splitlines() if not re.match(r"\s{4,}|\s*(%|//|#)", line)]
     return re.findall(r"[a-z]+", " ".join(lines).lower())
 
 
+def pointers_of(words: list[str]) -> int:
+    """How many words point: those of `POINTERS`, and "one" where it stands for a noun, as in "the last one"."""
+    stands_for_a_noun = sum(pair[1] == "one" and pair[0] in BEFORE_ONE for pair in pairwise(words))
+    return sum(word in POINTERS for word in words) + stands_for_a_noun
+
+
 def share_of_pointers(paths: list[Path]) -> float:
-    """The share of `POINTERS` in the docstrings of some files, in percent."""
-    words = [word for path in paths for _, text in docstrings(path) for word in words_of(text)]
-    return 100 * sum(word in POINTERS for word in words) / max(1, len(words))
+    """The share of pointers among the words of the docstrings of some files, in percent."""
+    texts = [words_of(text) for path in paths for _, text in docstrings(path)]
+    return 100 * sum(map(pointers_of, texts)) / max(1, sum(map(len, texts)))
 
 
 @pytest.mark.parametrize("package", sources())

@@ -1,1 +1,1 @@
-"""What the operations of a cell compute, cost, and may be replaced by."""
+"""Analyses of cell functions: results, costs and possible replacements of operations."""

@@ -1,4 +1,4 @@
-"""Functions that cells call: which of them can stand in the cell itself."""
+"""Functions that cells call, and whether their bodies can replace the calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdsl.traits import SymbolTable, is_side_effect_free
 
 
 def callee_of(call: CallOp) -> Operation | None:
-    """What a call names, None where there is none of that name."""
+    """The operation that a call names; None if the module has no operation of this name."""
     return SymbolTable.lookup_symbol(call, call.callee)
 
 
@@ -20,7 +20,10 @@ def calls_in(op: Operation) -> Iterator[CallOp]:
 
 
 def why_not_inlined(call: CallOp, callers: tuple[FuncOp, ...] = ()) -> str | None:
-    """Why the body of the called function cannot stand in place of a call, and the way out; None where it can."""
+    """
+    Why the body of the called function cannot replace a call, and the way out; None if the body
+    can.
+    """
     function, name = callee_of(call), call.callee.string_value()
     if not isinstance(function, FuncOp) or function.is_declaration:
         return f"it calls @{name}, which has no body; define it in the module"

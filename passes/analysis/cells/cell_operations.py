@@ -1,7 +1,8 @@
-"""The operations of a cell: one table of what every level, executor and cost needs to know of them.
+"""The operations of a cell, in one table for all levels, executors and the cost model.
 
-An operation that is not here is refused where a time loop is raised. To add one, add a row: a test walks the table, and
-says what else is missing (a meaning by its name in `runtime/arithmetic.py`, a row of `lowering/cpu/cells.py`, a printer).
+`raise-time-loop` refuses an operation that the table lacks. To add an operation, add a row: a test
+walks the table and names the missing parts (a meaning by its name in `runtime/arithmetic.py`, a row
+of `lowering/cpu/cells.py`, a printer).
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ CELL_TYPES: Types = (*NUMBERS, *BOOLEANS)
 """The types of values in a cell."""
 
 Work = tuple[int, int]
-"""Instructions of one cell on the floating-point pipe, and beside it."""
+"""Instructions of one cell: on the floating-point pipe, and beside the pipe."""
 
 
 @dataclass(frozen=True)
 class CellOperation:
     """
-    One operation of a cell. Its verifier says which operands have the same type; `operands` and `result` say which
-    types may stand there.
+    One operation of a cell. The operation's verifier says which operands have equal types;
+    `operands` and `result` say which types are allowed.
 
-    `meaning` is the name of its NumPy function in `runtime.arithmetic`; empty for what `expand-powers` and
-    `expand-cells` replace before any executor sees it. `ptx` is the mnemonic, in which `{t}` stands for the
-    result's type, `{u}` and `{b}` for the integer type without a sign and for the bits of its width, and `{a}` for
-    the first operand's type; empty where `lowering/ptx/values.py` has a printer of its own. `library` is the
-    function of C's mathematical library, for FP64. `work` is by the bytes of the result's type, (1, 0) where it
-    says nothing. `commutes` counts the first operands whose order does not matter. `fold` computes the result of
-    constants in FP64. `at_least` is a number that no result is below.
+    `meaning` is the name of the NumPy function in `runtime.arithmetic`; empty for operations that
+    `expand-powers` and `expand-cells` replace before any executor. `ptx` is the mnemonic, in which
+    `{t}` stands for the result's type, `{u}` and `{b}` for the unsigned and the untyped PTX type of
+    the result's width, and `{a}` for the first operand's type; empty if `lowering/ptx/values.py`
+    has a printer. `library` is the function of C's mathematical library, for FP64. `work` is by
+    bytes of the result's type, and (1, 0) if silent. `commutes` is the number of leading operands
+    whose order does not matter. `fold` computes the result of constants in FP64. `at_least` is a
+    lower bound of all results.
     """
 
     operands: tuple[Types, ...]
@@ -68,7 +70,7 @@ def integer(meaning: str, ptx: str, *, commutes: int = 0) -> CellOperation:
 
 
 def expanded(operands: tuple[Types, ...], result: Types) -> CellOperation:
-    """An operation that becomes others before any executor sees it."""
+    """An operation that a pass replaces before any executor."""
     return CellOperation(operands, result)
 
 
@@ -111,7 +113,8 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
     arith.MulfOp: CellOperation(
         TWO_FLOATS, FLOATS, "multiply", "mul.rn.{t}", flops=1, commutes=2, fold=float.__mul__
     ),
-    # Quotients and roots: Newton's method on the floating-point pipe; beside it the approximation that it starts from, and
+    # Quotients and roots: Newton's method on the floating-point pipe; beside it the approximation
+    # that it starts from, and
     # what tells special operands.
     arith.DivfOp: CellOperation(
         TWO_FLOATS,
@@ -192,7 +195,7 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
     arith.ExtFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
     arith.TruncFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
 }
-"""What machines have, or what a few instructions make."""
+"""Operations that machines have, or that a few instructions make."""
 
 FUNCTIONS: dict[type[Operation], CellOperation] = {
     xmath.AcosOp: function("acos", (50, 20), (22, 13), at_least=0.0),
@@ -220,12 +223,13 @@ FUNCTIONS: dict[type[Operation], CellOperation] = {
     xmath.TanhOp: function("tanh", (38, 18), (12, 11)),
 }
 """
-What mathematical libraries have. Work: instructions of CUDA's functions (NVRTC 13.5), counted in their PTX without
-moves, for sine, cosine and tangent on the path of arguments below 1e5; and 6 instructions of the call.
+Functions of mathematical libraries. Work: instructions of CUDA's functions (NVRTC 13.5), counted in
+PTX without moves, for sine, cosine and tangent on the path of arguments below 1e5; and 6
+instructions of the call.
 """
 
 CELL_OPERATIONS: dict[type[Operation], CellOperation] = ARITHMETIC | FUNCTIONS
-"""All operations that a cell may have."""
+"""All operations of cells."""
 
 
 def bytes_of(kind: Attribute) -> int:
@@ -234,7 +238,7 @@ def bytes_of(kind: Attribute) -> int:
 
 
 def work_of(op: Operation) -> Work:
-    """Instructions of an operation of the table, whatever its operands are; (1, 0) for others."""
+    """Instructions of an operation of the table, for any operands; (1, 0) for other operations."""
     known = CELL_OPERATIONS.get(type(op))
     if known is None:
         return 1, 0

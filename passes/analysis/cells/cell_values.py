@@ -14,7 +14,7 @@ __all__ = ["CELL_TYPES", "why_not_in_cell"]
 
 
 def why_not_in_cell(op: Operation) -> str | None:
-    """What is wrong with an operation of a cell and what to use instead; None where nothing is."""
+    """The reason why a cell cannot have an operation, with a replacement; None if a cell can."""
     if isinstance(op, CallOp):
         return why_not_inlined(op) or "it calls a function; run inline-calls before"
     for value in (*op.operands, *op.results):

@@ -1,4 +1,4 @@
-"""Operands that are known to be constant."""
+"""Operands whose values are known constants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 
 def integer_constant(value: SSAValue) -> int | None:
-    """The integer that a value is known to be."""
+    """The integer of a value that is a constant, otherwise None."""
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
         return owner.value.value.data
@@ -16,7 +16,7 @@ def integer_constant(value: SSAValue) -> int | None:
 
 
 def float_constant(value: SSAValue) -> float | None:
-    """The number that a value is known to be."""
+    """The float of a value that is a constant, otherwise None."""
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
         return owner.value.value.data

@@ -1,4 +1,4 @@
-"""What the operations of a cell take of the machine: instructions on the floating-point pipe, and beside it."""
+"""Instructions of the operations of a cell: on the floating-point pipe, and beside the pipe."""
 
 from __future__ import annotations
 
@@ -23,48 +23,66 @@ DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
 """Quotients and roots, which are slow for special operands."""
 
 RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
-"""Instructions of a quotient whose numerator is 1."""
+"""
+Instructions of a quotient whose numerator is 1, by bytes of the element: on the pipe, and beside
+the pipe.
+"""
 
 KNOWN_RECIPROCAL: dict[int, tuple[int, int]] = {8: (-3, -2), 4: (1, -3)}
-"""How many more a quotient takes whose divisor is a root: what that is made from is nearly one by it, and no guess is needed."""
+"""
+Instructions that a quotient whose divisor is a root takes more, by bytes of the element. The
+approximation behind the root is nearly the reciprocal, so no first guess is needed.
+"""
 
 APPROXIMATIONS: dict[type[Operation], dict[int, tuple[int, int]]] = {
     arith.DivfOp: {8: (4, 6), 4: (1, 1)},
     xmath.RsqrtOp: {8: (5, 6), 4: (0, 1)},
 }
-"""Instructions of quotients and roots that may be approximate, by bytes of the element, on and beside the pipe."""
+"""
+Instructions of approximate quotients and roots, by bytes of the element: on the pipe, and beside
+the pipe.
+"""
 
 APPROXIMATE_RECIPROCAL: dict[int, tuple[int, int]] = {8: (3, 6), 4: (0, 1)}
-"""Instructions of an approximate quotient whose numerator is 1."""
+"""Instructions of an approximate quotient whose numerator is 1, by bytes of the element."""
 
 
 def is_approximate(op: Operation) -> bool:
-    """The operation is a quotient or a reciprocal root that need not be correctly rounded (`fastmath<afn>`)."""
+    """
+    Whether the operation is a quotient or a reciprocal root that need not be correctly rounded
+    (`fastmath<afn>`).
+    """
     if not isinstance(op, arith.DivfOp | xmath.RsqrtOp):
         return False
     return op.result.type in CELL_BYTES and FastMathFlag.APPROX_FUNC in op.fastmath.data
 
 
 def is_dividing(op: Operation) -> bool:
-    """The operation is a quotient or a root that is slow for special operands."""
+    """Whether the operation is a quotient or a root that is slow for special operands."""
     return isinstance(op, DIVIDING) and not is_approximate(op)
 
 
 def only_divides(value: SSAValue) -> bool:
-    """The value is a divisor and nothing else: it may as well be special where it is 0."""
+    """
+    Whether the value is used as a divisor only. Such a value may be special if the divisor is 0.
+    """
     return all(isinstance(use.operation, arith.DivfOp) and use.index == 1 for use in value.uses)
 
 
 def is_known_reciprocal(divisor: SSAValue) -> bool:
     """
-    The divisor is a root that nothing else is made of, so that it is ordinary where quotients are. (If both share a branch,
-    which they do unless the numerator is made from another root.)
+    Whether the divisor is a root that only quotients use, so that ordinary quotients have ordinary
+    roots. (Root and quotient must share a branch: they do unless the numerator is made from another
+    root.)
     """
     return isinstance(divisor.owner, xmath.SqrtOp) and only_divides(divisor)
 
 
 def instructions(op: Operation) -> tuple[int, int]:
-    """What an operation of a cell function takes of the floating-point pipe, and beside it."""
+    """
+    Instructions of an operation of a cell function: on the floating-point pipe, and beside the
+    pipe.
+    """
     if isinstance(op, ReturnOp | arith.ConstantOp):
         return 0, 0
     if not isinstance(op, DIVIDING):
@@ -82,7 +100,9 @@ def instructions(op: Operation) -> tuple[int, int]:
 
 
 def cell_function(module: ModuleOp, apply: ApplyOp) -> FuncOp:
-    """What a stage computes of a cell."""
+    """
+    The cell function of a stage. Raises CompileError if the module has no function of this name.
+    """
     function = SymbolTable.lookup_symbol(module, apply.cell)
     if not isinstance(function, FuncOp):
         refuse(apply, f"its cell function {apply.cell} is not in the module")
@@ -90,23 +110,26 @@ def cell_function(module: ModuleOp, apply: ApplyOp) -> FuncOp:
 
 
 def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
-    """Instructions of one cell of a stage, on the floating-point pipe and beside it."""
+    """Instructions of one cell of a stage: on the floating-point pipe, and beside the pipe."""
     counts = [instructions(op) for op in cell_function(module, apply).body.block.ops]
     return sum(pipe for pipe, _ in counts), sum(beside for _, beside in counts)
 
 
 def divides(module: ModuleOp, apply: ApplyOp) -> bool:
-    """A stage has quotients or roots that are slow for special operands."""
+    """Whether a stage has quotients or roots that are slow for special operands."""
     return any(map(is_dividing, cell_function(module, apply).body.block.ops))
 
 
 def approximates(module: ModuleOp, apply: ApplyOp) -> bool:
-    """A stage has quotients or roots that need not be correctly rounded."""
+    """Whether a stage has quotients or roots that need not be correctly rounded."""
     return any(map(is_approximate, cell_function(module, apply).body.block.ops))
 
 
 def long_constants(module: ModuleOp, stages: Iterable[ApplyOp]) -> int:
-    """The different FP64 constants of some stages of which an instruction has no room for all digits."""
+    """
+    The number of different FP64 constants in some stages with more digits than an instruction has
+    room for.
+    """
     ops = (op for stage in stages for op in cell_function(module, stage).body.block.ops)
     found = {
         struct.pack("<d", op.value.value.data)

@@ -1,7 +1,8 @@
-"""The functions of C's mathematical library that cells call, and how compiled code names them.
+"""The functions of C's mathematical library, and their names in compiled code.
 
-Compiled code calls them by names of our own, which are bound to their addresses when the code is loaded.
-LLVM knows nothing of such a name: it neither evaluates the function itself nor replaces it by another one.
+Compiled code calls the functions by names of our own, which are bound to addresses when the code is
+loaded. LLVM knows nothing of our names, so LLVM neither evaluates a function itself nor replaces a
+function by another.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ LIBRARY = {operation: known.library for operation, known in FUNCTIONS.items()}
 """The library's name of each operation, for FP64."""
 
 SUFFIXES: dict[Attribute, str] = {f64: "", f32: "f"}
-"""What follows the name, by the type."""
+"""The suffix of a function's name, by the type of the argument."""
 
 PREFIX = "timetile."
 
 BARRIER = f"{PREFIX}barrier"
-"""Waits at a barrier, whose address it takes, for the other threads of a team."""
+"""
+The function at which a thread waits for the other threads of its team; the argument is the
+barrier's address.
+"""
 
 
 def library_name(op: Operation) -> str:
-    """The library's name of an operation, for its type: `expf`."""
+    """The library's name of an operation, for the operation's type: `expf`."""
     return LIBRARY[type(op)] + SUFFIXES[op.results[0].type]
 
 

@@ -1,4 +1,4 @@
-"""How many values of a cell's body are alive at once: registers that each cell takes while it is made."""
+"""Register pressure of a cell function: how many values are alive at once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def value_words(value: SSAValue) -> int:
 
 def live_words(function: FuncOp) -> int:
     """
-    The most 32-bit registers that the values of a body take at once, in its own order, without its arguments, which
-    are at hand anyway, and without constants, which instructions hold or make again.
+    The most 32-bit registers that the values of a body take at once, in the order of the body.
+    Arguments, which have registers anyway, and constants, which instructions hold, do not count.
     """
     block = function.body.block
     operations = list(block.ops)

@@ -1,8 +1,7 @@
-"""
-What cells have in common: operations on the same operands, which one computation serves.
+"""Value numbering of cells: equal operations on equal operands are computed once.
 
-The same rules say what `share-cells` replaces in the code of a thread, and what the cost model counts before there is
-any: the cells of a thread are numbered as values, by what they are computed from.
+`share-cells` and the cost model use one set of rules. `share-cells` replaces operations in the code
+of a thread; the model counts them before such code exists, by numbering the cells of a thread.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ FLOATS = get_args(AnyFloat)
 index = IndexType()
 
 Work = tuple[int, int]
-"""Instructions on the floating-point pipe, and beside it."""
+"""Instructions: on the floating-point pipe, and beside the pipe."""
 
 
 def is_shared(op: Operation) -> bool:
@@ -38,7 +37,9 @@ def is_shared(op: Operation) -> bool:
 
 
 def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
-    """What two operations have in common that compute the same bits from the same operands."""
+    """
+    A key that is equal for two operations exactly if both compute equal bits from equal operands.
+    """
     known = CELL_OPERATIONS.get(type(op))
     factors = 0 if known is None else known.commutes
     # Which of two factors or addends comes first is the same to both.
@@ -52,7 +53,10 @@ def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
 
 
 def said(attribute: Attribute) -> Hashable:
-    """What an attribute says, in Python's own words where that is simple: kernels have many, and these are hashed fast."""
+    """
+    An attribute as a simple Python value where possible. Kernels have many attributes, and simple
+    values are hashed fast.
+    """
     match attribute:
         case Float32Type() | Float64Type():
             return type(attribute)
@@ -66,8 +70,8 @@ def said(attribute: Attribute) -> Hashable:
 
 def reversed_difference(op: Operation, operands: Sequence[Hashable]) -> Hashable | None:
     """
-    The key of the difference of the same numbers the other way round, where the sign does not matter: nothing but a
-    square or a magnitude is made of it.
+    The key of the difference with exchanged operands, if the sign does not matter: all users square
+    the difference or take its magnitude. Otherwise None.
     """
     if not isinstance(op, arith.SubfOp) or not is_magnitude(op.result):
         return None
@@ -75,7 +79,7 @@ def reversed_difference(op: Operation, operands: Sequence[Hashable]) -> Hashable
 
 
 def find(found: Mapping[Hashable, T], op: Operation, operands: Sequence[Hashable]) -> T | None:
-    """What is known by an operation's key, or by that of the difference the other way round."""
+    """The entry of an operation's key, or of the key of the difference with exchanged operands."""
     if (known := found.get(key_of(op, operands))) is not None:
         return known
     other = reversed_difference(op, operands)
@@ -83,7 +87,7 @@ def find(found: Mapping[Hashable, T], op: Operation, operands: Sequence[Hashable
 
 
 def is_magnitude(value: SSAValue) -> bool:
-    """All that is made of a number is the same of its opposite."""
+    """Whether all users of a value give equal results for the opposite value."""
     return all(map(is_magnitude_use, value.uses))
 
 
@@ -102,8 +106,9 @@ def distinct_work(
     function: FuncOp, taps: Sequence[tuple[Hashable, tuple[int, ...]]], patch: Sequence[int]
 ) -> Work:
     """
-    Instructions for all cells of a patch of so many along each axis, if what they have in common is computed once.
-    `taps` are the queue and the offset that each argument of the function reads; other arguments are the same for all.
+    Instructions for all cells of a patch, if shared values are computed once. `patch` is the number
+    of cells along each axis. `taps` are the queue and the offset of each argument of the function;
+    other arguments are equal for all cells.
     """
     block = function.body.block
     numbers: dict[Hashable, int] = {}

@@ -1,1 +1,3 @@
-"""Where the tiles of a kernel lie, which cells they hold, and how columns of tiles are cut into chunks."""
+"""Analyses of geometry: the places of a kernel's tiles, the cells of each tile, and how columns of
+tiles are cut into chunks.
+"""

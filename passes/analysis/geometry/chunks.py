@@ -1,10 +1,11 @@
-"""
-How columns of tiles are cut into chunks of planes, so that a launch ends first.
+"""Cuts columns of tiles into chunks of planes, so that a launch ends early.
 
-Each chunk pays the pipeline's fill once. Candidates are chunks of one height, as many whole columns as the device holds
-with chunks of those that are left, and as many chunks as it holds tiles, which take equally long: of every column
-as many as fit, while what is left of all columns lies end to end, or every column by itself. Where tiles share a block,
-the first and the last chunk of a column share the planes that chunks of one height have too many.
+Each chunk pays once for filling the pipeline. There are three kinds of candidates: chunks of one
+height; as many whole columns as the device holds, with the remaining columns in chunks; and exactly
+as many chunks as the device holds tiles, all of equal duration. For the third kind each column has
+as many equal chunks as fit, and the remaining planes of all columns either lie end to end or stay
+in their column. If tiles share a block, the first and the last chunk of a column share the planes
+by which chunks of one height exceed the column.
 """
 
 from __future__ import annotations
@@ -20,24 +21,29 @@ from timetile.passes.analysis.geometry.residency import Residency
 
 
 def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -> int:
-    """The planes of an edge chunk that takes as long as an interior one, in a corner so many interior steps longer."""
+    """
+    Planes of an edge chunk that takes as long as an interior chunk, if a corner takes `corner`
+    interior steps longer.
+    """
     fill = geometry.fill + geometry.drain
     return max(1, round((interior + fill - corner) / weight - fill))
 
 
 def corner_steps(geometry: Geometry, residency: Residency) -> int:
     """
-    What a chunk in a corner of the bounds costs more, in interior steps: it fills the pipeline with guards on both sides
-    (timed, warp by warp). Where tiles share a block a launch is one round, and its slowest chunk counts.
+    Interior steps by which a chunk in a corner of the bounds takes longer: filling the pipeline
+    with guards on both sides (timed, warp by warp). Not 0 only if tiles share a block: a launch is
+    one round then, and the slowest chunk counts.
     """
     return geometry.fill // 2 if residency.block_tiles > 1 else 0
 
 
 def end_planes(geometry: Geometry, residency: Residency, *, sums: bool) -> tuple[int, int]:
     """
-    The planes that the first and the last chunk of a column should have less, on the rim and inside it, where the kernel
-    keeps `sums` and tiles share a block: they fill the pipeline with guards along the stream, and are the only ones to run
-    that code (timed, warp by warp, for 9 and 25 points: 1.4 to 3 times the fill in the corners, 0.1 to 1.4 times inside).
+    Planes that the first and the last chunk of a column should have less, on the rim and inside, if
+    the kernel keeps `sums` and tiles share a block. These chunks fill the pipeline with guards
+    along the stream, and no other chunk runs the guarded code (timed, warp by warp, for 9 and 25
+    points: 1.4 to 3 times the fill in corners, 0.1 to 1.4 times inside).
     """
     if not sums or residency.block_tiles == 1:
         return 0, 0
@@ -47,8 +53,10 @@ def end_planes(geometry: Geometry, residency: Residency, *, sums: bool) -> tuple
 @dataclass(frozen=True)
 class Columns:
     """
-    Columns of tiles, the planes of their chunks, what a step costs, in steps of an interior tile, whether they lie
-    on the rim and have a copy of their own, and how many planes of each are joined with those of the others.
+    Columns of tiles of one kind. `count`: columns. `planes`: planes of a chunk. `weight`: cost of a
+    step, in steps of an interior tile. `on_rim`: whether the columns lie on the rim and have code
+    of their own. `joined`: planes of each column that are put end to end with planes of other
+    columns.
     """
 
     count: int
@@ -57,14 +65,20 @@ class Columns:
     on_rim: bool = False
     joined: int = 0
     ends: int = 0
-    """Planes that the first and the last chunk of a column should have less, so that they take no longer than others."""
+    """
+    Planes that the first and the last chunk of a column should have less, to take no longer than
+    other chunks.
+    """
 
     def tiles(self, geometry: Geometry) -> int:
-        """Chunks of all of them."""
+        """The number of chunks of all columns of this kind."""
         return geometry.column_tiles(self.count, self.planes, self.joined)
 
     def steps(self, geometry: Geometry, residency: Residency) -> float:
-        """Steps of the chunk that takes longest, in those of an interior tile: at an end of a column, or in a corner."""
+        """
+        Duration of the slowest chunk, in steps of an interior tile: a chunk at an end of a column,
+        or in a corner.
+        """
         steps = self.weight * geometry.steps(self.planes)
         if self.ends:
             less = geometry.missing(self.planes, self.joined) // 2
@@ -74,7 +88,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Chunks:
-    """The columns of a launch in the order in which they start, its tiles, and when the last is done in interior steps."""
+    """
+    The columns of a launch in starting order, the number of tiles, and the time of the end, in
+    interior steps.
+    """
 
     columns: tuple[Columns, ...]
     tiles: int
@@ -85,8 +102,8 @@ class Chunks:
 
 def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
     """
-    A launch of columns, one part after the other, if its blocks take the next tiles as soon as they are done with one.
-    Tiles that share a block are done together.
+    A launch of columns, one part after the other. A block takes the next tiles when its own are
+    done; tiles that share a block are done together.
     """
     pack = residency.block_tiles
     both_kinds = len({columns.on_rim for columns in parts if columns.count}) > 1
@@ -100,20 +117,20 @@ def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
 
 
 MOST_ROUNDS = 3
-"""Rounds of the device that columns take from end to end, with which whole ones are considered."""
+"""Most rounds of the device for which whole columns, advancing from end to end, are considered."""
 
 
 MOST_REFILLS = 6
-"""How often chunks of the columns that are left may fill the device."""
+"""Most times that chunks of the remaining columns may fill the device."""
 
 
 def whole_columns(
     geometry: Geometry, residency: Residency, rim: Sequence[Columns]
 ) -> Iterator[Chunks]:
     """
-    Launches in which as many columns as the device holds, once or a few times, advance from end to end, and those
-    that are left in chunks. Columns on the rim that have a copy of their own start between the two, or first where they
-    advance from end to end themselves.
+    Launches in which as many columns as the device holds, once or a few times, advance from end to
+    end, and the remaining columns are cut into chunks. Columns on the rim with code of their own
+    start between the two, or first if they advance from end to end themselves.
     """
     slots = residency.tiles
     if residency.block_tiles > 1 or residency.tile_blocks > 1:
@@ -137,20 +154,21 @@ def whole_columns(
 
 JOINING_SPEED = 1.01
 """
-What joined planes must save at least (a factor) in FP64: a chunk that goes on elsewhere takes registers (measured: the
-radius-4 star loses 8% where half a percent is saved).
+The least factor by which joining planes must speed up an FP64 launch. A chunk that goes on in
+another column takes registers (measured: the radius-4 star loses 8% if joining saves half a
+percent).
 """
 
 LONGEST_LINE = 1 << 30
-"""Planes that lie end to end from which 32 bits may not number them."""
+"""Planes that lie end to end must be fewer than this: 32 bits number them."""
 
 
 def even_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | None:
     """
-    Columns cut into so many chunks that take equally long: of every column as many as fit, and the planes that are left
-    are joined. None where there are fewer tiles than columns, or hardly any are left. (The first and the last chunk of a
-    column have guards along the stream where they fill the pipeline, and get as many planes less. Where a column has one
-    chunk alone, the joined planes come first.)
+    Columns cut into `tiles` chunks of equal duration: each column has as many chunks as fit, and
+    the remaining planes are joined. None if there are fewer tiles than columns, or if hardly any
+    planes remain. (The first and the last chunk of a column fill the pipeline with guards along the
+    stream, and get as many planes less. In a column of one chunk, the joined planes come first.)
     """
     count, ends = part.count, 2 * geometry.fill
     whole = tiles // count
@@ -168,8 +186,9 @@ def even_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | Non
 
 def level_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | None:
     """
-    Columns cut into as many chunks each as fit, of one height but for what the first and the last are to have less, as far
-    as rounding lets them; None where there are fewer tiles than columns, or such chunks have no planes.
+    Columns cut into as many chunks of one height as fit, except that the first and the last chunk
+    have fewer planes, as far as rounding allows. None if there are fewer tiles than columns, or if
+    a chunk would have no planes.
     """
     if tiles < part.count:
         return None
@@ -181,9 +200,10 @@ def one_round(
     geometry: Geometry, residency: Residency, weight: float | None, *, sums: bool, joins: bool
 ) -> Iterator[Chunks]:
     """
-    Launches of as many chunks as the device holds tiles, which take equally long: with joined planes where a kernel `joins`
-    any, and without where it keeps `sums`. Blocks have tiles on the rim, or inside it: two copies of the code in one
-    multiprocessor would contend for its instruction cache.
+    Launches with exactly one chunk for each tile that the device holds, all of equal duration.
+    `joins`: planes of several columns may be joined. `sums`: launches without joined planes are
+    tried, too. A block has tiles of the rim or inside tiles, never both: two copies of the code
+    would contend for the instruction cache of the multiprocessor.
     """
     layout = geometry.kernel.layout
     assert layout is not None
@@ -214,7 +234,10 @@ def one_round(
 
 
 MOST_WAVES, MANY_COUNTS = 6, 1000
-"""Waves of chunks that are considered, and numbers of chunks from which those alone are that fill waves just so."""
+"""
+Most waves of chunks that are considered; and the number of chunks above which only numbers that
+fill waves exactly are considered.
+"""
 
 
 def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
@@ -240,10 +263,13 @@ def choose_chunks(
     joins: bool = True,
 ) -> Chunks:
     """
-    The heights at which a launch ends first, where a step takes as long as its multiprocessor is crowded. A step on
-    the rim costs `weight` interior ones; None where all columns are alike. `sums`: the kernel keeps those of planes;
-    `joins`: planes of columns may be joined.
-    (The cost model knows more of a step; heights need only compare launches of one kernel.)
+    The chunks with which a launch ends first. The duration of a step depends on how crowded its
+    multiprocessor is. A step on the rim costs `weight` interior steps; `weight` is None if all
+    columns are alike. `sums`: the kernel keeps sums of planes. `joins`: planes of several columns
+    may be joined.
+
+    (The cost model knows more about a step. Here launches of one kernel are compared, so that less
+    is enough.)
     """
     rim = 0 if weight is None else geometry.edge_columns
     on_rim, inside = end_planes(geometry, residency, sums=sums)
@@ -269,7 +295,8 @@ def choose_chunks(
         doubles = not is_word(geometry.stored_fields[0])
         least = JOINING_SPEED if joined and doubles else 1.0
         time = chunks.steps * residency.crowding(chunks.tiles) * least
-        # What a step on the rim costs is estimated: of launches that end alike one with time to spare is safer.
+        # What a step on the rim costs is estimated: of launches that end alike one with time to
+        # spare is safer.
         return time, chunks.tiles, chunks.longest
 
     return min(candidates(), key=order)

@@ -1,7 +1,9 @@
-"""Extents: how far beyond the cells that a tile stores each of its queues must be right.
+"""
+Computes extents: how far beyond the cells that a tile stores the cells of each queue must be right.
+No other file computes extents.
 
-Beyond the bounds less is needed than beyond a tile's stored cells: where a stage takes other cells there
-(`else`), its taps are read from inside only.
+Beyond the bounds fewer cells are needed than beyond a tile's stored cells: a stage that takes cells
+outside the bounds from its `else` operand reads taps inside the bounds only.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp, taps_
 @dataclass(frozen=True)
 class Extent:
     """
-    Cells beyond the stored ones, per axis: `low` below and `high` above. Negative where fewer than those are needed, as of
-    sums that travel: they lie beside the cells that they are for.
+    Cells beyond the stored cells, for each axis: `low` below and `high` above. Negative if fewer
+    cells than the stored ones are needed, as for sums that travel through lanes: such sums lie
+    beside the cells to which they belong.
     """
 
     low: tuple[int, ...]
@@ -26,32 +29,34 @@ class Extent:
 
     @staticmethod
     def zero(rank: int) -> Extent:
+        """The extent of exactly the stored cells, for a domain of `rank` axes."""
         return Extent((0,) * rank, (0,) * rank)
 
     def shifted(self, offset: tuple[int, ...]) -> Extent:
-        """The extent of what a reader with this extent needs at an offset."""
+        """The extent that a reader with this extent needs of a queue tapped at `offset`."""
         return Extent(
             tuple(a - d for a, d in zip(self.low, offset)),
             tuple(b + d for b, d in zip(self.high, offset)),
         )
 
     def union(self, other: Extent) -> Extent:
-        """The smallest extent that holds both."""
+        """The smallest extent that contains both."""
         return Extent(tuple(map(max, self.low, other.low)), tuple(map(max, self.high, other.high)))
 
 
 def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent]:
     """
-    What each queue must hold for the stores to be right: backwards, needed(queue) is the union over
-    its readers of needed(reader) moved by the tap's offset. With `outside`, what it must hold beyond the
-    kernel's bounds.
+    The cells that each queue must hold for all stores to be right, computed backwards:
+    needed(queue) is the union of needed(reader), moved by the offset of the tap, over all readers.
+    With `outside`, the cells beyond the kernel's bounds.
     """
     rank = kernel.rank
     zero = Extent.zero(rank)
     needed: dict[SSAValue, Extent] = {}
 
     def need(queue: SSAValue, extent: Extent) -> None:
-        # Only what is computed may lie beside the stored cells: tiles are placed by the cells that they load and store.
+        # Only what is computed may lie beside the stored cells: tiles are placed by the cells that
+        # they load and store.
         first = extent if isinstance(queue.owner, ApplyOp) else zero
         needed[queue] = needed.get(queue, first).union(extent)
 
@@ -75,7 +80,10 @@ def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent
 def held_extent(
     queue: SSAValue, needed: dict[SSAValue, Extent], *, outside: bool = False
 ) -> Extent | None:
-    """What the readers of a queue need of it beside what they tap through an exchange."""
+    """
+    The extent that readers need of a queue, without reads through an exchange; None if no reader
+    needs a cell.
+    """
     kernel = queue.owner.parent_op() if isinstance(queue.owner, Operation) else None
     assert isinstance(kernel, KernelOp)
     zero = Extent.zero(kernel.rank)
@@ -89,25 +97,25 @@ def held_extent(
 
 
 def stage_extent(stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent) -> Extent:
-    """What a stage must make for all of its results to be right."""
+    """The extent that a stage must compute for all of its results to be right."""
     return reduce(Extent.union, [needed.get(result, zero) for result in stage.res])
 
 
 def tapped_from(
     stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent, *, outside: bool
 ) -> Extent:
-    """Where a stage computes what it must make, and so reads its taps."""
+    """The extent of cells that a stage computes, and for which the stage reads its taps."""
     return zero if outside and stage.otherwise else stage_extent(stage, needed, zero)
 
 
 def served_by_copies(kernel: KernelOp) -> list[ExchangeOp]:
-    """The exchanges that are served by a load's asynchronous copies."""
+    """The exchanges that a load's asynchronous copies serve."""
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     return [exchange for exchange in exchanges if exchange.publishes_copies]
 
 
 def held_by_tile(kernel: KernelOp, needed: dict[SSAValue, Extent], *, outside: bool) -> Extent:
-    """What a tile itself holds of what is needed around the cells that it stores."""
+    """The part of the needed cells around the stored cells that a tile computes or loads itself."""
     # What is read through asynchronous copies lies around the tile, too.
     copies = served_by_copies(kernel)
     beside = {queue for e in copies for queue in (e.queue, e.result)}
@@ -120,8 +128,9 @@ def held_by_tile(kernel: KernelOp, needed: dict[SSAValue, Extent], *, outside: b
 @dataclass(frozen=True)
 class Needs:
     """
-    What each queue must hold `around` the cells that a tile stores, what of that the tile itself holds (its
-    `overlap`), and what it holds beyond the kernel's bounds (`outside`). None of it depends on the layout.
+    The needs of a kernel, independent of the layout. `around`: cells of each queue beyond the cells
+    that a tile stores. `overlap`: the part of `around` that the tile itself holds. `outside`: cells
+    that the tile holds beyond the kernel's bounds.
     """
 
     around: dict[SSAValue, Extent]
@@ -130,6 +139,7 @@ class Needs:
 
     @staticmethod
     def of(kernel: KernelOp) -> Needs:
+        """The needs of a kernel's queues, in cells."""
         around, beyond = extents(kernel), extents(kernel, outside=True)
         overlap = held_by_tile(kernel, around, outside=False)
         return Needs(around, overlap, held_by_tile(kernel, beyond, outside=True))

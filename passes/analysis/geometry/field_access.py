@@ -1,9 +1,11 @@
-"""Which accesses of a kernel may leave their field: the one place that decides what threads test.
+"""
+Decides which accesses of a kernel may leave their field, and so which accesses threads must test.
+No other file decides this.
 
-A field holds the cells that updates name inside their boxes, and need not hold the kernel's other cells: it may be
-smaller than the bounds. Threads touch more than what updates name: whole tiles, whole planes, and planes before the
-first one that a stored cell depends on. An access is left untested only where every cell that it may touch is known
-to lie in the field.
+A field holds the cells that updates name inside their boxes, and may lack other cells of the
+kernel: a field may be smaller than the bounds. Threads touch more cells than updates name: whole
+tiles, whole planes, and planes before the first plane on which a stored cell depends. An access
+goes untested only if every cell that the access may touch is known to lie in the field.
 
 | along | where | an access may touch |
 |---|---|---|
@@ -12,7 +14,7 @@ to lie in the field.
 | the plane | tiles on the rim | any cell |
 | the plane | tiles inside the rim | `interior_cells(number)` |
 
-Stores keep to the bounds in any case, and to the chunk's planes.
+Stores keep to the bounds and to the planes of the chunk.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 def steady_steps(geometry: Geometry) -> range:
     """
-    The steps, named by the plane that arrives, in which a steady loop may run: no queue's newest plane lies outside the
-    bounds along the stream.
+    The stream steps, named by the arriving plane, in which a steady loop may run: no queue's newest
+    plane lies outside the bounds along the stream.
     """
     stream = geometry.kernel.stream_axis
     assert stream is not None
@@ -36,7 +38,10 @@ def steady_steps(geometry: Geometry) -> range:
 
 
 def steady_planes(geometry: Geometry, lag: int) -> range:
-    """The planes that an access `lag` steps back may touch in a steady loop; what is fetched ahead has a negative lag."""
+    """
+    The planes that an access `lag` steps back may touch in a steady loop. Planes fetched ahead have
+    a negative lag.
+    """
     steps = steady_steps(geometry)
     return range(steps.start - lag, steps.stop - lag)
 
@@ -54,7 +59,10 @@ def bounds_along(geometry: Geometry, axis: int) -> range:
 def is_plane_tested(
     geometry: Geometry, shape: FieldShape, lag: int, *, steady: bool, stores: bool = False
 ) -> bool:
-    """An access `lag` steps back tests that its plane lies in the field; `stores` where it writes."""
+    """
+    Whether an access `lag` steps back must test that its plane lies in the field. `steady`: in a
+    steady loop. `stores`: the access writes.
+    """
     stream = geometry.kernel.stream_axis
     if stream is None or (stores and covers(shape, stream, bounds_along(geometry, stream))):
         return False
@@ -71,8 +79,9 @@ def are_cells_tested(
     far: int = 0,
 ) -> bool:
     """
-    An access tests that its cell lies in the field along the in-plane axis of this number; `stores` where it writes,
-    `interior` in tiles inside the rim, `far` where it looks so many cells from those that the tile touches.
+    Whether an access must test that its cell lies in the field along an in-plane axis, given by
+    number. `stores`: the access writes. `interior`: only tiles inside the rim count. `far`:
+    distance, in cells, of the access from the cells of the tile.
     """
     axis = geometry.axes[number].axis
     if stores and covers(shape, axis, bounds_along(geometry, axis)):
@@ -82,14 +91,19 @@ def are_cells_tested(
 
 
 def halo_spans(geometry: Geometry, shape: FieldShape, axis: int) -> tuple[range, range]:
-    """The cells of a field outside the bounds along an axis, below and above; either may be empty."""
+    """
+    The cells of a field outside the bounds along an axis, below and above; either may be empty.
+    """
     low, high = geometry.lower[axis], geometry.upper[axis]
     below = range(shape.lower[axis], min(low, shape.upper[axis]))
     return below, range(max(high, shape.lower[axis]), shape.upper[axis])
 
 
 def guarding_field(queue: SSAValue) -> SSAValue | None:
-    """The field that the cells of a queue outside the bounds are read from, where they are read at all."""
+    """
+    The field that supplies a queue's cells outside the bounds; None if no such cell is read from
+    memory.
+    """
     stage = queue.owner
     if isinstance(stage, LoadOp):
         return stage.halo
@@ -99,6 +113,7 @@ def guarding_field(queue: SSAValue) -> SSAValue | None:
     older = stage.otherwise[results.index(queue)]
     if (field := guarding_field(older)) is not None:
         return field
-    # Data at home has its halo around it. A stage with a box takes its other cells from there by itself.
+    # Data at home has its halo around it. A stage with a box takes its other cells from there by
+    # itself.
     load = older.owner
     return load.data if stage.box is None and isinstance(load, LoadOp) else None

@@ -1,4 +1,7 @@
-"""The first steps of a chunk, in which levels wait for their first plane: which stages they may leave out."""
+"""
+Finds the stages that the first steps of a chunk may leave out, as their level waits for its first
+plane.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,20 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 
 FILLING_LOOPS = 2
-"""Loops ahead of the steady one, each of which makes more levels."""
+"""Most loops ahead of the steady loop. Each loop makes more levels than the loop before."""
 
 FILLING_TAPS = 1800
 """
-Taps of a thread in a turn of these loops and of the steady one, together: longer code does not stay in the instruction
-cache (measured: 1500 in the 9-point box in FP64, 1391 to 1402 GCells/s; 3000 in 25 points in FP32, 1036 to 1011).
+Most taps of a thread in one turn of all filling loops and the steady loop together. Longer code
+does not stay in the instruction cache (measured: 1500 taps in the 9-point box in FP64, 1391 to 1402
+GCells/s; 3000 taps in 25 points in FP32, 1036 to 1011).
 """
 
 
 def first_step(geometry: Geometry, stage: ApplyOp | StoreOp) -> int:
     """
-    The step of a chunk, counted from its first, from which the chunk's own planes and those that they are made of need
-    a stage.
+    The step of a chunk, counted from the first step, from which planes of the chunk depend on a
+    stage.
     """
     if isinstance(stage, StoreOp):
         return geometry.fill + stage.lag
@@ -31,15 +35,19 @@ def first_step(geometry: Geometry, stage: ApplyOp | StoreOp) -> int:
 
 
 def may_fill(kernel: KernelOp) -> bool:
-    """Stages are left out of strips that a warp streams alone: nobody waits for what it makes."""
+    """
+    Whether stages may be left out: in strips that one warp streams alone, as no other warp waits
+    for an exchange.
+    """
     strip = kernel.stream_axis is not None and len(kernel.plane_axes) == 1
     return strip and not any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
 
 
 def filling_loops(geometry: Geometry) -> tuple[int, ...]:
     """
-    The steps, counted from a chunk's first, at which the loops end that fill the pipeline: those that leave out most taps,
-    of which the code is short enough; none where nothing can be left out, and in single steps, which wait for memory.
+    The steps, counted from a chunk's first step, at which the filling loops end. The loops are
+    those that leave out most taps while the code stays short. None if no stage can be left out, and
+    for kernels of one time step, which wait for memory.
     """
     if not may_fill(geometry.kernel) or geometry.kernel.steps.data == 1:
         return ()

@@ -1,6 +1,7 @@
-"""The geometry of a kernel: beyond that of its planes, the steps of its stream, and the chunks of its columns.
+"""
+The geometry of a kernel: the planes' geometry, the steps of the stream, and the chunks of columns.
 
-All sizes are static, so everything here is plain integers. Coordinates are the program's.
+All sizes are static, so that results are plain integers. Coordinates are the program's.
 """
 
 from __future__ import annotations
@@ -21,38 +22,47 @@ from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr, Variant
 from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry, ceil_div
 
 SHARING_MULTIPROCESSORS = 2
-"""Multiprocessors that share an instruction cache, and run blocks that follow each other (measured)."""
+"""Multiprocessors that share an instruction cache, and run consecutive blocks (measured)."""
 
 
 def whole_blocks(tiles: int, pack: int) -> int:
-    """So many tiles, and as many more as fill the blocks of multiprocessors that share an instruction cache."""
+    """
+    The number of tiles, rounded up to whole blocks on all multiprocessors that share an instruction
+    cache.
+    """
     together = SHARING_MULTIPROCESSORS * pack
     return ceil_div(tiles, together) * together
 
 
 class Geometry(PlaneGeometry):
-    """The geometry of one kernel that has a layout."""
+    """The geometry of a kernel with a layout."""
 
     @cached_property
     def planes(self) -> int:
-        """Planes that the kernel stores."""
+        """The number of planes that the kernel stores."""
         stream = self.kernel.stream_axis
         return 1 if stream is None else self.upper[stream] - self.lower[stream]
 
     @cached_property
     def drain(self) -> int:
-        """Steps between a plane's arrival and the last store of it: the largest stored lag."""
+        """
+        Steps between the arrival of a plane and the last store of the plane: the largest lag of a
+        store.
+        """
         return max(stage.lag for stage in self.kernel.stages if isinstance(stage, StoreOp))
 
     @cached_property
     def fill(self) -> int:
-        """Steps that a chunk runs before the step at which its first plane arrives."""
+        """Steps that a chunk runs before its first plane arrives."""
         if self.kernel.stream_axis is None:
             return 0
         return max(map(self.lead, self.extents), default=0)
 
     def lead(self, queue: SSAValue) -> int:
-        """How many of these steps before that one a queue's planes are first needed."""
+        """
+        Steps before the arrival of a chunk's first plane at which planes of a queue are first
+        needed.
+        """
         stream = self.kernel.stream_axis
         assert stream is not None
         return self.extents[queue].low[stream] - queue_lag(queue)
@@ -69,7 +79,7 @@ class Geometry(PlaneGeometry):
 
     @cached_property
     def ahead(self) -> int:
-        """The most planes that a load is fetched early."""
+        """The most planes by which a load is fetched early."""
         return max((s.planes_ahead for s in self.kernel.stages if isinstance(s, LoadOp)), default=0)
 
     @cached_property
@@ -101,13 +111,16 @@ class Geometry(PlaneGeometry):
         return ceil_div(planes + self.fill + self.drain, self.period) * self.period
 
     def chunks(self, planes: int, joined: int = 0) -> int:
-        """Chunks of one column of tiles, beside the planes that are joined with those of other columns."""
+        """
+        Chunks of one column of tiles, not counting the planes joined with those of other columns.
+        """
         return ceil_div(self.planes - joined, planes)
 
     def missing(self, planes: int, joined: int = 0) -> int:
         """
-        Planes that the chunks of a column have too many: where tiles share a block, or planes are joined, the first and
-        the last of them have half of these less each.
+        Planes by which the chunks of a column exceed the column. Half of the number is taken from
+        the first chunk and half from the last if tiles share a block or planes are joined; 0
+        otherwise.
         """
         assert self.kernel.layout is not None
         chunks = self.chunks(planes, joined)
@@ -117,30 +130,30 @@ class Geometry(PlaneGeometry):
     @property
     def restart(self) -> int:
         """
-        Steps that a chunk takes longer if it goes on in the next column: it fills the pipeline again, and waits for its
-        first planes.
+        Steps that a chunk takes longer if the chunk goes on in another column: the pipeline is
+        filled again, and first planes are waited for.
         """
         return self.fill + self.drain + self.ahead
 
     def joined_chunks(self, columns: int, planes: int, joined: int) -> int:
         """
-        Chunks of the planes that are joined, of so many columns, each of which takes as long as one of `planes` in a
-        single column: a restart between two columns counts as so many planes.
+        Chunks of the joined planes of all columns. Each chunk takes as long as `planes` planes of
+        one column; a restart between two columns counts as planes.
         """
         if not joined:
             return 0
         return ceil_div(columns * (joined + self.restart) - self.restart, planes)
 
     def column_tiles(self, columns: int, planes: int, joined: int) -> int:
-        """Tiles of so many columns: the chunks of each, and those of the planes that are joined."""
+        """Tiles of some columns: the chunks of each column, and the chunks of joined planes."""
         alone = columns * self.chunks(planes, joined)
         return alone + self.joined_chunks(columns, planes, joined)
 
     @property
     def edge_columns(self) -> int:
         """
-        Columns of tiles on the rim of the plane: they may touch the bounds. All are where there is no
-        copy for the others.
+        Columns of tiles on the rim of the plane, which may touch the bounds. All columns if the
+        kernel has no code for inside tiles.
         """
         variants = self.kernel.variants
         if variants is not None and not any(variant.is_interior for variant in variants):
@@ -151,12 +164,15 @@ class Geometry(PlaneGeometry):
         return self.plane_tiles - inner
 
     def columns_of_kind(self, *, interior: bool) -> int:
-        """Columns of tiles inside the rim, if these have a copy of their own, or all others."""
+        """
+        Columns of tiles inside the rim, or on the rim. All are on the rim if inside tiles have no
+        code of their own.
+        """
         edge = self.edge_columns
         return self.plane_tiles - edge if interior else edge
 
     def columns(self, variant: VariantAttr) -> int:
-        """Columns of tiles that one of the kernel's variants is for."""
+        """Columns of tiles that a variant of the kernel serves."""
         if variant.columns.data:
             return variant.columns.data
         assert self.kernel.variants is not None
@@ -165,31 +181,31 @@ class Geometry(PlaneGeometry):
         return kind - sum(v.columns.data for v in alike)
 
     def variant_tiles(self, variant: VariantAttr) -> int:
-        """Tiles of one launch that one of the kernel's variants is for."""
+        """Tiles of one launch that a variant of the kernel serves."""
         return self.column_tiles(self.columns(variant), variant.planes.data, variant.joined.data)
 
     @property
     def joins_columns(self) -> bool:
-        """Chunks of some columns go on in the next one."""
+        """Whether chunks of some columns go on in other columns."""
         return any(variant.joined.data for variant in self.used_variants)
 
     @property
     def used_variants(self) -> list[VariantAttr]:
-        """The variants that have tiles, in the order in which these start."""
+        """The variants that have tiles, in starting order."""
         variants = self.kernel.variants
         assert variants is not None
         return [variant for variant in variants if self.columns(variant)]
 
     @property
     def has_both_kinds(self) -> bool:
-        """Some tiles run the copy for the interior, some the one for the rim."""
+        """Whether some tiles run code for inside tiles, and some run code for the rim."""
         return len({variant.is_interior for variant in self.used_variants}) > 1
 
     def numbered(self, tiles: Sequence[int], *, both_kinds: bool) -> list[int]:
         """
-        Numbers that tiles take, part by part in the order in which these start: where the tiles of a block are to be
-        alike, the last numbers of a part stand for none, so that the multiprocessors that share an instruction cache run
-        one copy of the code.
+        Tile numbers that each part takes, in starting order. If the tiles of a block must be alike,
+        the last numbers of a part stand for no tile, so that multiprocessors with one instruction
+        cache run one copy of the code.
         """
         assert self.kernel.layout is not None
         pack = self.kernel.layout.pack.data
@@ -199,11 +215,11 @@ class Geometry(PlaneGeometry):
 
     @property
     def variant_numbers(self) -> list[int]:
-        """Numbers of tiles that each of the used variants takes."""
+        """Tile numbers that each of the used variants takes."""
         tiles = [self.variant_tiles(variant) for variant in self.used_variants]
         return self.numbered(tiles, both_kinds=self.has_both_kinds)
 
     @property
     def tiles(self) -> int:
-        """Numbers of the tiles of one launch."""
+        """Tile numbers of one launch."""
         return sum(self.variant_numbers)

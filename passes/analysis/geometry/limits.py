@@ -1,4 +1,6 @@
-"""What kernels cannot have: fields that 32-bit coordinates do not reach, tiles of which nothing is left."""
+"""
+Refuses kernels that cannot exist: fields beyond 32-bit coordinates, tiles without a cell to store.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,17 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import refuse
 
 FARTHEST = 1 << 30
-"""The largest coordinate of a field's cell: tiles begin before their fields and end beyond them, and 32 bits number all."""
+"""
+The largest coordinate of a field's cell. Tiles begin before their fields and end beyond them, and
+32 bits must number every cell.
+"""
 
 
 def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
-    """Refuse fields of other numbers, or that reach farther along an axis than coordinates of 32 bits."""
+    """
+    Refuse fields of types other than f32 and f64, and fields that 32-bit coordinates do not reach
+    along an axis.
+    """
     for field in fields:
         if element_type(field) not in CELL_BYTES:
             refuse(op, f"fields of {element_type(field)} are not supported; use f32 or f64")
@@ -39,7 +47,10 @@ def check_loop(loop: LoopOp) -> None:
 
 
 def checked_geometry(kernel: KernelOp) -> Geometry:
-    """The geometry of a kernel; refused where its tiles' overlap leaves nothing of them."""
+    """
+    The geometry of a kernel. Refuses a kernel whose tiles overlap so far that no cell is left to
+    store.
+    """
     try:
         return Geometry(kernel)
     except ValueError:

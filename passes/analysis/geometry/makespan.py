@@ -1,4 +1,7 @@
-"""When a launch ends: tiles of several kinds, one kind after the other, on slots that take the next when free."""
+"""
+The end of a launch: tiles of several kinds, one kind after the other, on slots that take the next
+tile when free.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,16 @@ from collections.abc import Sequence
 from math import ceil
 
 ROUNDING = 1e-9
-"""What sums of costs may be off by, as a share of a tile."""
+"""Tolerance for rounding in sums of costs, as a share of a tile."""
 
 Free = list[tuple[int, float]]
-"""Groups of slots: how many, and when they are free."""
+"""Groups of slots: the number of slots, and the time at which they are free."""
 
 
 def makespan(kinds: Sequence[tuple[int, float]], slots: int) -> float:
     """
-    The time at which the last tile is done. Tiles start in the order of their kinds (count, cost each), and each of
-    `slots` takes the next one as soon as it is free.
+    The time at which the last tile is done. Tiles start in the order of their kinds (count, cost of
+    each), and each of `slots` slots takes the next tile when free.
     """
     free: Free = [(slots, 0.0)]
     end = 0.0
@@ -27,7 +30,7 @@ def makespan(kinds: Sequence[tuple[int, float]], slots: int) -> float:
 
 
 def tiles_by(time: float, start: float, cost: float) -> int:
-    """Tiles that a slot has done by some time, if it is free at `start`."""
+    """Tiles that a slot, free at `start`, has finished at `time`."""
     return int((time - start) / cost + ROUNDING) if start < time else 0
 
 
@@ -37,7 +40,8 @@ def done(free: Free, count: int, cost: float) -> float:
     def done_by(time: float) -> int:
         return sum(number * tiles_by(time, start, cost) for number, start in free)
 
-    # If slots could share a tile, it would be this time, of the first groups alone or of more of them.
+    # If slots could share a tile, it would be this time, of the first groups alone or of more of
+    # them.
     earliest = sorted(free, key=lambda group: group[1])
     least = min(
         (count * cost + sum(number * start for number, start in earliest[:groups]))

@@ -1,6 +1,7 @@
-"""The geometry of a plane: where tiles lie along its axes, what they store, and how wide accesses may be.
+"""The geometry of a plane: the places of tiles along the axes, the cells that tiles store, and the
+width of accesses.
 
-All sizes are static, so everything here is plain integers. Coordinates are the program's.
+All sizes are static, so that results are plain integers. Coordinates are the program's.
 """
 
 from __future__ import annotations
@@ -28,26 +29,31 @@ from timetile.dialects.tile_attributes import AxisLayout
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 
 VECTOR_BYTES = 16
-"""The widest access of one thread."""
+"""Bytes of the widest access of a thread."""
 
 SECTOR_BYTES = 32
-"""The least that the memory reads and writes: stores of a part cost as much."""
+"""
+Bytes that memory reads or writes at least. A store of a part costs as much as a store of the whole.
+"""
 
 SLICE_ALIGNMENT = 128
-"""Slices of shared memory start at multiples of so many bytes."""
+"""Alignment, in bytes, of slices of shared memory."""
 
 
 Row = tuple[int, ...]
-"""A row of cells along the last axis: its place along the other in-plane axes, from a thread's first own cell."""
+"""
+A row of cells along the last axis, named by the offset along the other in-plane axes from a
+thread's first cell.
+"""
 
 
 def moved_by(at: tuple[int, ...], moved: Sequence[int]) -> tuple[int, ...]:
-    """A place so many cells from another along every axis."""
+    """A place moved by a number of cells along each axis."""
     return tuple(place + more for place, more in zip(at, moved, strict=True))
 
 
 def vector_cells(cells: int, element: Attribute) -> int:
-    """The cells of one access: the widest into which `cells` consecutive cells of a thread divide."""
+    """Cells of one access: the widest access that divides `cells` consecutive cells of a thread."""
     return gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
 
 
@@ -57,7 +63,10 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def tiles_beyond_first(span: int, extent: int, useful: int) -> int:
-    """How many tiles of `extent` cells, of which each covers `useful` more, cover `span` cells beside the first."""
+    """
+    Tiles needed beside the first for `span` cells, if a tile has `extent` cells and each further
+    tile covers `useful` more.
+    """
     return max(0, ceil_div(span - extent, useful))
 
 
@@ -70,15 +79,18 @@ class FieldShape:
 
     @staticmethod
     def of(field: SSAValue) -> FieldShape:
+        """The shape of a field."""
         bounds = field_bounds(field)
         return FieldShape(tuple(bounds.lb), tuple(bounds.ub))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
+        """Cells along each axis."""
         return tuple(high - low for low, high in zip(self.lower, self.upper))
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
+        """The distance in memory, in cells, between neighbours along each axis."""
         strides = [1]
         for size in reversed(self.sizes[1:]):
             strides.insert(0, strides[0] * size)
@@ -86,27 +98,28 @@ class FieldShape:
 
     @cached_property
     def cells(self) -> int:
+        """The number of cells of the field."""
         return self.sizes[0] * self.strides[0]
 
 
 def is_word(stored: SSAValue) -> bool:
-    """A cell of a field is one register, so that to choose between two costs one instruction."""
+    """Whether a cell of a field is one 32-bit register, so that a select takes one instruction."""
     return CELL_BYTES[element_type(stored)] == 4
 
 
 TILES_FOR_ONE = 12
 """
-Tiles along an axis of which one at least must be saved for 8-byte cells to be stored alone (measured: where one of ten
-is, 7% are won; where one of 67, 2% lost).
+For 8-byte cells to be stored alone, one tile of at least this many must be saved along the axis
+(measured: saving 1 of 10 tiles wins 7%, saving 1 of 67 loses 2%).
 """
 
 
 @dataclass(frozen=True)
 class AxisTiling:
     """
-    How tiles cover one in-plane axis. Tile t holds the cells from `origin + t * useful` on,
-    `layout.extent` of them, and stores `useful` of them from its cell `overlap_low` on. Beyond the bounds
-    nothing overlaps: the first tile stores from its first cell on, and the last to its last.
+    The tiles along one in-plane axis. Tile t holds `layout.extent` cells from `origin + t * useful`
+    on, and stores `useful` of them from its cell `overlap_low` on. Tiles do not overlap beyond the
+    bounds: the first tile stores from its first cell on, and the last tile up to its last.
     """
 
     axis: int
@@ -116,7 +129,7 @@ class AxisTiling:
     overlap_low: int
     count: int
     span: int
-    """The cells of a tile that covers the axis alone."""
+    """Cells of a tile that covers the axis alone."""
 
     @property
     def last_origin(self) -> int:
@@ -125,16 +138,19 @@ class AxisTiling:
 
     @property
     def inner_cells(self) -> range:
-        """The cells of the axis but for the overlap that the first and the last tile store."""
+        """The cells of the axis without the overlap that the first and the last tile store."""
         first = self.origin + self.overlap_low
         return range(first, first + self.count * self.useful)
 
 
 class PlaneGeometry:
-    """The geometry of the planes of a kernel that has a layout."""
+    """The geometry of the planes of a kernel with a layout."""
 
     def __init__(self, kernel: KernelOp, known: Needs | None = None):
-        """`known` is what the kernel needs where it is at hand: it does not depend on its layout."""
+        """
+        Compute the geometry. `known`: the kernel's needs, if computed before; they do not depend on
+        the layout.
+        """
         assert kernel.layout is not None
         self.kernel = kernel
         self.bounds: StencilBoundsAttr = kernel.bounds
@@ -150,12 +166,14 @@ class PlaneGeometry:
 
     @cached_property
     def thread_rows(self) -> list[Row]:
-        """The rows of a plane that one thread holds, by their place from its first one."""
+        """The rows of a plane that one thread holds, as offsets from the first row."""
         return list(product(*(range(axis.layout.cells) for axis in self.axes[:-1])))
 
     @cached_property
     def thread_positions(self) -> list[tuple[int, ...]]:
-        """The cells of a plane that one thread holds, by their place from its first one, row by row."""
+        """
+        The cells of a plane that one thread holds, row by row, as offsets from the first cell.
+        """
         cells = range(self.axes[-1].layout.cells)
         return [(*row, cell) for row in self.thread_rows for cell in cells]
 
@@ -168,19 +186,24 @@ class PlaneGeometry:
 
     @cached_property
     def replaces_cells(self) -> bool:
-        """Cells outside the bounds are not what is computed there: levels take them from others, or from memory."""
+        """
+        Whether cells outside the bounds are replaced: levels take such cells from older levels or
+        from memory.
+        """
         return self.reads_halos or any(
             isinstance(stage, ApplyOp) and stage.replaces_cells for stage in self.kernel.stages
         )
 
     @cached_property
     def copies(self) -> list[ExchangeOp]:
-        """The exchanges that are served by a load's asynchronous copies."""
+        """The exchanges that a load's asynchronous copies serve."""
         return served_by_copies(self.kernel)
 
     @cached_property
     def pads(self) -> tuple[int, ...]:
-        """Cells around the tile that asynchronous copies bring, on both sides of each in-plane axis."""
+        """
+        Cells around the tile that asynchronous copies bring, on both sides of each in-plane axis.
+        """
         widest = [0] * len(self.kernel.plane_axes)
         for exchange in self.copies:
             widest = [max(a, b) for a, b in zip(widest, exchange.edges)]
@@ -191,8 +214,9 @@ class PlaneGeometry:
     @cached_property
     def margins(self) -> tuple[int, ...]:
         """
-        Cells around a block that its threads read, on both sides of each in-plane axis: what copies bring,
-        and where a tile has several blocks the edges of those beside.
+        Cells around a block that the block's threads read, on both sides of each in-plane axis:
+        cells of asynchronous copies, and in tiles of several blocks the edges of neighbouring
+        blocks.
         """
         assert self.kernel.layout is not None
         widest = list(self.pads)
@@ -204,7 +228,7 @@ class PlaneGeometry:
 
     @staticmethod
     def padded(element: Attribute, reach: int) -> int:
-        """Cells beside a row that are read as far as `reach`, in whole vectors."""
+        """Cells beside a row, in whole vectors, that hold the nearest `reach` cells."""
         vector = VECTOR_BYTES // CELL_BYTES[element]
         return ceil_div(reach, vector) * vector
 
@@ -216,8 +240,9 @@ class PlaneGeometry:
     @cached_property
     def vector(self) -> int:
         """
-        The cells of one access along the last axis: 16 bytes where every row of the stored field
-        starts at a multiple of that, as an only row does, 1 where it does not, or rows are streamed along.
+        Cells of one access along the last axis: 16 bytes if every row of the stored field starts at
+        a multiple of 16 bytes, as a single row does. 1 if rows start elsewhere, or if the stream
+        runs along the rows.
         """
         if self.kernel.plane_axes[-1] != self.kernel.rank - 1:
             return 1
@@ -230,20 +255,23 @@ class PlaneGeometry:
 
     @property
     def has_narrow_accesses(self) -> bool:
-        """Accesses are narrower than 16 bytes: rows of the stored field begin between, or a lane's cells end there."""
+        """
+        Whether accesses are narrower than 16 bytes, because rows of the stored field start
+        unaligned, or a lane has too few cells.
+        """
         return self.vector * CELL_BYTES[element_type(self.stored_fields[0])] < VECTOR_BYTES
 
     @cached_property
     def sector(self) -> int:
-        """The cells of the stored field that lie in one sector of the memory."""
+        """Cells of the stored field in one sector of memory."""
         return SECTOR_BYTES // CELL_BYTES[element_type(self.stored_fields[0])]
 
     def tile_axis(self, axis: int, layout: AxisLayout, pad: int) -> AxisTiling:
         """
-        Place the tiles along one axis, so that vectors of the last axis are aligned in memory. What tiles store
-        begins and ends between vectors; within vectors of two cells, one of which is stored alone then, where fewer
-        tiles cover the axis so: of 8-byte cells, which take two accesses then, one in `TILES_FOR_ONE` at least.
-        Threads read `pad` cells around a tile.
+        Place the tiles along one axis, so that vectors along the last axis are aligned in memory.
+        The cells that a tile stores begin and end between vectors. They may end in the middle of a
+        vector of two cells if that saves a tile; for 8-byte cells, 1 tile in `TILES_FOR_ONE` at
+        least, as a cell then takes an access alone. Threads read `pad` cells around a tile.
         """
         inner = axis == self.kernel.rank - 1
         unit = self.vector if inner else 1
@@ -267,7 +295,8 @@ class PlaneGeometry:
             )
         more = tiles_beyond_first(span, layout.extent, useful)
         if more:
-            # What the tiles hold in excess lies on both sides, so that the outermost touch the bounds alone.
+            # What the tiles hold in excess lies on both sides, so that the outermost touch the
+            # bounds alone.
             excess = more * useful + layout.extent - span
             moved = excess // 2 // unit * unit
             # What they store begins with a sector of the memory, where that is enough.
@@ -284,8 +313,9 @@ class PlaneGeometry:
 
     def access_width(self, field: SSAValue, *, inside: bool = False) -> int:
         """
-        The cells of one access to a field, at positions that are multiples of `vector`. Where all rows are to begin
-        with a vector, a field of one row need not end with one, for tiles that lie `inside` it.
+        Cells of one access to a field, at positions that are multiples of `vector`. If every row
+        begins with a vector, a field of one row need not end with a whole vector for tiles `inside`
+        the field.
         """
         shape, last = FieldShape.of(field), self.axes[-1]
         width = min(self.vector, VECTOR_BYTES // CELL_BYTES[element_type(field)])
@@ -296,8 +326,9 @@ class PlaneGeometry:
 
     def interior_cells(self, number: int) -> range:
         """
-        The cells along the in-plane axis of this number that tiles inside the rim may touch: nothing outside the bounds,
-        nor in the overlap that the outermost tiles store. None where no tile lies inside.
+        The cells along an in-plane axis, given by number, that tiles inside the rim may touch: no
+        cell outside the bounds, and no cell of the overlap that the outermost tiles store. Empty if
+        no tile lies inside.
         """
         tiling, pad = self.axes[number], self.margins[number]
         inner = tiling.inner_cells
@@ -308,23 +339,26 @@ class PlaneGeometry:
 
     def is_dealt(self, field: SSAValue) -> bool:
         """
-        One access is narrower than a thread's row: vectors are dealt to the lanes one after the other,
-        so that a warp reads and writes what lies together, in rows of any length.
+        Whether rows of a field are dealt to the lanes vector by vector, because one access is
+        narrower than a thread's row. A warp then reads and writes consecutive vectors, in rows of
+        any length.
         """
         narrow = self.access_width(field) < self.axes[-1].layout.cells
         return narrow and self.kernel.stream_axis is not None
 
     @property
     def cuts_pairs(self) -> bool:
-        """What tiles store ends within vectors of two cells, to save a tile."""
+        """
+        Whether the stored cells of tiles end in the middle of vectors of two cells, to save a tile.
+        """
         last = self.axes[-1]
         return self.vector == 2 and last.count > 1 and last.overlap_low % 2 == 1
 
     def cut_cells(self, start: int, width: int, stride: int, *, guarded: bool) -> list[int]:
         """
-        Of a row's vectors of `width` cells that begin at `start` in a lane's view, lanes `stride` cells apart:
-        the cells that some lane stores alone, as the bounds, or the end of what its tile stores, lie within
-        its vector.
+        Cells of a row's vectors that some lane stores alone, because the bounds or the end of a
+        tile's stored cells lie within the vector. Vectors have `width` cells and begin at `start`
+        in a lane's view; lanes are `stride` cells apart.
         """
         last = self.axes[-1]
         lanes, row = last.layout.lanes, last.layout.lanes * last.layout.cells
@@ -343,9 +377,9 @@ class PlaneGeometry:
 
     def may_cross(self, number: int, position: int, moved: int) -> bool:
         """
-        For some thread, a cell inside the bounds that taps `moved` cells along an in-plane axis finds
-        there the thread's position `position`, and it is outside. Sizes are static, so which of a
-        thread's positions the bounds can fall on is known.
+        Whether a cell inside the bounds, in some thread, taps `moved` cells along an in-plane axis
+        and finds position `position` of a thread outside the bounds. Sizes are static, so that
+        positions which the bounds never separate are known.
         """
         if moved == 0:
             return False
@@ -366,5 +400,5 @@ class PlaneGeometry:
 
     @cached_property
     def plane_tiles(self) -> int:
-        """Tiles that cover one plane."""
+        """The number of tiles that cover a plane."""
         return prod(axis.count for axis in self.axes)

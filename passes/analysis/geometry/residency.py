@@ -1,4 +1,6 @@
-"""How many tiles the device holds at once, and how those of one multiprocessor slow each other down."""
+"""
+How many tiles the device holds at once, and how tiles of one multiprocessor slow each other down.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,17 @@ SCHEDULERS = 4
 """Warp schedulers of a multiprocessor."""
 
 SATURATING_WARPS = 1.4 * SCHEDULERS
-"""Warps that keep the pipes busy: one a scheduler does not (measured: FP64)."""
+"""
+Warps of a multiprocessor that keep the pipes busy. One warp a scheduler does not (measured: FP64).
+"""
 
 
 @dataclass(frozen=True)
 class Residency:
     """
-    A kernel's tiles on a device: tiles and warps of a `block`, blocks that a multiprocessor holds at once
-    (`fitting`), and how many `multiprocessors` there are. Where a tile has several blocks (`tile_blocks`),
-    `teams` of them run at once.
+    The tiles of a kernel that a device holds. `block_tiles`, `block_warps`: tiles and warps of a
+    block. `fitting`: blocks that a multiprocessor holds at once. `multiprocessors`: their number.
+    `tile_blocks`: blocks of a tile. `teams`: tiles of several blocks that run at once.
     """
 
     block_tiles: int
@@ -33,7 +37,7 @@ class Residency:
 
     @staticmethod
     def of(kernel: KernelOp, arch: Arch) -> Residency:
-        """That of a kernel with its present layout and occupancy."""
+        """The residency of a kernel with its present layout and occupancy."""
         assert kernel.layout is not None
         fitting, blocks = kernel.blocks_per_multiprocessor, kernel.layout.blocks
         teams = arch.clusters(blocks) * fitting
@@ -50,7 +54,7 @@ class Residency:
 
     @property
     def warps(self) -> int:
-        """Warps of a multiprocessor that is full."""
+        """Warps of a full multiprocessor."""
         return self.block_warps * self.fitting
 
     @property
@@ -61,14 +65,20 @@ class Residency:
         return self.multiprocessors * self.fitting * self.block_tiles
 
     def blocks(self, tiles: int) -> int:
-        """Blocks of the multiprocessor that has most of a launch of so many tiles."""
+        """Blocks of the fullest multiprocessor in a launch of `tiles` tiles."""
         blocks = ceil(tiles / self.block_tiles) * self.tile_blocks
         return min(self.fitting, ceil(blocks / self.multiprocessors))
 
     def busy_warps(self, tiles: int) -> float:
-        """The warps of that multiprocessor, at least as many as its pipes can be kept busy by."""
+        """
+        Warps of the fullest multiprocessor in a launch of `tiles` tiles, at least the number that
+        keeps pipes busy.
+        """
         return max(SATURATING_WARPS, self.block_warps * self.blocks(tiles))
 
     def crowding(self, tiles: int) -> float:
-        """A step's time in a launch of so many tiles, by the time of one on a full multiprocessor."""
+        """
+        The duration of a step in a launch of `tiles` tiles, relative to a step on a full
+        multiprocessor.
+        """
         return self.busy_warps(tiles) / max(SATURATING_WARPS, self.warps)

@@ -1,1 +1,3 @@
-"""Which launches run a time loop, and which buffers hold data that a later step reads."""
+"""Analyses of launches: the launches that run a time loop, and the buffers whose data later steps
+read.
+"""

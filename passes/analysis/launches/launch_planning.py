@@ -1,15 +1,15 @@
-"""Which launches run a time loop, and which buffers each reads and writes.
+"""Plans the launches that run a time loop, and the buffers that each launch reads and writes.
 
-A launch never writes what it reads, so a live version moves from buffer to buffer (`placements.py`
-says by which rules). Kernels that read data with the halo around it (`Rotation.has_home`) find it
-in the program's own buffer, or in a scratch buffer that began as a copy of that one: launches write
-no halo. (Where buffers that take turns have their halos in common, any of them does.) In the end
-every buffer holds what the unfused program leaves in it: the versions that only the last steps
-write are written by launches of a single step, straight into the program's buffers; the launches
-before may put other live data anywhere.
+A launch never writes a buffer that the launch reads, so live versions move from buffer to buffer by
+the rules of `placements.py`. Kernels that read data with the halo around (`Rotation.has_home`) find
+both in the program's own buffer, or in a scratch buffer that began as a copy of the own buffer:
+launches write no halo. (Buffers with common halos are all equally good.) In the end every buffer
+holds what the unfused program leaves. Versions that only the last steps write are written by
+launches of a single step, straight into the program's buffers; earlier launches may put other live
+data anywhere.
 
-Every number of steps has a plan, as launches of single steps always do. The time to find one grows
-with the buffers, the longest cycle of the rotation and the number of depths, but not with the
+Every number of steps has a plan, as launches of single steps always do. The time to find a plan
+grows with the buffers, the longest cycle of the rotation and the number of depths, but not with the
 number of steps: placements soon repeat, and long runs are a loop over one period.
 """
 
@@ -33,21 +33,22 @@ from timetile.passes.analysis.launches.rotation import Rotation
 
 MOST_SEQUENCES = 128
 """
-Sequences of launches that are compared where none takes as few buffers as the kernels could do
+Most sequences of launches that are compared if none takes as few buffers as the kernels could do
 with.
 """
 
 MOST_ROUNDS = 8
 """
-Rounds of a cycle's rotation in which placements are to repeat; else its buffers are used in pairs.
+Rounds of a cycle's rotation within which placements must repeat. Otherwise the cycle's buffers are
+used in pairs.
 """
 
 
 @dataclass(frozen=True)
 class Launch:
     """
-    One launch: a kernel that advances `steps` steps from `time` on (`final`: the kernel that stores
-    all that its single step writes), with the buffers by role. Numbers from the count of roles on
+    One launch: a kernel that advances `steps` steps from `time` on, with the buffers by role.
+    `final`: the kernel stores all results of its single step. Numbers from the count of roles on
     are scratch buffers.
     """
 
@@ -61,26 +62,27 @@ class Launch:
 @dataclass(frozen=True)
 class Plan:
     """
-    Copies `(from, to)`, launches, the repeated ones `[first, first + length)` run `repeats` times.
+    A plan: the copies `(from, to)`, then the launches, of which `[first, first + length)` run
+    `repeats` times.
     """
 
     copies: tuple[tuple[int, int], ...]
     launches: tuple[Launch, ...]
     scratch_like: tuple[int, ...]
-    """For each scratch buffer, a role whose buffer it is like."""
+    """For each scratch buffer, a role whose buffer has an equal type."""
     first: int = 0
     length: int = 0
     repeats: int = 1
 
 
 def splits(depth: int, depths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The ways to replace one launch by two of known depths, as even as possible first."""
+    """The ways to replace one launch by two launches of known depths, the most even pair first."""
     pairs = [(a, depth - a) for a in depths if depth - a in depths and a >= depth - a]
     yield from sorted(pairs, key=lambda pair: pair[0] - pair[1])
 
 
 def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Segment]]:
-    """Launches that advance `total` steps, the last `tail` of them one at a time."""
+    """Launches that advance `total` steps, the last `tail` steps one at a time."""
     rest = total - tail
     if rest < 0:
         return
@@ -102,8 +104,8 @@ def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Seg
 
 def courses(total: int, longest: int, depths: Sequence[int]) -> Iterator[list[Segment]]:
     """
-    Launches that advance `total` steps, the last ones a step at a time: some of them of several
-    steps.
+    Sequences of launches that advance `total` steps and end with single steps: those with launches
+    of several steps.
     """
     for tail in range(min(total, longest + 4)):
         yield from sequences(total, tail, depths)
@@ -112,9 +114,9 @@ def courses(total: int, longest: int, depths: Sequence[int]) -> Iterator[list[Se
 @dataclass(frozen=True)
 class Steady:
     """
-    How placements repeat where every launch advances `depth` steps: from launch `first` on, those
-    before a launch are those before the one `period` launches later. Cycles that repeat so only
-    where they are are `paired`.
+    How placements repeat if every launch advances `depth` steps: from launch `first` on, the
+    placements before a launch equal those `period` launches later. `paired`: cycles whose
+    placements repeat only if buffers are used in pairs.
     """
 
     depth: int
@@ -156,8 +158,8 @@ def steady(parts: Sequence[Rotation], order: int, depth: int, *, fused: bool) ->
 @lru_cache(maxsize=256)
 def repetition(course: Course) -> tuple[int, int] | None:
     """
-    The launch from which on placements repeat, whether the first versions are copied or not, and
-    after how many launches; None where they do not along the course.
+    The launch from which on placements repeat, with and without copies of the first versions, and
+    the period in launches. None if placements do not repeat along the course.
     """
     first, period = 0, 1
     for copied in dict.fromkeys((frozenset[int](), frozenset(course.live))):
@@ -179,7 +181,7 @@ def repetition(course: Course) -> tuple[int, int] | None:
 
 class Search:
     """
-    The search for the launches that run some steps, with placements for each cycle in which a step
+    The search for launches that run some steps, with placements for each cycle in which a step
     writes.
     """
 
@@ -191,7 +193,7 @@ class Search:
         self.longest = max((len(cycle) for cycle in self.cycles), default=1)
 
     def plan(self) -> Plan:
-        """The plan, with launches of several steps where there is one."""
+        """The best plan, with launches of several steps if such a plan exists."""
         if self.fused and (found := self.plan_with(self.fused)) is not None:
             return found
         found = self.plan_with(())
@@ -200,7 +202,8 @@ class Search:
 
     def plan_with(self, fused: Sequence[int]) -> Plan | None:
         """
-        The plan that costs least with launches of these depths and, in the end, of single steps.
+        The cheapest plan with launches of depths `fused` and, in the end, of single steps; None if
+        no placement exists.
         """
         deepest = max(fused, default=1)
         known = steady(self.parts, self.rotation.order, deepest, fused=bool(self.fused))
@@ -235,7 +238,7 @@ class Search:
     @staticmethod
     def best(course: Course, known: Steady | None) -> Placed | None:
         """
-        The placements of one cycle that cost least, among those that repeat where they have to.
+        The cheapest placements of one cycle that repeat as `known` says; None if no placement does.
         """
         for placed in placements(course):
             if known is None or known.repeats_in(course.segments, placed):
@@ -245,7 +248,7 @@ class Search:
     def assembled(
         self, segments: Sequence[Segment], placed: Sequence[Placed], known: Steady, repeats: int
     ) -> Plan:
-        """The placements of all cycles as one plan, by the numbers of the program's buffers."""
+        """The placements of all cycles as one plan, in numbers of the program's buffers."""
         scratch_like: list[int] = []
         copies: list[tuple[int, int]] = []
         sources: list[dict[int, int]] = [{} for _ in segments]
@@ -281,9 +284,9 @@ class Search:
 
 def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
     """
-    The launches that run `steps` steps with kernels of these depths (and the final one): with
-    launches of several steps where that can be, then with the fewest scratch buffers, then with the
-    fewest copies of live data, then with the fewest launches of a single step.
+    The launches that run `steps` steps with kernels of `depths` and the final kernel. Plans are
+    compared by: launches of several steps, then fewest scratch buffers, then fewest copies of live
+    data, then fewest launches of a single step.
     """
     if steps == 0:
         return Plan((), (), ())
@@ -292,8 +295,8 @@ def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
 
 def deepest_launch(rotation: Rotation, steps: int) -> int:
     """
-    The steps that one launch can advance at most in a run of so many: the last ones are done one at a
-    time, as they write what no later step reads. 1 where all are.
+    The most steps that one launch can advance in a run of `steps` steps. The last steps are done
+    one at a time, as they write data that no later step reads. 1 if all steps are.
     """
     search = Search(rotation, (max(steps, 2),), steps)
     for tail in range(min(steps - 1, search.longest + 4)):

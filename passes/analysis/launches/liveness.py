@@ -1,4 +1,4 @@
-"""Which buffers of a time loop hold data that a later step reads."""
+"""Liveness of a time loop's buffers: which of them hold data that a later step reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def written_bounds(loop: LoopOp) -> StencilBoundsAttr:
 
 
 def overwrites(update: UpdateOp, bounds: StencilBoundsAttr) -> bool:
-    """An update writes every cell that its targets have inside the written bounds: it leaves none as it was."""
+    """
+    Whether an update overwrites its targets: every cell of a target inside the written bounds.
+    """
     whole, box = CellBox.of(bounds), CellBox.of(update.box)
     return all(whole & CellBox.of(field_bounds(target)) in box for target in update.targets)
 
@@ -33,7 +35,7 @@ def overwrites(update: UpdateOp, bounds: StencilBoundsAttr) -> bool:
 @dataclass(frozen=True)
 class Access:
     """
-    The roles that an update reads and writes. A `whole` one writes every cell that its targets have
+    The roles that an update reads and writes. `whole`: the update writes every cell of its targets
     inside the written bounds.
     """
 
@@ -44,9 +46,9 @@ class Access:
 
 def live_roles(rotate: Sequence[int], updates: Sequence[Access]) -> tuple[bool, ...]:
     """
-    For each role: what its buffer holds before a step is read, by this step or by a later one,
-    before it is overwritten. An update that is not `whole` leaves part of its target, and so reads
-    it.
+    For each role, whether this or a later step reads the data of the role's buffer before the data
+    is overwritten. An update that is not `whole` leaves a part of its target, and counts as a
+    reader.
     """
     count = len(rotate)
     read, overwritten = [False] * count, [False] * count
@@ -65,7 +67,9 @@ def live_roles(rotate: Sequence[int], updates: Sequence[Access]) -> tuple[bool, 
 
 
 def live_arguments(loop: LoopOp) -> tuple[bool, ...]:
-    """For each argument of the loop: it holds data that this step or a later one reads."""
+    """
+    For each argument of the loop, whether the argument holds data that this or a later step reads.
+    """
     bounds = written_bounds(loop)
     positions: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args)}
     updates = [
@@ -80,18 +84,18 @@ def live_arguments(loop: LoopOp) -> tuple[bool, ...]:
 
 
 def written_arguments(loop: LoopOp) -> tuple[bool, ...]:
-    """For each argument of the loop: a step writes it."""
+    """For each argument of the loop, whether a step writes the argument."""
     targets = {target for update in loop.updates for target in update.targets}
     return tuple(arg in targets for arg in loop.body.block.args)
 
 
 def written_cells(loop: LoopOp) -> int:
-    """The cells of the box around all that a step writes."""
+    """The number of cells of the box around all cells that a step writes."""
     bounds = written_bounds(loop)
     return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
 
 
 def rotation_of(loop: LoopOp) -> Rotation:
-    """How a loop's roles rotate, which are live and which are written."""
+    """The rotation of a loop's buffers, with live and written roles."""
     common = loop.common_halos is not None
     return Rotation(loop.rotation, live_arguments(loop), written_arguments(loop), common)

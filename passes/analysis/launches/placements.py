@@ -1,19 +1,20 @@
-"""
-Which buffer holds which version along a sequence of launches, for one cycle of the rotation.
+"""Decides which buffer holds which version along a sequence of launches, for one cycle of the
+rotation.
 
-A launch never writes a buffer that it reads, so a live version moves from buffer to buffer. Three
-rules place it:
+A launch never writes a buffer that the launch reads, so live versions move from buffer to buffer.
+Three rules place a version:
 
-1. The launch that stores the last version of a program's buffer stores it there (`last_stores`).
-2. Until then the buffer may hold any other version, which must be read for the last time by an
-   earlier launch. A buffer that no step writes is never written.
-3. Where kernels read a version with its halo around it, it is in the program's own buffer, or in a
-   scratch buffer that began as a copy of that one.
+1. The launch that stores the last version of a program's buffer stores the version there
+   (`last_stores`).
+2. Until then the buffer may hold any other version whose last reader is an earlier launch. A buffer
+   that no step writes is never written.
+3. If kernels read a version with the halo around, the version lies in the program's own buffer, or
+   in a scratch buffer that began as a copy of the own buffer.
 
 A version for which no buffer is free gets a new scratch buffer, so that nothing has to be searched.
-Launches of single steps can always be placed: rule 1 can fail only where a launch reads a buffer of
-the program before any launch has moved its first version, and that version can be copied to a
-scratch buffer first (`conflicts`).
+Launches of single steps can always be placed: rule 1 can fail only if a launch reads a buffer of
+the program before any launch has moved the buffer's first version, and such a version can be copied
+to a scratch buffer first (`conflicts`).
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from timetile.passes.analysis.launches.rotation import Rotation
 
 Placement = dict[int, int]
 """
-For each live role the buffer that holds its version. Numbers from the count of roles on are scratch
+For each live role, the buffer of its version. Numbers from the count of roles on are scratch
 buffers.
 """
 
 
 class Segment(NamedTuple):
-    """A launch: the steps that it advances; a final one stores all that its single step writes."""
+    """A launch as its number of steps. A final launch stores all results of its single step."""
 
     steps: int
     final: bool
@@ -42,10 +43,10 @@ class Segment(NamedTuple):
 @dataclass(frozen=True)
 class Course:
     """
-    Launches over the buffers of one cycle. Where they are `endless` no write is the last of its
-    buffer; `fused` says that there are kernels of several steps. With `paired` a version is in its
-    own buffer of the program or in a scratch buffer for that one, even where it need not be:
-    placements soon repeat then, with more scratch buffers.
+    Launches over the buffers of one cycle. `endless`: no write is the last write of its buffer.
+    `fused`: kernels of several steps exist. `paired`: each version lies in its own buffer of the
+    program or in a scratch buffer for the own buffer, even if rule 3 does not ask for it;
+    placements then repeat soon, with more scratch buffers.
     """
 
     cycle: Rotation
@@ -56,7 +57,7 @@ class Course:
 
     @cached_property
     def times(self) -> tuple[int, ...]:
-        """The steps done before each launch, and after the last one."""
+        """The steps done before each launch, and after the last launch."""
         times = [0]
         for segment in self.segments:
             times.append(times[-1] + segment.steps)
@@ -69,24 +70,24 @@ class Course:
 
     @cached_property
     def successors(self) -> dict[int, int]:
-        """For each role, the role that names the same buffer after a step."""
+        """For each role, the role that names the buffer after a step."""
         return {before: role for role, before in enumerate(self.cycle.rotate)}
 
     @cached_property
     def at_home(self) -> bool:
-        """Kernels read the live versions with their halos around them."""
+        """Whether kernels read live versions with the halo around."""
         return any(self.cycle.has_home(role, single_steps=not self.fused) for role in self.live)
 
     @property
     def is_tied(self) -> bool:
         """
-        A version must be in its own buffer of the program or in a copy of that: other buffers have
-        other halos.
+        Whether a version must lie in its own buffer of the program or in a copy of the own buffer,
+        because other buffers have other halos.
         """
         return self.paired or (self.at_home and not self.cycle.common_halos)
 
     def last_write(self, buffer: int) -> int | None:
-        """The last step that writes a buffer of the program; None where none does."""
+        """The last step that writes a buffer of the program; None if no step does."""
         total, cycle = self.times[-1], self.cycle
         for step in range(total - 1, max(-1, total - 1 - len(cycle.rotate)), -1):
             for role, written in enumerate(cycle.written):
@@ -101,10 +102,10 @@ class Course:
     @cached_property
     def last_stores(self) -> dict[int, int] | None:
         """
-        The launch that stores the last version of each buffer that a step writes: a launch of
-        several steps stores all live versions, and so the next one may store it once more. None
-        where some launch does not store what it must, or would store to a buffer that no step
-        writes.
+        For each buffer that a step writes, the launch that stores the last version. A launch of
+        several steps stores all live versions, and so the next launch may store a version once
+        more. None if some launch does not store what is due, or would store to a buffer that no
+        step writes.
         """
         if self.endless:
             return dict.fromkeys(range(len(self.cycle.rotate)), len(self.segments) + 1)
@@ -126,7 +127,8 @@ class Course:
 
     def stores_live(self, launch: int, buffer: int) -> bool:
         """
-        The launch advances several steps, and the role that names the buffer after them is live.
+        Whether the launch advances several steps, and the role that names the buffer afterwards is
+        live.
         """
         if launch == len(self.segments) or self.segments[launch].final:
             return False
@@ -134,9 +136,9 @@ class Course:
 
     def last_read(self, launch: int, role: int) -> int:
         """
-        The last launch that reads a live version where it lies before a launch: launches of several
-        steps move it, a final one leaves what it does not write. The number of launches where it
-        stays until the end.
+        The last launch that reads a live version at the version's place before `launch`: launches
+        of several steps move the version, a final launch moves only versions that it writes. The
+        number of launches if the version stays until the end.
         """
         while launch < len(self.segments):
             if not self.segments[launch].final or self.cycle.written[role]:
@@ -149,8 +151,8 @@ class Course:
     @cached_property
     def conflicts(self) -> frozenset[int]:
         """
-        The roles whose first versions are read by a launch that must write their buffers, or by a
-        later one.
+        The roles whose first version is read by the launch that must write the version's buffer, or
+        by a later launch.
         """
         last = self.last_stores or {}
         return frozenset(k for k in self.live if k in last and last[k] <= self.last_read(0, k))
@@ -159,9 +161,9 @@ class Course:
 @dataclass
 class Placed:
     """
-    The placements before each launch and after the last one, what each launch writes by role, the
-    role that each scratch buffer is like, and the copies `(from, to)` before the first launch, of
-    which those of live versions are `copied`.
+    The placements along a course. `states`: before each launch, and after the last. `targets`:
+    writes of each launch, by role. `scratch`: for each scratch buffer, the role with an equal type.
+    `copies`: pairs `(from, to)` before the first launch, of which `copied` are of live versions.
     """
 
     states: list[Placement]
@@ -172,15 +174,14 @@ class Placed:
 
     @property
     def cost(self) -> tuple[int, int]:
-        """Scratch buffers, then live versions that are copied."""
+        """The number of scratch buffers, then the number of copied live versions."""
         return len(self.scratch), self.copied
 
 
 def choose_buffers(wanted: Sequence[Sequence[int]]) -> list[int | None]:
     """
-    A different buffer for each entry, from its list, the first ones where that can be: a matching
-    by augmenting paths. None where all of an entry's buffers are taken by others that have no
-    other.
+    A different buffer for each entry, from the entry's list, early list items first: a matching by
+    augmenting paths. None for an entry whose buffers are all needed by other entries.
     """
     holders: dict[int, int] = {}
 
@@ -220,7 +221,7 @@ class Placer:
         return self.count + len(self.placed.scratch) - 1
 
     def advance(self, launch: int) -> None:
-        """Place what a launch stores."""
+        """Place the versions that a launch stores."""
         state = self.placed.states[-1]
         stored, after = self.stored(launch, state)
         time, taken = self.course.times[launch + 1], set(state.values())
@@ -234,7 +235,10 @@ class Placer:
         self.placed.states.append(after)
 
     def stored(self, launch: int, state: Placement) -> tuple[list[int], Placement]:
-        """The roles whose versions a launch stores, and where those lie that a final one leaves."""
+        """
+        The roles whose versions a launch stores, and the places of the versions that a final launch
+        leaves.
+        """
         if not self.course.segments[launch].final:
             return list(self.course.live), {}
         stored: list[int] = []
@@ -248,8 +252,8 @@ class Placer:
 
     def allowed(self, launch: int, role: int, taken: set[int]) -> list[int]:
         """
-        The buffers to which a launch may store the version of a role, the best first; `taken` are
-        those it reads.
+        The buffers to which a launch may store the version of a role, the best first. `taken` are
+        the buffers that the launch reads.
         """
         last = self.course.last_stores or {}
         own = self.cycle.own(role, self.course.times[launch + 1])
@@ -272,7 +276,7 @@ class Placer:
 
     def finish(self) -> Placed:
         """
-        What was placed. A scratch buffer of which the halo is read begins as a copy of its
+        The finished placements. A scratch buffer whose halo is read begins as a copy of the
         program's buffer.
         """
         if self.course.at_home:
@@ -286,8 +290,8 @@ class Placer:
 @lru_cache(maxsize=1024)
 def place(course: Course, copied: frozenset[int]) -> Placed | None:
     """
-    The placements along a course where the first versions of some roles are `copied` to scratch
-    buffers; None where there are none.
+    The placements along a course in which the first versions of the roles `copied` are copied to
+    scratch buffers; None if no placement exists.
     """
     if course.last_stores is None or not course.conflicts <= copied:
         return None
@@ -309,7 +313,7 @@ def placements(course: Course) -> list[Placed]:
 
 
 def least_scratch(course: Course) -> int:
-    """Scratch buffers that no course with launches of these kinds does without."""
+    """The number of scratch buffers that every course with such launches needs."""
     count, live, written = len(course.cycle.rotate), len(course.live), sum(course.cycle.written)
     least = 0
     for steps, final in set(course.segments):

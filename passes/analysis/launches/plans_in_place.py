@@ -1,4 +1,4 @@
-"""Plans of launches that read and write the buffers that the unfused program does, a step at a time."""
+"""Plans whose launches read and write the buffers of the unfused program, a step at a time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from timetile.passes.analysis.launches.rotation import Rotation
 
 def plan_in_place(rotation: Rotation, steps: int) -> Plan:
     """
-    The launches of single steps that read and write the buffers that the unfused program does. Every kernel of a step
-    stores nothing that another of its threads reads, or a step is wrong.
+    The plan of single steps on the buffers of the unfused program. The caller guarantees that no
+    kernel of a step stores a cell that another thread of the kernel reads.
     """
     period, roles = rotation.order, range(len(rotation.rotate))
     repeats, rest = divmod(steps, period)

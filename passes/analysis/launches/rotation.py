@@ -1,5 +1,5 @@
-"""
-How the buffers of a time loop rotate, and whose data launches find in the buffers of the program.
+"""The rotation of a time loop's buffers, and the launches that find data in the buffers of the
+program.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from math import lcm
 @dataclass(frozen=True)
 class Rotation:
     """
-    The time loop's buffers: how roles rotate, which hold live data, which a step writes, and
-    whether those of a cycle have the same cells outside the bounds.
+    The buffers of a time loop. `rotate`: how roles change. `live`: roles that hold live data.
+    `written`: roles that a step writes. `common_halos`: buffers of a cycle have equal cells outside
+    the bounds.
     """
 
     rotate: tuple[int, ...]
@@ -52,7 +53,7 @@ class Rotation:
         return self.cycles_by_role[role]
 
     def part(self, cycle: tuple[int, ...]) -> Rotation:
-        """One cycle as a rotation by itself, its roles numbered from 0 on in ascending order."""
+        """One cycle as a rotation of its own, with roles numbered from 0 in ascending order."""
         return Rotation(
             tuple(cycle.index(self.rotate[role]) for role in cycle),
             tuple(self.live[role] for role in cycle),
@@ -61,21 +62,24 @@ class Rotation:
         )
 
     def is_moved(self, role: int) -> bool:
-        """The role's live data moves between buffers: a step writes some buffer of its cycle."""
+        """
+        Whether the role's live data moves between buffers: a step writes some buffer of the role's
+        cycle.
+        """
         return self.live[role] and any(self.written[k] for k in self.cycle_of(role))
 
     def stays_home(self, role: int) -> bool:
         """
-        A launch of a single step can read and write the buffers of the role's cycle that the
-        unfused program does: no step writes one that is read.
+        Whether a launch of one step can use the buffers of the unfused program in the role's cycle:
+        no step writes a buffer that a step reads.
         """
         return not any(self.written[k] and self.live[k] for k in self.cycle_of(role))
 
     def has_home(self, role: int, *, single_steps: bool) -> bool:
         """
-        The role's data can be kept in buffers that have the right halo around it: the program's
-        own, and scratch buffers with a copy of their halo. With several live versions in a cycle
-        that would take a buffer more for each, where a launch advances several steps.
+        Whether the role's data can be kept in buffers with the right halo: the program's own
+        buffer, and scratch buffers with a copy of the own halo. False for launches of several steps
+        if a cycle has several live versions: each version would need a buffer more.
         """
         versions = sum(self.live[k] for k in self.cycle_of(role))
         alone = single_steps or not self.is_moved(role) or versions == 1
@@ -84,10 +88,10 @@ class Rotation:
     @property
     def home_cycles(self) -> tuple[int, ...]:
         """
-        The lengths of the cycles in which data moves, where kernels of several steps find all of it
-        with its halo around it; none where they do not. A launch that advances no multiple of them
-        leaves all data in the program's own buffers. None either where all have the halo in common,
-        and any number does.
+        The lengths of the cycles in which data moves, if kernels of several steps find all data
+        with the halo around; otherwise empty. A launch that advances no multiple of the lengths
+        leaves all data in the program's own buffers. Also empty for common halos, with which any
+        number of steps is good.
         """
         moved = [role for role in range(len(self.rotate)) if self.is_moved(role)]
         if self.common_halos or not all(self.has_home(role, single_steps=False) for role in moved):
@@ -97,8 +101,8 @@ class Rotation:
     @property
     def turns(self) -> tuple[tuple[int, ...], ...]:
         """
-        The cycles of which kernels of several steps gain by halos in common: buffers take turns to
-        hold one live version, which is read with its halo around it.
+        The cycles for which kernels of several steps gain by common halos: the buffers take turns
+        to hold one live version, and kernels read the version with the halo around.
         """
         return tuple(
             cycle
@@ -110,8 +114,8 @@ class Rotation:
     @cached_property
     def orbits(self) -> tuple[tuple[int, ...], ...]:
         """
-        For each role, the buffers of the program that it names before steps 0, 1, ... until they
-        repeat.
+        For each role, the buffers of the program that the role names before steps 0, 1, ... until
+        the buffers repeat.
         """
         orbits: list[tuple[int, ...]] = []
         for start in range(len(self.rotate)):

@@ -1,4 +1,4 @@
-"""How many steps a time loop runs where the program states it, and the launches that its plan takes then."""
+"""Trip counts that the program states, and the launches that a plan for such a count has."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FOLDED: dict[type[Operation], Callable[[int, int], int]] = {
     arith.MaxSIOp: max,
     arith.MinSIOp: min,
 }
-"""Operations on integers that trip counts are computed with."""
+"""Operations on integers that compute trip counts."""
 
 
 def folded(value: SSAValue) -> int | None:
-    """The integer that a value is computed to be from constants; None where it is not."""
+    """The integer that a value has, computed from constants; None if not constant."""
     owner = value.owner
     if not isinstance(owner, Operation) or isinstance(owner, arith.ConstantOp):
         return integer_constant(value)
@@ -41,15 +41,18 @@ def folded(value: SSAValue) -> int | None:
 
 
 def constant_steps(loop: LoopOp) -> int | None:
-    """The number of steps of a time loop where the program states it, 0 for a negative one."""
+    """
+    The number of steps of a time loop if the program states the number, 0 for a negative number;
+    otherwise None.
+    """
     steps = folded(loop.steps)
     return None if steps is None else max(steps, 0)
 
 
 def most_steps_at_once(loop: LoopOp) -> int | None:
     """
-    The steps that the deepest launch of a time loop can advance, which leaves the last steps to
-    others; None where the program does not state how many steps there are.
+    The most steps that one launch of a time loop can advance, as the last steps need other
+    launches. None if the program does not state the number of steps.
     """
     steps = constant_steps(loop)
     if steps is None or not loop.updates:
@@ -59,8 +62,8 @@ def most_steps_at_once(loop: LoopOp) -> int | None:
 
 def depths_taken(loop: LoopOp, depths: Sequence[int]) -> tuple[int, ...]:
     """
-    Of some depths those of which the loop's plan has a launch, and 1; all of them where the program
-    does not state how many steps there are.
+    The depths, of those given, of which the loop's plan has a launch, and 1. All depths if the
+    program does not state the number of steps.
     """
     steps = constant_steps(loop)
     if steps is None or not loop.updates:

@@ -1,1 +1,3 @@
-"""When planes of a queue arrive, how long they are kept, and how threads wait for them."""
+"""Analyses of queues: when planes arrive, how long a kernel keeps them, and where threads wait for
+each other.
+"""

@@ -1,8 +1,8 @@
-"""Lags of the queues of a kernel: the one place that computes them.
+"""Computes the lags of a kernel's queues. No other file computes lags.
 
 A queue with lag L holds, at stream step i, planes up to i - L. An apply waits for the newest plane
-that it taps: its lag is the longest path over the stages. Loads come as late as their readers allow,
-so that nothing is kept longer than needed.
+that the apply taps: its lag is the longest path over the stages. A load takes the largest lag that
+its readers allow, so that no plane is kept longer than needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from timetile.dialects.tile_attributes import QueueType
 def reads(
     stage: ApplyOp | ExchangeOp | StoreOp, stream: int | None
 ) -> Iterator[tuple[SSAValue, int]]:
-    """The queues that a stage reads, with the offset along the stream."""
+    """
+    The queues that a stage reads, each with the offset of the read along the streaming axis, in
+    planes.
+    """
     if isinstance(stage, ApplyOp):
         queues = stage.queues
         for tap in stage.tap_list:
@@ -39,7 +42,7 @@ def reads(
 
 
 def assign_lags(kernel: KernelOp) -> None:
-    """Recompute the lag of every queue of the kernel and write it to the types."""
+    """Recompute the lag of every queue of the kernel, and write the lags to the types."""
     stream = kernel.stream_axis
     lags: dict[SSAValue, int] = {}
     for stage in kernel.stages:
@@ -59,7 +62,8 @@ def assign_lags(kernel: KernelOp) -> None:
             case LoadOp():
                 lags[stage.result] = latest[stage.result]
             case ExchangeOp():
-                # Held back in the source's home, so that the mail needs no slots for waiting planes.
+                # Held back in the source's home, so that the mail needs no slots for waiting
+                # planes.
                 lags[stage.result] = latest[stage.result]
                 at = lags[stage.result] - stage.delay.data
                 latest[stage.queue] = min(latest.get(stage.queue, at), at)
@@ -77,21 +81,25 @@ def assign_lags(kernel: KernelOp) -> None:
 
 
 def is_early_sum(queue: SSAValue) -> bool:
-    """A partial sum that is kept for later steps: its readers read their own cell alone."""
+    """
+    Whether a queue is a partial sum that later stream steps add to: every reader reads its own cell
+    alone, and one reader reads an older plane.
+    """
     taps = list(taps_of(queue))
     own = isinstance(queue.owner, ApplyOp) and not any(any(tap.offset) for _, tap in taps)
     return own and any(reader.age(tap) > 0 for reader, tap in taps)
 
 
 def keeps_sums(kernel: KernelOp) -> bool:
-    """Planes enter sums as they arrive, which later steps complete."""
+    """Whether planes enter sums as they arrive, and later stream steps complete the sums."""
     return any(is_early_sum(queue) for stage in kernel.stages for queue in stage.results)
 
 
 def oldest_age(queue: SSAValue, stream: int | None) -> int:
     """
-    How many steps back the oldest plane lies that a reader of the queue asks for. Who reads an
-    exchange of less than the whole plane reads its own cells from the queue itself.
+    The age, in stream steps, of the oldest plane that a reader of the queue asks for. The reader of
+    an exchange of edges reads its own cells from the queue itself, so the queue keeps planes for
+    the exchange's readers, too.
     """
     oldest = 0
     for use in queue.uses:

@@ -1,4 +1,6 @@
-"""How many planes the queues of a kernel keep: the unrolling of its stream loop, and the slots of its rings."""
+"""How many planes the queues of a kernel keep: the unrolling of the stream loop, and the slots of
+rings.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,23 @@ from timetile.passes.analysis.queues.lags import oldest_age
 
 LONGEST_LOOP = 1650
 """
-Most taps that a thread makes in one turn of the unrolled loop. A longer loop costs more than the moves that unrolling
-saves.
+Most taps that a thread makes in one turn of the unrolled loop. A longer loop costs more than the
+moves saved by unrolling.
 """
 
 
 def is_tapped(queue: SSAValue) -> bool:
-    """Some stage computes with the queue; otherwise the queue is stored as soon as it is made."""
+    """
+    Whether some stage computes with the queue. Other queues are stored as soon as they are made.
+    """
     return any(not isinstance(use.operation, StoreOp) for use in queue.uses)
 
 
 def kept_queues(kernel: KernelOp) -> list[SSAValue]:
-    """The queues that need storage: results of loads that keep planes and of applies, if some stage taps them."""
+    """
+    The queues that need storage: results of applies, and of loads that keep planes, if some stage
+    taps them.
+    """
     queues: list[SSAValue] = []
     for stage in kernel.stages:
         if isinstance(stage, LoadOp) and stage.keeps_no_plane:
@@ -35,8 +42,9 @@ def kept_queues(kernel: KernelOp) -> list[SSAValue]:
 
 def natural_period(kernel: KernelOp) -> int:
     """
-    The unrolling (stream steps a turn) at which planes age by renaming alone: the most planes that a queue keeps.
-    `order-threads` reads the oldest plane before the newest one arrives, so that one register a plane is enough.
+    The unrolling, in stream steps a turn, with which planes age by renaming alone: the most planes
+    that a queue keeps. `order-threads` reads the oldest plane before the newest arrives, so that
+    one register a plane is enough.
     """
     stream = kernel.stream_axis
     return max((oldest_age(queue, stream) for queue in kept_queues(kernel)), default=1) or 1
@@ -55,7 +63,10 @@ def chosen_period(kernel: KernelOp) -> int:
 
 
 def fitting_period(natural: int, size: int) -> int:
-    """The largest divisor of the `natural` unrolling with at most `LONGEST_LOOP` taps a turn; a step makes `size` taps."""
+    """
+    The largest divisor of the `natural` unrolling with at most `LONGEST_LOOP` taps a turn; a step
+    makes `size` taps.
+    """
     fitting = [p for p in range(1, natural + 1) if natural % p == 0 and p * size <= LONGEST_LOOP]
     return max(fitting, default=1)
 
@@ -74,13 +85,15 @@ def copies_slots(
     exchange: ExchangeOp, ahead: int, *, blocks: int, stream: int | None, split: bool, every: int
 ) -> int:
     """
-    Slots of the ring that a load's asynchronous copies fill and readers of the exchange read: from the oldest plane
-    that is read to the newest one on its way, `ahead` planes early. `blocks`: blocks of a tile. `split`: warps arrive
-    at a barrier and wait later. `every`: stream steps between two barriers.
+    Slots of the ring that a load's asynchronous copies fill and that readers of the exchange read:
+    from the oldest plane read to the newest plane on its way, `ahead` planes early. `blocks`:
+    blocks of a tile. `split`: warps arrive at a barrier and wait later. `every`: stream steps
+    between two barriers.
 
-    One more slot is needed where a plane is read in the step of its arrival, as the barrier then stands behind the next
-    copies, and where warps may still read after they arrived: in tiles of several blocks, and in split barriers if
-    inner rows read along the row. At least `every - 1` more are needed where only one step in `every` has a barrier.
+    One more slot is needed if a plane is read in the step of its arrival, as the barrier then
+    stands behind the next copies, and if warps may still read after arriving: in tiles of several
+    blocks, and in split barriers if inner rows read along the row. At least `every - 1` more are
+    needed if only one step in `every` has a barrier.
     """
     behind = exchange.hold + exchange.delay.data
     youngest = behind + min(tapped_ages(exchange))
@@ -90,8 +103,8 @@ def copies_slots(
 
 def ring_window(queue: SSAValue, stream: int | None) -> int:
     """
-    Slots that a queue occupies in a ring of shared memory: its planes, and one for each step that writes before the
-    next barrier. A queue that is only stored has no reader to wait for.
+    Slots that a queue occupies in a ring of shared memory: its planes, and one for each step that
+    writes before the next barrier. A queue that is only stored has no reader to wait for.
     """
     if not is_tapped(queue) or stream is None:
         return 1 + oldest_age(queue, stream)
@@ -100,7 +113,10 @@ def ring_window(queue: SSAValue, stream: int | None) -> int:
 
 
 def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
-    """Slots of the circular multi-queue: the windows of all results of stages that keep planes."""
+    """
+    Slots of the circular multi-queue: the sum of the windows of all results of stages that keep
+    planes.
+    """
     return sum(
         sum(ring_window(result, kernel.stream_axis) for result in stage.results)
         for stage in kernel.stages

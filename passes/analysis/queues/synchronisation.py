@@ -1,17 +1,17 @@
-"""
-Where the threads of a tile wait for each other: derived from what shared planes are read and when.
+"""Where the threads of a tile wait for each other, derived from the accesses to shared planes.
 
-A plane that stage w writes in step i is read by stage r in step i + distance, and its slot is written
-again by stage w' `slots - distance` steps after that. Each pair of cross-thread accesses needs a
-synchronisation between. There are three kinds:
+Stage w writes a plane in step i, stage r reads the plane in step i + distance, and stage w' writes
+the slot again `slots - distance` steps later. Each pair of accesses by different threads needs a
+synchronisation in between. There are three kinds:
 
-- *barriers* before a stage, in every step (`place_barriers`);
-- barriers at the start of every so many steps, for the batch of planes between (`batches_keep`: lazy streaming, EBISU,
-  section 4.3.2);
-- one *split* barrier a step. A warp waits for the arrivals of the step before ahead of its first
-  access to what others share, and arrives behind its last one. What touches no other warp's cells, the
-  inner rows of a thread, comes after that: between a warp's arrival and its next wait the others may
-  be ahead or behind. An access of step i is then ordered before those of step i + 1 (`split_keeps`).
+- *Barriers* before a stage, in every step (`place_barriers`).
+- Barriers at the start of one step in `every`, for the batch of planes in between (`batches_keep`:
+  lazy streaming, EBISU, section 4.3.2).
+- One *split* barrier a step. A warp waits for the arrivals of the step before ahead of its first
+  access to shared planes, and arrives behind its last access. Inner rows, which touch no other
+  warp's cells, come after the arrival: between a warp's arrival and its next wait, other warps may
+  be a step ahead or behind. An access of step i is ordered before accesses of step i + 1
+  (`split_keeps`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Order:
     after: int
     distance: int
     inner: bool = False
-    """The earlier access may be one of an inner row, which a split barrier releases a step later."""
+    """
+    Whether the earlier access may be of an inner row, for which a split barrier comes a step later.
+    """
 
     def is_kept_by(self, barrier: int) -> bool:
         """A barrier before stage `barrier`, in every step, separates the two."""
@@ -49,8 +51,9 @@ class Order:
 
 def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
     """
-    The least number of barriers a step that keeps all orders: first those within a step, each as
-    late as it may stand; what is left crosses steps, and one at the start of the step keeps it.
+    The places, as numbers of stages, of the fewest barriers a step that keep all orders. Orders
+    within a step come first, each barrier as late as possible. A barrier at the start of the step
+    keeps the remaining orders, which cross steps.
     """
     barriers: list[int] = []
     for order in sorted(orders, key=lambda o: o.after):
@@ -65,40 +68,52 @@ def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
 
 
 def steps_between_barriers(exchanges: Iterable[ExchangeOp]) -> int:
-    """Steps between two synchronisations that some exchanges have, by their homes; 1 where there is none."""
+    """
+    Steps between two synchronisations of some exchanges, by their homes; 1 if no home says
+    otherwise.
+    """
     homes = (exchange.home for exchange in exchanges)
     return max((home.every.data for home in homes if home is not None), default=1)
 
 
 def meets_at_barriers(exchanges: Iterable[ExchangeOp]) -> bool:
-    """The blocks of a tile that exchange so wait for each other at barriers of the grid."""
+    """
+    Whether the blocks of a tile with these exchanges wait for each other at barriers of the grid.
+    """
     homes = (exchange.home for exchange in exchanges)
     return any(home is not None and home.sync.data == "grid" for home in homes)
 
 
 MESSAGE_BYTES = 4
-"""What a 64-bit word of a message carries beside its number."""
+"""Bytes of a cell that a 64-bit word of a message carries beside the message's number."""
 
 
 def words_of_cell(element: Attribute, *, meets: bool) -> int:
-    """64-bit words that a cell takes on its way to another block: one, without a number, where they meet at barriers."""
+    """
+    64-bit words that a cell takes on its way to another block: one, without a number, if blocks
+    meet at barriers.
+    """
     return 1 if meets else CELL_BYTES[element] // MESSAGE_BYTES
 
 
 def batches_keep(orders: Sequence[Order], every: int) -> bool:
-    """Barriers at the start of one step in `every` keep all orders: accesses that are so many steps apart have one between."""
+    """
+    Whether barriers at the start of one step in `every` keep all orders: every order spans `every`
+    steps or more.
+    """
     return all(order.distance >= every for order in orders)
 
 
 def split_keeps(orders: Sequence[Order]) -> bool:
-    """One split barrier a step keeps all orders."""
+    """Whether one split barrier a step keeps all orders."""
     return all(order.distance >= (2 if order.inner else 1) for order in orders)
 
 
 def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Order]:
     """
-    Which accesses to shared planes, by which stages, a barrier must separate; or those `within_warps`, whose lanes
-    must wait for each other. Copies arrive, and later ones are started, where their load stands.
+    The pairs of accesses to shared planes that a barrier must separate, by the numbers of their
+    stages. With `within_warps`, the pairs of accesses for which the lanes of a warp must wait for
+    each other. Asynchronous copies arrive, and later copies start, at the place of their load.
     """
     stages = list(kernel.stages)
     stream = kernel.stream_axis
@@ -142,20 +157,26 @@ def lives_in_ring(queue: SSAValue) -> bool:
 
 def stays_in_warp(kernel: KernelOp, queue: SSAValue) -> bool:
     """
-    A tap reads what its own warp keeps in a block's ring: in a tile of several blocks whatever crosses warps is read
-    through an exchange.
+    Whether a tap of a block's ring reads cells of its own warp only. In a tile of several blocks,
+    every tap that crosses warps goes through an exchange.
     """
     assert kernel.layout is not None
     return kernel.layout.has_messages and lives_in_ring(queue)
 
 
 def reads_in_inner_rows(kernel: KernelOp, exchange: ExchangeOp, tap: Tap) -> bool:
-    """Rows in the middle of a thread make the tap, too, and read it where other threads wrote."""
+    """
+    Whether rows in the middle of a thread make the tap, too, and read cells that other threads
+    wrote.
+    """
     return exchange.what.data != "edges" and tap.offset[kernel.plane_axes[-1]] != 0
 
 
 def crossing_rows(kernel: KernelOp) -> int:
-    """Rows at either end of a thread's own whose taps cross warps, or that other warps read."""
+    """
+    The number of rows, at either end of a thread's own rows, whose taps cross warps or which other
+    warps read.
+    """
     if len(kernel.plane_axes) < 2:
         return 1
     rows = kernel.plane_axes[0]
@@ -177,7 +198,10 @@ def copy_orders(
     *,
     inner: bool,
 ) -> list[Order]:
-    """A plane arrives before it is read, and is read before a later one is copied to its slot."""
+    """
+    The orders of a ring of copies: a plane arrives before a reader reads the plane, and the reader
+    is done before a later plane is copied to the slot.
+    """
     assert exchange.home is not None
     load = exchange.queue.owner
     assert isinstance(load, LoadOp)
@@ -188,8 +212,9 @@ def copy_orders(
 
 def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:
     """
-    The stage that overwrites what a queue leaves, and the age at which it does: the queue itself,
-    after all slots of its ring, or the next queue of the circular multi-queue.
+    The stage that overwrites a queue's slot, and the age, in steps, at which the stage does so: the
+    queue's own stage after all slots of its ring, or the stage of the next queue of the circular
+    multi-queue.
     """
     owner = queue.owner
     if isinstance(owner, ExchangeOp):
