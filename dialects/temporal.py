@@ -68,7 +68,7 @@ from timetile.dialects.taps import (
     print_taps,
     verify_taps,
 )
-from timetile.dialects.temporal_fields import BroadcastOp, ScratchOp
+from timetile.dialects.temporal_fields import BroadcastOp, GatherOp, ScratchOp
 
 MOST_DEPTH = 256
 """Steps of a kernel. Deeper ones would compute far more around their tiles than in them, and take minutes to plan."""
@@ -453,4 +453,4 @@ def parse_scalars_and_indices(parser: Parser) -> tuple[list[SSAValue], list[int]
     return scalars, indices
 
 
-Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp], [])
+Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp], [])

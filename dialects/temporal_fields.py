@@ -1,10 +1,11 @@
-"""Fields that a function makes: scratch for values of a step, and fields spread along more axes."""
+"""Fields that a function makes: scratch for values of a step, fields spread along more axes, and gathered cells."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import cast
 
+from xdsl.dialects.builtin import i64
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -14,10 +15,11 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryAllocEffect
+from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.syntax import (
@@ -28,6 +30,7 @@ from timetile.dialects.syntax import (
     field_bounds,
     parse_integers,
     parse_value,
+    parse_values,
 )
 
 
@@ -129,3 +132,68 @@ class BroadcastOp(IRDLOperation):
         if not isinstance(kind, FieldType):
             parser.raise_error(f"expected a field, got {kind}")
         return cls(source, axes, cast(FieldType[Attribute], kind))
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """
+    For every cell c of the target: `target[c] = source[p(c)]`, where coordinate k of the place p(c) is cell c
+    of place field k. A coordinate outside the source's bounds counts as the nearest one inside.
+    The place fields are of i64, one for each axis of the source, with the bounds of the target.
+
+    Example:
+    ```
+    temporal.gather %near = %A at (%i, %j) : !stencil.field<[0,8]xf64> from !stencil.field<[-1,9]x[-1,9]xf64>
+    ```
+    """
+
+    name = "temporal.gather"
+
+    target = operand_def(FieldType)
+    source = operand_def(FieldType)
+    places = var_operand_def(FieldType)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, target: SSAValue, source: SSAValue, places: Sequence[SSAValue]):
+        super().__init__(operands=[target, source, places])
+
+    def verify_(self) -> None:
+        target, rank = field_bounds(self.target), len(field_bounds(self.source).lb)
+        if len(self.places) != rank:
+            raise VerifyException(
+                f"a place in a field of rank {rank} has {rank} coordinates, got {len(self.places)}"
+            )
+        for place in self.places:
+            if element_type(place) != i64 or field_bounds(place) != target:
+                raise VerifyException(
+                    f"place fields hold i64 in the bounds of the target, got {place.type}"
+                )
+        if element_type(self.source) != element_type(self.target):
+            raise VerifyException("source and target must have cells of one type")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.target)
+        printer.print_string(" = ")
+        printer.print_operand(self.source)
+        printer.print_string(" at ")
+        with printer.in_parens():
+            printer.print_list(self.places, printer.print_operand)
+        printer.print_string(" : ")
+        printer.print_attribute(self.target.type)
+        printer.print_string(" from ")
+        printer.print_attribute(self.source.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GatherOp:
+        target = parse_value(parser)
+        parser.parse_punctuation("=")
+        source = parse_value(parser)
+        parser.parse_keyword("at")
+        places = parse_values(parser, parser.Delimiter.PAREN)
+        parser.parse_punctuation(":")
+        parser.parse_type()
+        parser.parse_keyword("from")
+        parser.parse_type()
+        return cls(target, source, places)

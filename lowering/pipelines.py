@@ -25,6 +25,7 @@ from timetile.passes.diagnostics import apply_verified
 from timetile.passes.drop_timers import DropTimersPass
 from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
+from timetile.passes.gather_cells import GatherCellsPass
 from timetile.passes.hoist_invariants import HoistInvariantsPass
 from timetile.passes.index_fields import IndexFieldsPass
 from timetile.passes.inline_calls import InlineCallsPass
@@ -69,6 +70,8 @@ def temporal_passes(
         RollReturnsPass(),
         # A value that is read where it is made takes no field.
         InlineValuesPass(),
+        # What is still read at computed places.
+        GatherCellsPass(),
         RaiseTimeLoopPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),

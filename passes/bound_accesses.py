@@ -15,13 +15,13 @@ After:
 ... arith.select of these by %d
 ```
 1. Along each axis the place must be the cell's own coordinate plus an offset. The offset is a sum of
-   constants, selects of constants, and scalars.
+   constants, selects of constants, and what is computed from scalars alone.
 2. An offset of constants and selects has the values that these can take. A scalar is the same for all
    cells, so the declared extent, which holds for the first and the last cell, bounds it.
 3. The accesses at all possible offsets are read, at most `MOST_PLACES`, and the right one is selected.
 
-An access with more places, or at a place that depends on fields, stays as it is; the pass that outlines
-cells refuses it.
+An access with more places, or at a place that depends on fields, stays as it is: gather-cells reads memory
+for it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,16 @@ def shifts(value: SSAValue, low: int, high: int, *, negated: bool = False) -> Of
         return None if first is None or second is None else first | second
     if isinstance(owner, arith.IndexCastOp):
         return shifts(owner.input, low, high, negated=negated)
-    return None
+    return frozenset(range(low, high + 1)) if is_scalar(value) else None
+
+
+def is_scalar(value: SSAValue) -> bool:
+    """The value is computed from scalars alone: it is the same for all cells."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return not isinstance(value.type, stencil.StencilType)
+    is_arithmetic = owner.name.startswith(("arith.", "math.")) and not owner.regions
+    return is_arithmetic and all(map(is_scalar, owner.operands))
 
 
 def choice(op: stencil.DynAccessOp) -> list[tuple[int, ...]] | None:

@@ -131,6 +131,11 @@ class Selection:
                 if isinstance(copy, stencil.AccessOp) and copy.offset_mapping is not None:
                     axes = tuple(copy.offset_mapping)
                 copy.offset = stencil.IndexAttr.from_indices(*shifted(copy.offset, axes, by))
+            if isinstance(copy, stencil.DynAccessOp):
+                # Its extents count from the cell.
+                axes = tuple(range(len(by)))
+                copy.lb = stencil.IndexAttr.from_indices(*shifted(copy.lb, axes, by))
+                copy.ub = stencil.IndexAttr.from_indices(*shifted(copy.ub, axes, by))
             self.add(copy)
             self.moved[value, by] = copy.results[place_of(value) or 0]
         return self.moved[value, by]

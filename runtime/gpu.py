@@ -16,6 +16,7 @@ from timetile.passes.arch import version_of
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.driver import checked
+from timetile.runtime.gathering import THREADS, GatherFrame, gather_name, gather_text
 from timetile.runtime.gpu_memory import GpuMemory
 from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame
 from timetile.runtime.kernel import Kernel
@@ -58,6 +59,8 @@ class Device(GpuMemory):
         """Device memory by which the blocks of a kernel exchange edges, one for each stream."""
         self.comparing: tuple[Any, ctypes.c_uint32, int] | None = None
         """The function that compares halos, loaded once, and the word of its answer, on the host and on the device."""
+        self.gathering: dict[int, Any] = {}
+        """The functions that read fields at computed places, by the bytes of a cell."""
         self.one_comparison = Lock()
         self.one_report = Lock()
 
@@ -255,6 +258,22 @@ class Device(GpuMemory):
             )  # fmt: skip
             self.synchronize(stream)
             return bool(answer.value)
+
+    def gather(self, frame: GatherFrame, pointers: Sequence[int], stream: int) -> None:
+        """Set the cells of a field, the first of five, to those of the second at places that the others hold."""
+        width = frame.cell_bytes
+        with self.one_load:
+            if width not in self.gathering:
+                text = gather_text(width).encode() + b"\0"
+                self.gathering[width] = self.function(text, gather_name(width))
+        numbers = frame.numbers()
+        types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_int64,) * len(numbers)
+        arguments = Arguments((*pointers, *numbers), types)
+        checked(
+            self.cuda.cuLaunchKernel(
+                self.gathering[width], frame.blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments.address, 0
+            )
+        )  # fmt: skip
 
     def resident_tiles(self, kernel: Kernel) -> int:
         """

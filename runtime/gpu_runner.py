@@ -16,12 +16,14 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal_fields import GatherOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.arithmetic import Array
 from timetile.runtime.driver import checked
 from timetile.runtime.executors import PlannedRunner
+from timetile.runtime.gathering import GatherFrame
 from timetile.runtime.gpu import Device
 from timetile.runtime.halos import HaloFrame
 from timetile.runtime.host import Values
@@ -150,6 +152,11 @@ class DeviceMemory(ArrayMemory):
     def fill(self, buffer: Any, cells: Array) -> None:
         self.device.synchronize(self.stream)
         self.device.upload(buffer.pointer, cells)
+
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        frame = GatherFrame.of(op)
+        pointers = [target.pointer, source.pointer, *(p.pointer for p in frame.places(places))]
+        self.device.gather(frame, pointers, self.stream)
 
     def close(self) -> None:
         """Free the fields that the program made."""

@@ -19,7 +19,7 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.temporal_fields import BroadcastOp, ScratchOp
+from timetile.dialects.temporal_fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias, memory_of
 from timetile.runtime.arithmetic import dtype_of
@@ -71,6 +71,10 @@ class Memory(Protocol):
         """Set all cells of a field."""
         ...
 
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        """Set all cells of a field to cells of another at places that are computed."""
+        ...
+
 
 class ArrayMemory:
     """Memory that is NumPy arrays."""
@@ -94,6 +98,13 @@ class ArrayMemory:
 
     def fill(self, buffer: Any, cells: Array) -> None:
         buffer[...] = cells
+
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        dtype, shape = dtype_of(element_type(op.source)), shape_of(field_bounds(op.target))
+        around = shape_of(field_bounds(op.source))
+        cells = self.contents(source, around, dtype)
+        at = [self.contents(place, shape, np.dtype(np.int64)) for place in places]
+        self.fill(target, gathered(op, cells, at))
 
 
 def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
@@ -154,6 +165,16 @@ def wide_cells(op: BroadcastOp, source: Array) -> Array:
     return np.ascontiguousarray(np.broadcast_to(narrow, shape))
 
 
+def gathered(op: GatherOp, source: Array, places: Sequence[Array]) -> Array:
+    """The cells of a field at places, each coordinate the nearest one in the field."""
+    bounds = field_bounds(op.source)
+    at = [
+        np.clip(place, low, high - 1) - low
+        for place, low, high in zip(places, bounds.lb, bounds.ub)
+    ]
+    return source[tuple(at)]
+
+
 HOST_OPERATIONS: tuple[type[Operation], ...] = (
     LoopOp,
     memref.LoadOp,
@@ -162,6 +183,7 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
     memref.DimOp,
     ScratchOp,
     BroadcastOp,
+    GatherOp,
 )
 """Operations for which every executor gives the host a handler."""
 
@@ -204,6 +226,11 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
         memory.fill(made, cells)
         return [made]
 
+    def gather(op: GatherOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        target, source, *places = operands
+        memory.gather(op, target, source, places)
+        return []
+
     def dim(op: memref.DimOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         buffer, axis = operands
         return [memref_shape(op.source, buffer)[int(axis)]]
@@ -215,4 +242,5 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
         memref.DimOp: dim,
         ScratchOp: scratch,
         BroadcastOp: broadcast,
+        GatherOp: gather,
     }

@@ -44,6 +44,17 @@ def accesses(apply: stencil.ApplyOp) -> Iterator[Access]:
         yield Access(op, apply.args[block.args.index(op.temp)], tuple(offset), axes)
 
 
+def extents(
+    apply: stencil.ApplyOp, box: StencilBoundsAttr
+) -> Iterator[tuple[SSAValue, StencilBoundsAttr]]:
+    """What an apply over a box reads at computed places, by the declared extents of the accesses."""
+    block = apply.region.block
+    for op in block.walk():
+        if isinstance(op, stencil.DynAccessOp) and len(op.lb) == len(box.lb):
+            around = moved(box, tuple(op.lb)) | moved(box, tuple(op.ub))
+            yield apply.args[block.args.index(op.temp)], around
+
+
 @dataclass(frozen=True)
 class Piece:
     """A value over a box: a loaded field, or result `result` of an apply."""
@@ -152,6 +163,8 @@ def demand_of(ops: Sequence[Operation]) -> Demand:
                 for box in demand.boxes(op):
                     for access in accesses(op):
                         demand.need(access.operand, moved(box, access.offset))
+                    for operand, around in extents(op, box):
+                        demand.need(operand, around)
             case stencil.CombineOp():
                 for result in op.results:
                     if result not in demand.read:

@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.syntax import field_type, integer_type
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal_fields import GatherOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import (
@@ -93,6 +94,12 @@ def invariants(loop: scf.ForOp) -> list[Operation]:
         own = [operand for operand in op.operands if operand.owner is block]
         if block.args[0] in own:
             raise CannotRaiseError(op, "it depends on the time index, and kernels do not")
+        if isinstance(op, GatherOp):
+            raise CannotRaiseError(
+                op,
+                "it reads cells at computed places from memory, as no kernel of several steps does; read at "
+                "constant offsets for that",
+            )
         is_load = isinstance(op, memref.LoadOp)
         if is_load and memory_of(op.memref) not in written and None not in written and not own:
             found.append(op)

@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal_fields import GatherOp
 
 ALIASES = (
     stencil.CastOp,
@@ -68,6 +69,8 @@ def written_memory(op: Operation) -> list[SSAValue | None]:
             written.append(memory_of(inner.field))
         elif isinstance(inner, stencil.ApplyOp):
             written += [memory_of(target) for target in inner.dest]
+        elif isinstance(inner, GatherOp):
+            written.append(memory_of(inner.target))
         elif isinstance(inner, LoopOp):
             written += [memory_of(buffer) for buffer in inner.buffers]
         elif isinstance(inner, func.CallOp):

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
+from timetile.dialects.temporal_fields import GatherOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
 from timetile.runtime.cpu import Progress
 from timetile.runtime.executors import RESIDENT_BLOCKS, PlannedRunner
+from timetile.runtime.gathering import THREADS, GatherFrame, gather_name, gather_text
 from timetile.runtime.host import Values
 from timetile.runtime.host_memory import ArrayMemory
 from timetile.runtime.kernels import Kernel, ProgramKernels
@@ -66,6 +68,14 @@ class FieldMemory(ArrayMemory):
     def fill(self, buffer: Any, cells: Array) -> None:
         buffer.data[:] = words_of(cells)
         buffer.unset[:] = False
+
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        """By the kernel that a GPU would run."""
+        frame = GatherFrame.of(op)
+        entry = parse_module(gather_text(frame.cell_bytes))[gather_name(frame.cell_bytes)]
+        fields = [target, source, *frame.places(places)]
+        numbers = [np.asarray(number).astype(np.uint64) for number in frame.numbers()]
+        Launch(Program(entry), frame.blocks, THREADS, 0, [*fields, *numbers]).run()
 
 
 class PtxRunner(PlannedRunner):

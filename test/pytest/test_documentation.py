@@ -39,6 +39,12 @@ CONTEXTS: dict[str, str] = {
           }} : {PLANE}, {PLANE}
           func.return
         }}""",
+    "temporal.gather": f"""
+        func.func @around(%near: !stencil.field<[0,8]xf64>, %A: {PLANE}, %i: !stencil.field<[0,8]xi64>,
+            %j: !stencil.field<[0,8]xi64>) {{
+          EXAMPLE
+          func.return
+        }}""",
     "tile": f"""
         tile.kernel @around(%src: {PLANE}, %dst: {PLANE}, %A: {PLANE})
             roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>]

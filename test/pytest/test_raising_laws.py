@@ -72,4 +72,5 @@ def test_the_generator_draws_what_is_hard():
     texts = [random_program(seed, looped=True, host=True) for seed in range(60)]
     assert any("stencil.combine" in text for text in texts)
     assert any("memref.store" in text for text in texts)
+    assert any("stencil.dyn_access" in text for text in texts)
     assert all(FIELD in text for text in texts)

@@ -163,3 +163,23 @@ func.func @spreads_what_it_writes(%n: index, %A: !field, %K: !line, %L: !line) {
   }
   return
 }
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      temporal.gather in @gathers: the time loop runs a step at a time: it reads cells at computed places from memory, as no kernel of several steps does; read at constant offsets for that
+// CHECK:      scf.for
+// CHECK:        temporal.gather
+// CHECK:        temporal.loop %{{.*}} sweep {
+func.func @gathers(%n: index, %A: !field, %B: !field, %P: !stencil.field<[0,8]xi64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    temporal.gather %B = %A at (%P) : !field from !field
+    %b = stencil.load %B : !field -> !temp
+    stencil.store %b to %A(<[0], [8]>) : !temp to !field
+  }
+  return
+}

@@ -50,7 +50,10 @@ class Block:
                 offset = self.rng.randint(-2, 2)
                 self.say(f"  %a{k}{n} = stencil.access %x{k}[{offset}] : {TEMP}")
         last = len(sources) - 1
-        self.say(f"  %s = arith.subf %a00, %a{last}1 : f64")
+        if self.rng.random() < 0.25:
+            self.computed_place(f"%x{last}", f"%a{last}1")
+        other = "%far" if self.lines[-1].endswith("dyn") else f"%a{last}1"
+        self.say(f"  %s = arith.subf %a00, {other} : f64")
         self.say(f"  %h = arith.constant {self.rng.choice(['0.5', '0.75', '-1.25'])} : f64")
         self.say("  %m = arith.mulf %s, %h : f64")
         self.say(
@@ -58,6 +61,24 @@ class Block:
         )
         self.say("}")
         return None
+
+    def computed_place(self, operand: str, cell: str) -> None:
+        """`%far`: a cell one before or one after, whichever the value of a cell says."""
+        self.say("  %i = stencil.index 0 <[0]>")
+        self.say("  %one = arith.constant 1 : index")
+        self.say("  %below = arith.subi %i, %one : index")
+        self.say("  %above = arith.addi %i, %one : index")
+        self.say("  %limit = arith.constant 0.25 : f64")
+        self.say(f"  %less = arith.cmpf olt, {cell}, %limit : f64")
+        self.say("  %near = arith.select %less, %below, %above : index")
+        place = "%near"
+        if self.rng.random() < 0.75:
+            # A product is no offset that is known.
+            self.say("  %product = arith.muli %near, %one : index")
+            place = "%product"
+        self.say(
+            f"  %far = stencil.dyn_access {operand}[{place}] in <[-1]> : <[1]> : {TEMP} // dyn"
+        )
 
     def combine(self) -> None:
         if len(self.values) < 2:

@@ -27,6 +27,8 @@ ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
     arith.SubfOp: np.subtract,
     arith.MulfOp: np.multiply,
     arith.AddiOp: np.add,
+    arith.SubiOp: np.subtract,
+    arith.MuliOp: np.multiply,
     arith.RemUIOp: np.remainder,
     arith.SelectOp: np.where,
     arith.SIToFPOp: np.float64,
@@ -34,6 +36,7 @@ ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
     arith.IndexCastOp: np.int64,
 }
 COMPARED: dict[int, Callable[..., Any]] = {0: np.equal, 1: np.not_equal, 2: np.less, 4: np.greater}
+FLOATS_COMPARED: dict[int, Callable[..., Any]] = {1: np.equal, 2: np.greater, 4: np.less}
 
 
 def of_field(array: Array, origin: Sequence[int]) -> Cells:
@@ -95,6 +98,9 @@ def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
                 known[op.result] = constant(op)
             case arith.CmpiOp():
                 compare = COMPARED[op.predicate.value.data]
+                known[op.result] = compare(known[op.lhs], known[op.rhs])
+            case arith.CmpfOp():
+                compare = FLOATS_COMPARED[op.predicate.value.data]
                 known[op.result] = compare(known[op.lhs], known[op.rhs])
             case scf.IfOp():
                 taken = in_block(op.true_region.block, known, box)

@@ -246,3 +246,27 @@ func.func @scratch_of_unknown_extent() {
   %mid = temporal.scratch : !stencil.field<?xf64>
   func.return
 }
+
+// -----
+
+func.func @place_of_too_few(%A: !stencil.field<[0,8]x[0,4]xf64>, %B: !stencil.field<[0,8]xf64>, %i: !stencil.field<[0,8]xi64>) {
+  // CHECK: a place in a field of rank 2 has 2 coordinates, got 1
+  temporal.gather %B = %A at (%i) : !stencil.field<[0,8]xf64> from !stencil.field<[0,8]x[0,4]xf64>
+  func.return
+}
+
+// -----
+
+func.func @places_elsewhere(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>, %i: !stencil.field<[0,9]xi64>) {
+  // CHECK: place fields hold i64 in the bounds of the target, got !stencil.field<[0,9]xi64>
+  temporal.gather %B = %A at (%i) : !stencil.field<[0,8]xf64> from !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// -----
+
+func.func @gathered_as_another_type(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf32>, %i: !stencil.field<[0,8]xi64>) {
+  // CHECK: source and target must have cells of one type
+  temporal.gather %B = %A at (%i) : !stencil.field<[0,8]xf32> from !stencil.field<[0,8]xf64>
+  func.return
+}

@@ -73,3 +73,13 @@ func.func @sweep(%one: index, %w: !stencil.field<[-1,9]xf64>) {
   } : !stencil.field<[0,8]x[0,4]xf64>
   func.return
 }
+
+// Cells of a field at places that other fields hold.
+// CHECK-LABEL: func.func @gathered
+func.func @gathered(%A: !stencil.field<[-1,9]x[0,4]xf32>, %i: !stencil.field<[0,8]xi64>, %j: !stencil.field<[0,8]xi64>) {
+  // CHECK:      temporal.gather %near = %A at (%i, %j) : !stencil.field<[0,8]xf32> from !stencil.field<[-1,9]x[0,4]xf32>
+  // GENERIC:    "temporal.gather"(%near, %A, %i, %j)
+  %near = temporal.scratch : !stencil.field<[0,8]xf32>
+  temporal.gather %near = %A at (%i, %j) : !stencil.field<[0,8]xf32> from !stencil.field<[-1,9]x[0,4]xf32>
+  func.return
+}
