@@ -66,14 +66,17 @@ site: .venv/dev
 links: .venv/dev
 	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/links
 
-# The wheel holds all packages, and plain xdsl-opt finds what it brings.
+# The wheel holds all packages, plain xdsl-opt finds what it brings, and its examples run outside of this folder.
 wheel-check: .venv/python
 	rm -rf $(WHEEL) build/lib build/bdist.*
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
 	$(PYTHON) -m venv $(WHEEL)/venv
 	$(WHEEL)/venv/bin/pip install --quiet $(WHEEL)/timetile-*.whl
-	cd $(WHEEL) && venv/bin/xdsl-opt ../../examples/heat2d.mlir -p timetile -t ptx > heat2d.ptx
-	grep -c 'visible .entry' $(WHEEL)/heat2d.ptx
+	cd $(WHEEL) && venv/bin/timetile example heat2d --out elsewhere && venv/bin/timetile example python/heat --out elsewhere
+	cd $(WHEEL)/elsewhere && ../venv/bin/timetile run heat2d.mlir --steps 10 --init discs --executor cpu --check
+	cd $(WHEEL)/elsewhere && ../venv/bin/python heat.py
+	cd $(WHEEL)/elsewhere && ../venv/bin/xdsl-opt heat2d.mlir -p timetile -t ptx > heat2d.ptx
+	grep -c 'visible .entry' $(WHEEL)/elsewhere/heat2d.ptx
 
 clean:
 	rm -rf .venv build

@@ -4,7 +4,8 @@ import numpy as np
 
 import timetile
 
-STEPS, NUMBERS = 260, {}
+STEPS = 260
+NUMBERS: dict[str, float] = {}
 
 
 @timetile.stencil
@@ -21,3 +22,8 @@ def start(size: int) -> dict[str, np.ndarray]:
     medium = np.where(y + 0.2 * x > 0.7, 0.45, 0.12)
     depth = np.maximum(0.12 - np.minimum(np.minimum(y, 1 - y), np.minimum(x, 1 - x)), 0)
     return {"p": pulse, "m": medium, "sponge": 15 * depth**2}
+
+
+if __name__ == "__main__":
+    for name, array in acoustic.advance(start(200), steps=STEPS, **NUMBERS).items():
+        print(f"{name}: from {array.min():.6g} to {array.max():.6g}")

@@ -5,7 +5,8 @@ import numpy as np
 import timetile
 from timetile import Field, where
 
-STEPS, NUMBERS = 300, {}
+STEPS = 300
+NUMBERS: dict[str, float] = {}
 
 
 @timetile.stencil
@@ -20,3 +21,8 @@ def start(size: int) -> dict[str, np.ndarray]:
     y, x = np.mgrid[:size, :size] / size - 0.5
     spot = np.exp(-150 * ((y + 0.22) ** 2 + x**2))
     return {"q": spot, "a": -0.9 * x, "b": 0.9 * y}
+
+
+if __name__ == "__main__":
+    for name, array in advection.advance(start(200), steps=STEPS, **NUMBERS).items():
+        print(f"{name}: from {array.min():.6g} to {array.max():.6g}")

@@ -22,3 +22,8 @@ def start(size: int) -> dict[str, np.ndarray]:
     field = np.full((size, size), 0.2)
     field[size // 8 : size // 2, size // 8 : size // 2] = 1.0
     return {"u": field, "v": field.copy()}
+
+
+if __name__ == "__main__":
+    for name, array in burgers.advance(start(200), steps=STEPS, **NUMBERS).items():
+        print(f"{name}: from {array.min():.6g} to {array.max():.6g}")

@@ -5,7 +5,8 @@ import numpy as np
 import timetile
 from timetile import Field
 
-STEPS, NUMBERS = 220, {}
+STEPS = 220
+NUMBERS: dict[str, float] = {}
 
 
 @timetile.stencil
@@ -23,3 +24,8 @@ def start(size: int) -> dict[str, np.ndarray]:
     pulse[[0, -1], :], pulse[:, [0, -1]] = 0, 0
     glass = np.where(np.hypot(y - 0.5, x - 0.65) < 0.15, 4.0, 1.0)
     return {"ez": pulse, "hx": np.zeros((size, size)), "hy": np.zeros((size, size)), "eps": glass}
+
+
+if __name__ == "__main__":
+    for name, array in fdtd.advance(start(200), steps=STEPS, **NUMBERS).items():
+        print(f"{name}: from {array.min():.6g} to {array.max():.6g}")

@@ -25,3 +25,8 @@ def start(size: int) -> dict[str, np.ndarray]:
     for y, x in np.random.default_rng(0).integers(3, size - 6, (size // 12, 2)):
         u[y : y + 4, x : x + 4], v[y : y + 4, x : x + 4] = 0.5, 0.25
     return {"u": u, "v": v}
+
+
+if __name__ == "__main__":
+    for name, array in gray_scott.advance(start(200), steps=STEPS, **NUMBERS).items():
+        print(f"{name}: from {array.min():.6g} to {array.max():.6g}")

@@ -18,3 +18,8 @@ def start(size: int) -> dict[str, np.ndarray]:
     plate = np.where(np.hypot(y - 0.6, x - 0.4) < 0.2, 1.0, 0.0)
     plate[0, :] = 1.0
     return {"u": plate}
+
+
+if __name__ == "__main__":
+    for name, array in heat.advance(start(200), steps=STEPS, **NUMBERS).items():
+        print(f"{name}: from {array.min():.6g} to {array.max():.6g}")

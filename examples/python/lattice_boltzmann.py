@@ -32,3 +32,8 @@ def start(size: int) -> dict[str, np.ndarray]:
     fluid = [np.full(y.shape, w * (1 + a + a * a / 2 - 0.015)) for w, a in zip(WEIGHTS, along)]
     state = {f"f{k}": field for k, field in enumerate(fluid)}
     return {**state, "solid": np.where(np.hypot(y - 0.51, x - 0.4) < 0.09, 1.0, 0.0)}
+
+
+if __name__ == "__main__":
+    for name, array in lattice_boltzmann.advance(start(200), steps=STEPS, **NUMBERS).items():
+        print(f"{name}: from {array.min():.6g} to {array.max():.6g}")

@@ -31,3 +31,8 @@ def start(size: int) -> dict[str, np.ndarray]:
     y, x = np.mgrid[:size, :size] / size
     column = 1 + 0.5 * np.exp(-300 * ((y - 0.4) ** 2 + (x - 0.5) ** 2))
     return {"h": column, "p": np.zeros((size, size)), "q": np.zeros((size, size))}
+
+
+if __name__ == "__main__":
+    for name, array in shallow_water.advance(start(200), steps=STEPS, **NUMBERS).items():
+        print(f"{name}: from {array.min():.6g} to {array.max():.6g}")

@@ -1,4 +1,4 @@
-"""The command line: `timetile run`, `compile`, `explain`, `cache` and `doctor`."""
+"""The command line: `timetile run`, `compile`, `explain`, `example`, `cache` and `doctor`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NoReturn, get_args
 
 import timetile
 from timetile.passes.arch import ARCHS
-from timetile.runtime.cli import emit, explain, machine, run
+from timetile.runtime.cli import emit, example, explain, machine, run
 from timetile.runtime.cli.failures import WRONG_KERNEL, sentence
 from timetile.runtime.cli.interrupts import ended_by_sigterm
 from timetile.runtime.cli.options import Options
@@ -197,6 +197,10 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--steps", type=natural, metavar="N", help="count the launches of N steps, shown by --all"
     )
+
+    sub = add("example", example.example, "list, show or write the examples")
+    sub.add_argument("name", nargs="?", metavar="NAME", help="all are listed unless given")
+    sub.add_argument("--out", type=Path, metavar="DIR", help="write the example there, in a file")
 
     sub = add("cache", machine.cache, "show, verify or clear the disk cache of kernels")
     sub.add_argument("action", choices=("path", "verify", "clear"))

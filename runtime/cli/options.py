@@ -21,6 +21,7 @@ class Options(argparse.Namespace):
     verbose: bool
     all: bool
     program: Path
+    name: str | None
     function: str | None
     arch: str | None
     device: int | None

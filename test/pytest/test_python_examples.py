@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -80,6 +81,11 @@ def test_going_on_is_one_run(name: str):
     once = model.advance(state, steps=5, **numbers)
     twice = model.advance(model.advance(state, steps=3, **numbers), steps=2, **numbers)
     assert all(np.array_equal(once[key], twice[key]) for key in once)
+
+
+def test_an_example_runs_by_itself(own_cache: Path, capsys: pytest.CaptureFixture[str]):
+    runpy.run_path(str(FOLDER / "heat.py"), run_name="__main__")
+    assert capsys.readouterr().out == "u: from 0 to 1\n"
 
 
 def test_every_example_is_short_and_has_a_picture():
