@@ -14,7 +14,7 @@ from typing import Any
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 
-from timetile.passes.arch import arch_named
+from timetile.passes.targets.target import target_named
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "benchmarks" / "results"
@@ -22,7 +22,7 @@ PAGE = DOCS / "performance.md"
 # The same measurements make the same files.
 rcParams["svg.hashsalt"] = "timetile"
 
-SM_90 = arch_named("sm_90")
+SM_90 = target_named("sm_90")
 TYPES = {"f64": "FP64", "f32": "FP32"}
 COLUMNS = (
     "stencil", "type", "domain", "depth", "GCells/s", "peak", "1000 steps", "model", "FMA bound",
@@ -152,13 +152,13 @@ def roofline(rows: list[Row], path: Path) -> None:
 
 def operations(row: Row) -> float:
     """Operations of a cell and step: the pipe's speed over the bound."""
-    per_cycle = SM_90.fma_per_cycle[{"f64": 8, "f32": 4}[row["dtype"]]]
-    return round(per_cycle * SM_90.multiprocessors * SM_90.clock_ghz / row["fma_bound"])
+    per_cycle = SM_90.isa.fma_per_cycle[{"f64": 8, "f32": 4}[row["dtype"]]]
+    return round(per_cycle * SM_90.multiprocessors * SM_90.part.clock_ghz / row["fma_bound"])
 
 
 def intensity(row: Row) -> float:
     """Operations of a launch for each byte of its fields, read or written once."""
-    bytes_of_step = 1e3 * SM_90.copy_tb_per_s / row["copy_bound"]
+    bytes_of_step = 1e3 * SM_90.part.copy_tb_per_s / row["copy_bound"]
     return operations(row) * row["depth"] / bytes_of_step
 
 

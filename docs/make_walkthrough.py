@@ -25,7 +25,6 @@ from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.plan_launches import PlanLaunchesPass
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.share_cells import ShareCellsPass
-from timetile.passes.arch import ARCHS
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.contract_cells import ContractCellsPass
@@ -39,6 +38,7 @@ from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.simplify_cells import SimplifyCellsPass
 from timetile.passes.split_sums import SplitSumsPass
+from timetile.passes.targets.isa import ISAS
 from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.kernels import run_passes
 from timetile.runtime.loading import load
@@ -134,7 +134,7 @@ def hardware(module: ModuleOp) -> str:
 def ptx(module: ModuleOp) -> str:
     """The end of the first turn of the steady loop, as PTX."""
     own = [f for f in kernels_of(module) if f.sym_name.data == KERNEL]
-    lines = print_module(own, ARCHS["sm_90"].ptx_version, "sm_90").splitlines()
+    lines = print_module(own, ISAS["sm_90"].ptx_version, "sm_90").splitlines()
     # A loop has two, one a turn; ahead of the loops a chunk waits for all copies of the one before, with 0.
     waits = [k for k, line in enumerate(lines) if re.search(r"wait_group [1-9]", line)]
     before = next(k for k, loop in enumerate(kernel_loops(module)) if is_steady(loop))

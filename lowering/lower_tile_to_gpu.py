@@ -66,8 +66,8 @@ from timetile.lowering.tile_to_gpu.thread import (
 )
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, ceil_div
-from timetile.passes.arch import arch_of
 from timetile.passes.diagnostics import refuse
+from timetile.passes.targets.target import target_of
 
 
 def argument_types(kernel: KernelOp) -> list[Attribute]:
@@ -145,7 +145,7 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     outer = emit.block
     thread = place_thread(emit, geometry, seat, chunk)
     placement = place(emit, geometry, thread, arguments, inboxes)
-    check_shared_memory(kernel, placement.shared_bytes, arch_of(module))
+    check_shared_memory(kernel, placement.shared_bytes, target_of(module))
     functions = functions_of(kernel, module)
 
     def variant(*, guarded: bool) -> Block:

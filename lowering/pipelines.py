@@ -41,6 +41,7 @@ from timetile.passes.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.target_arch import TargetArchPass
+from timetile.passes.targets.target import DEFAULT_ARCH
 from timetile.passes.temporal_fusion import TemporalFusionPass
 
 FpContract = Literal["fast", "on", "off"]
@@ -88,7 +89,7 @@ def temporal_passes(
 
 
 def tile_passes(
-    depth: int | None = None, arch: str = "sm_90", multiprocessors: int | None = None
+    depth: int | None = None, arch: str = DEFAULT_ARCH, multiprocessors: int | None = None
 ) -> tuple[ModulePass, ...]:
     """
     From time loops to placed kernels, for the architecture's largest part or one of so many multiprocessors.
@@ -123,7 +124,7 @@ def thread_passes() -> tuple[ModulePass, ...]:
 
 def pipeline(
     depth: int | None = None,
-    arch: str = "sm_90",
+    arch: str = DEFAULT_ARCH,
     fp_contract: FpContract = "fast",
     fp_division: FpDivision = "exact",
     *,
@@ -157,7 +158,7 @@ class TimetilePass(ModulePass):
     name = "timetile"
 
     depth: int | None = None
-    arch: str = "sm_90"
+    arch: str = DEFAULT_ARCH
     fp_contract: FpContract = "fast"
     fp_division: FpDivision = "exact"
     common_halos: bool = False

@@ -16,75 +16,28 @@ from timetile.passes.analysis.geometry.residency import SCHEDULERS
 from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.analysis.queues.lags import assign_lags
-from timetile.passes.arch import Arch
 from timetile.passes.contract_cells import cell_functions
 from timetile.passes.cost.kernel import KernelCost
-from timetile.passes.cost.step import CONSTANTS_AT_HAND
+from timetile.passes.cost.rim import has_copies, weighs_spills
 from timetile.passes.cost.terms import Cost
 from timetile.passes.device_tiling import KernelBuilder, default_stream
 from timetile.passes.exchanges import add_exchanges, publish
 from timetile.passes.kernel_forms import KernelForm
-from timetile.passes.peel_boundaries import has_copies, weighs_spills
 from timetile.passes.register_streaming import delay_exchanges
 from timetile.passes.schedule import Guards, Schedule
 from timetile.passes.schedule_space import (
     DEEPEST,
     DEEPEST_BOX,
     DEEPEST_LINE,
-    STAYING_INSTRUCTIONS,
     depths,
     reach,
     schedules,
     shuffles_several_planes,
 )
 from timetile.passes.split_sums import split_kernel
+from timetile.passes.targets.parameters import Worth
+from timetile.passes.targets.target import Target
 from timetile.passes.temporal_fusion import complete_depths
-
-LEAST_AHEAD = 2
-"""Planes that kernels of several steps fetch ahead in three dimensions (measured: j3d7pt FP64 617 with one, 697)."""
-
-LEVEL_SPEED = 0.995
-"""
-What a level must gain: the remainder of a run is done by shallower kernels, and longer loops are assembled
-longer.
-"""
-
-SUMS_SPARE = 25
-"""Registers kept free where planes enter sums as they arrive: their guarded copies spill little (measured)."""
-
-SUM_TAPS = {8: 1100, 4: 2200}
-"""
-Taps of a thread in two turns of a loop over rows of sums up to which the second one pays, by bytes of the element:
-it begins while the first one's last levels wait for their neighbours (measured: boxes, 2 to 5%).
-"""
-
-SUM_TURNS_SPEED, SUM_TURNS_SPARE = 1.02, 5
-"""What two turns gain (a factor), and the registers that they leave free."""
-
-SUM_TURNS_REGISTERS = 30
-"""What they take besides something of each level, where columns may be joined (fitted to assembled boxes)."""
-
-JOINING_REGISTERS = 13
-"""What chunks that go on in the next column take (assembled, boxes in 2D: 10 to 15)."""
-
-TIGHT_SPEED = 0.96
-"""
-A schedule whose guarded copies spill must gain more than this, where the rim's weight does not count it: they are few
-tiles, but slow then.
-"""
-
-
-WIDE_SUM_CELLS, WIDE_SUMS_SPEED = 12, 0.96
-"""
-Cells of a lane from which several levels of sums are worth less than predicted (measured: five kernels of 9, 25 and 49
-points reach 4 to 6% less of their predictions than those of narrower rows; one level does not).
-"""
-
-DEVICE_STAYS_SPEED = 0.6
-"""
-What a tile that stays in the registers of the device is worth of its prediction: of 21 that were measured some are half as
-fast, and where they were the best by a little nobody looked.
-"""
 
 
 @dataclass(frozen=True)
@@ -94,29 +47,29 @@ class Candidate:
     schedule: Schedule
     depth: int
     cost: Cost
+    worth: float
+    """What candidates are compared by: the predicted speed (GCells/s), less where predictions are less certain."""
     tight: bool = False
     """Registers may suffice for the interior copy, but not for the guarded ones: those spill."""
 
-    @property
-    def worth(self) -> float:
-        """
-        What candidates are compared by: the predicted speed, less for spills in guarded copies, for depth, and where
-        predictions are less certain.
-        """
-        speed = self.cost.gcells_per_second * LEVEL_SPEED**self.depth
-        if self.schedule.stays and self.schedule.tile == "device":
-            speed *= DEVICE_STAYS_SPEED
-        wide = self.schedule.form == "rows" and self.schedule.cells[-1] >= WIDE_SUM_CELLS
-        if wide and self.depth > 1:
-            speed *= WIDE_SUMS_SPEED
-        return speed * (TIGHT_SPEED if self.tight else 1.0)
+
+def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tight: bool) -> float:
+    """The predicted speed (GCells/s), less for depth, for spills, and for kinds of kernels that fall short of it."""
+    speed = cost.gcells_per_second * factors.level**depth
+    if schedule.stays and schedule.tile == "device":
+        speed *= factors.device_stays
+    wide = schedule.form == "rows" and schedule.cells[-1] >= factors.wide_sum_cells
+    if wide and depth > 1:
+        speed *= factors.wide_sums
+    return speed * (factors.tight if tight else 1.0)
 
 
 class Trials:
     """Tries schedules of one loop; the kernel of a depth and form is built once for all layouts."""
 
-    def __init__(self, loop: LoopOp, module: ModuleOp, arch: Arch, *, may_spill: bool = False):
-        self.loop, self.arch, self.may_spill = loop, arch, may_spill
+    def __init__(self, loop: LoopOp, module: ModuleOp, target: Target, *, may_spill: bool = False):
+        self.loop, self.target, self.may_spill = loop, target, may_spill
+        self.parameters = target.parameters
         self.module = module
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
@@ -147,7 +100,7 @@ class Trials:
         assign_lags(kernel)
         publish(kernel, None, int(form.copies))
         delay_exchanges(kernel, max(form.delay, form.every), always=form.split)
-        model = KernelCost(kernel, scratch, self.arch, split=form.split)
+        model = KernelCost(kernel, scratch, self.target, split=form.split)
         model.every = form.every
         return model
 
@@ -231,19 +184,24 @@ class Trials:
             # in FP32 half of one; others in FP64 spill, and lose by shared memory).
             ahead += ahead % 2
         guards, cost = self.predict(schedule, model, geometry, ahead)
-        if schedule.stays and cost.cycles.issue * SCHEDULERS > STAYING_INSTRUCTIONS:
+        if (
+            schedule.stays
+            and cost.cycles.issue * SCHEDULERS > self.parameters.worth.staying_instructions
+        ):
             return None
         schedule = replace(schedule, guards=guards)
         if twice:
             # The second turn's registers were asked for: a guarded copy spills no more than with one.
             schedule = replace(schedule, period=2)
-            cost = replace(cost, compute_seconds=cost.compute_seconds / SUM_TURNS_SPEED)
+            cost = replace(cost, compute_seconds=cost.compute_seconds / self.parameters.worth.turns)
         # The heights of chunks cover what spills, where they weigh it; with columns alone what spills is run by few.
-        spare = model.spare_registers - (0 if model.joins else JOINING_REGISTERS)
+        spare = model.spare_registers - (0 if model.joins else self.parameters.registers.joining)
         tight = not weighs_spills(geometry, model.natural_period) and (
             cost.registers > self.free_registers(schedule, spare)
         )
-        return Candidate(replace(schedule, ahead=ahead), depth, cost, tight)
+        schedule = replace(schedule, ahead=ahead)
+        worth = worth_of(schedule, depth, cost, self.parameters.worth, tight=tight)
+        return Candidate(schedule, depth, cost, worth, tight)
 
     def predict(
         self, schedule: Schedule, model: KernelCost, geometry: Geometry, ahead: int
@@ -261,7 +219,7 @@ class Trials:
         rim = model.predict(geometry, ahead)
         alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
         # Where registers are scarce the guarded copy spills: few tiles are to run it then.
-        scarce = rim.registers > self.free_registers(schedule, self.arch.tight_registers)
+        scarce = rim.registers > self.free_registers(schedule, self.parameters.spare.tight)
         if alike or scarce or self.rank == 2 or geometry.kernel.layout.blocks > 1:
             return "rim", rim
         model.guards = "all"
@@ -272,22 +230,28 @@ class Trials:
         """Two steps of a loop that keeps sums of one axis fit the registers side by side, and its code is short enough."""
         if self.rank != 2 or schedule.form != "rows" or model.period > 1:
             return False
-        if model.long_constants > CONSTANTS_AT_HAND:
+        if model.long_constants > self.parameters.computing.constants_at_hand:
             # Each turn would make them anew, or keep them in registers.
             return False
         # Levels of both steps are at work: a few addresses, and something of each. Where columns are alone the loop inside
         # keeps its registers whatever the guarded ones spill (assembled: 9 points at seven levels of six cells).
-        more = 3 * model.kernel.steps.data
+        more = self.parameters.registers.turns_level * model.kernel.steps.data
         if schedule.columns is None:
-            more += SUM_TURNS_REGISTERS
-        fits = model.registers() + more <= self.free_registers(schedule, SUM_TURNS_SPARE)
-        return fits and 2 * model.taps_of_step() <= SUM_TAPS[model.words * 4]
+            more += self.parameters.registers.turns
+        fits = model.registers() + more <= self.free_registers(
+            schedule, self.parameters.spare.turns
+        )
+        return (
+            fits and 2 * model.taps_of_step() <= self.parameters.worth.turns_taps[model.words * 4]
+        )
 
     def is_scarce(self, schedule: Schedule, model: KernelCost) -> bool:
         """A strip that keeps sums has no registers left for chunks that go on in the next column."""
         if self.rank != 2 or schedule.form != "rows":
             return False
-        free = self.free_registers(schedule, self.arch.tight_registers + JOINING_REGISTERS)
+        free = self.free_registers(
+            schedule, self.parameters.spare.tight + self.parameters.registers.joining
+        )
         return model.registers() > free
 
     def spanning_blocks(self, model: KernelCost, schedule: Schedule) -> int | None:
@@ -300,7 +264,7 @@ class Trials:
         except ValueError:
             return None
         blocks = ceil_div(tiling.span, tiling.layout.block_extent)
-        most = self.arch.resident_blocks(schedule.occupancy)
+        most = self.target.resident_blocks(schedule.occupancy)
         if schedule.stays:
             if blocks < schedule.blocks[0] < most:
                 # As many blocks as the device holds span the axis, too: that is the same schedule.
@@ -336,18 +300,18 @@ class Trials:
 
     def free_registers(self, schedule: Schedule, spare: int) -> int:
         """Registers of a thread for what a kernel keeps, with some to spare."""
-        arch = self.arch
+        isa = self.target.isa
         blocks = schedule.layout().threads * schedule.occupancy
-        per_thread = arch.registers_per_multiprocessor // blocks
-        return min(arch.registers_per_thread, per_thread) - spare
+        per_thread = isa.registers_per_multiprocessor // blocks
+        return min(isa.registers_per_thread, per_thread) - spare
 
     def spare_registers(self, model: KernelCost, schedule: Schedule) -> int:
         """Registers that the copies with guards need beside what a kernel keeps."""
         if self.rank == 2 and not schedule.stays:
             # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
-            return min(model.spare_registers, self.arch.tight_registers)
+            return min(model.spare_registers, self.parameters.spare.tight)
         # Sums take more than others in FP32, and less in FP64.
-        return SUMS_SPARE if model.sums_early else model.spare_registers
+        return self.parameters.spare.sums if model.sums_early else model.spare_registers
 
     def fitting_ahead(
         self, model: KernelCost, geometry: Geometry, schedule: Schedule
@@ -362,7 +326,7 @@ class Trials:
             return None
         wanted = model.saturating_ahead(geometry)
         if self.rank == 3 and model.kernel.steps.data > 1:
-            wanted = max(wanted, LEAST_AHEAD)
+            wanted = max(wanted, self.parameters.worth.least_ahead)
         wanted = min(schedule.ahead, wanted)
         for ahead in range(wanted, min(wanted, 1) - 1, -1):
             if self.fits_shared(model, geometry, schedule, ahead):
@@ -373,19 +337,21 @@ class Trials:
         self, model: KernelCost, geometry: Geometry, schedule: Schedule, ahead: int
     ) -> bool:
         """Rings of so many planes ahead, and mail, fit the shared memory."""
-        arch = self.arch
-        shared = arch.shared_per_multiprocessor // schedule.occupancy - arch.shared_overhead
-        return model.shared_bytes(geometry, ahead) <= min(arch.shared_per_block, shared)
+        isa = self.target.isa
+        shared = isa.shared_per_multiprocessor // schedule.occupancy - isa.shared_overhead
+        return model.shared_bytes(geometry, ahead) <= min(isa.shared_per_block, shared)
 
 
-def candidates(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> list[Candidate]:
+def candidates(
+    loop: LoopOp, module: ModuleOp, target: Target, depth: int | None
+) -> list[Candidate]:
     """All candidates that fit, at one depth or at every depth, the best by the model first."""
-    return Trials(loop, module, arch).ranked(depth, schedules(loop, arch))
+    return Trials(loop, module, target).ranked(depth, schedules(loop, target))
 
 
-def predict(kernel: KernelOp, module: ModuleOp, arch: Arch) -> Cost:
+def predict(kernel: KernelOp, module: ModuleOp, target: Target) -> Cost:
     """What the model says of a kernel whose queues have homes."""
-    geometry, model = Geometry(kernel), KernelCost(kernel, module, arch)
+    geometry, model = Geometry(kernel), KernelCost(kernel, module, target)
     variants = () if kernel.variants is None else kernel.variants
     model.guards = "rim" if any(variant.is_interior for variant in variants) else "all"
     model.joins = any(variant.joined.data for variant in variants)

@@ -20,12 +20,12 @@ from xdsl.passes import ModulePass
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
 from timetile.passes.analysis.launches.liveness import live_arguments, written_arguments
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
-from timetile.passes.arch import Arch, arch_named
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.diagnostics import CompileError, check_options, remark
 from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import lean_schedules, schedules
 from timetile.passes.step_parts import memory_schedule
+from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
 from timetile.passes.temporal_fusion import complete_depths, write_depths
 
 SPILLED_REGISTERS = 400
@@ -39,17 +39,17 @@ CLIFF = 0.85
 """The share of a depth's speed below which what fits the registers gives way to what spills some of them."""
 
 
-def fitting(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Candidate | None:
+def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -> Candidate | None:
     """
     The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
     or not the depth that is asked for, they are spilled, and where the fields of one step do not fit the shared memory,
     blocks are lean. Of a depth that is asked for, tiles that spill are also taken where all others are much slower.
     """
-    found = first_that_lowers(Trials(loop, module, arch), depth, schedules(loop, arch))
+    found = first_that_lowers(Trials(loop, module, target), depth, schedules(loop, target))
     if found is not None and depth is None:
         return found
     for lean in (False, True):
-        spilled = spilling(loop, module, arch, depth or 1, lean=lean)
+        spilled = spilling(loop, module, target, depth or 1, lean=lean)
         if found is not None:
             much_slower = spilled is not None and found.worth < CLIFF * spilled.worth
             return spilled if much_slower else found
@@ -60,12 +60,12 @@ def fitting(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> Ca
 
 
 def spilling(
-    loop: LoopOp, module: ModuleOp, arch: Arch, depth: int, *, lean: bool
+    loop: LoopOp, module: ModuleOp, target: Target, depth: int, *, lean: bool
 ) -> Candidate | None:
     """The fastest candidate that may spill; no tile that stays, as it has nothing but registers."""
-    considered = lean_schedules(loop) if lean else schedules(loop, arch)
+    considered = lean_schedules(loop) if lean else schedules(loop, target)
     streamed = (schedule for schedule in considered if not schedule.stays)
-    return first_that_lowers(Trials(loop, module, arch, may_spill=True), depth, streamed)
+    return first_that_lowers(Trials(loop, module, target, may_spill=True), depth, streamed)
 
 
 def first_that_lowers(
@@ -75,14 +75,16 @@ def first_that_lowers(
     return next(filter(trials.lowers, trials.ranked(depth, considered)), None)
 
 
-def choose(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int | None) -> tuple[Schedule, int]:
+def choose(
+    loop: LoopOp, module: ModuleOp, target: Target, depth: int | None
+) -> tuple[Schedule, int]:
     """
     The schedule of a loop, and its depth: the one that is given, or the deepest of those below that a plan would take
     which fits, or one step read from memory, which always does.
     """
     tried = (None,) if depth is None else complete_depths((depth,))
     for given in tried:
-        found = fitting(loop, module, arch, given)
+        found = fitting(loop, module, target, given)
         if found is not None:
             return found.schedule, found.depth
     schedule = memory_schedule(loop)
@@ -109,7 +111,7 @@ class ChooseSchedulePass(ModulePass):
 
     name = "choose-schedule"
 
-    arch: str = "sm_90"
+    arch: str = DEFAULT_ARCH
     depth: int | None = None
     multiprocessors: int | None = None
 
@@ -117,7 +119,7 @@ class ChooseSchedulePass(ModulePass):
         check_options(self, depth=1, multiprocessors=1)
         if self.depth is not None and self.depth > MOST_DEPTH:
             raise CompileError(f"{self.name}: depth is at most {MOST_DEPTH}, got {self.depth}")
-        arch = arch_named(self.arch, self.multiprocessors)
+        target = target_named(self.arch, self.multiprocessors)
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if not loop.updates or loop.schedule is not None:
                 continue
@@ -125,7 +127,7 @@ class ChooseSchedulePass(ModulePass):
             most = most_steps_at_once(loop)
             if given is not None and most is not None:
                 given = min(given, most)
-            schedule, depth = choose(loop, op, arch, given)
+            schedule, depth = choose(loop, op, target, given)
             loop.schedule = schedule.to_attribute()
             if given is not None and depth < given:
                 remark(loop, f"{why_less(loop, given)}: it takes {depth}")

@@ -8,10 +8,10 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.arch import Arch
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.choose_schedule import CLIFF, fitting
 from timetile.passes.schedule import Schedule
+from timetile.passes.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Drop:
     why: str
 
 
-def drop_at(loop: LoopOp, module: ModuleOp, arch: Arch, depth: int) -> Drop | None:
+def drop_at(loop: LoopOp, module: ModuleOp, target: Target, depth: int) -> Drop | None:
     """What ran out at a depth; None where it is about as fast as the one before, or faster."""
     if depth < 2:
         return None
-    before, now = (fitting(loop, module, arch, each) for each in (depth - 1, depth))
-    return None if before is None else drop_between(Trials(loop, module, arch), before, now)
+    before, now = (fitting(loop, module, target, each) for each in (depth - 1, depth))
+    return None if before is None else drop_between(Trials(loop, module, target), before, now)
 
 
 def drop_between(trials: Trials, before: Candidate, now: Candidate | None) -> Drop | None:

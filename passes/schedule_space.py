@@ -12,8 +12,8 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile_attributes import LANES
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
-from timetile.passes.arch import Arch
 from timetile.passes.schedule import Form, Schedule, Sync
+from timetile.passes.targets.target import Target
 
 DEEPEST = 16
 """The deepest kernel that is considered in two and three dimensions."""
@@ -63,9 +63,6 @@ DEEPEST_VOLUME = 4
 DEVICE_SHARES = (1, 2, 3)
 """Tiles that the device holds at once, where they stay: more of them overlap more, and leave fewer blocks idle."""
 
-STAYING_INSTRUCTIONS = 3600
-"""Of a thread, as the model counts them, beyond which the written-out levels of plates that stay take twice as long (measured)."""
-
 STAYING_DEEPEST = 12
 """Their deepest kernel: all levels are written out, and code that runs once is fetched as often as it runs."""
 
@@ -113,7 +110,7 @@ def star_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (*widths, 8) if size == 4 and far[-1] <= 1 else widths
 
 
-def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
+def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
     """The layouts that are considered, by the number of axes."""
     far = reach(loop)
     size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
@@ -137,9 +134,9 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
                 )
         if few:
             yield from staying_schedules(size)
-        yield from device_schedules(DEVICE_PLATES, arch)
+        yield from device_schedules(DEVICE_PLATES, target)
     else:
-        sync = "mbarrier" if arch.splits_barriers else "barrier"
+        sync = "mbarrier" if target.isa.splits_barriers else "barrier"
         widths = (1, 2, 4) if size == 4 else (1, 2)
         forms: tuple[Form, ...] = ("none",)
         if shuffles_several_planes(loop):
@@ -157,19 +154,19 @@ def schedules(loop: LoopOp, arch: Arch) -> Iterator[Schedule]:
             if sync != "barrier" and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
                 # Two halves cost boxes a plane of every level, and copies that rows are read from a slot.
                 yield replace(block, sync="barrier")
-            if rows in CLUSTER_ROWS and 2 in arch.resident_clusters:
+            if rows in CLUSTER_ROWS and target.isa.has_clusters:
                 yield replace(block, tile="cluster", blocks=(2, 1))
-            if rows in DEVICE_ROWS and warps == 8 and arch.splits_barriers:
+            if rows in DEVICE_ROWS and warps == 8 and target.fit.is_measured:
                 # How many blocks span the axis depends on the depth.
                 for exchange, every in DEVICE_MEETINGS:
                     yield replace(
                         block,
                         tile="device",
-                        blocks=(arch.multiprocessors, 1),
+                        blocks=(target.multiprocessors, 1),
                         sync=exchange,
                         every=every,
                     )
-        yield from device_schedules(DEVICE_VOLUMES, arch)
+        yield from device_schedules(DEVICE_VOLUMES, target)
 
 
 def staying_schedules(size: int) -> Iterator[Schedule]:
@@ -187,23 +184,23 @@ def staying_schedules(size: int) -> Iterator[Schedule]:
 
 
 def device_schedules(
-    shapes: Sequence[tuple[tuple[int, ...], int]], arch: Arch
+    shapes: Sequence[tuple[tuple[int, ...], int]], target: Target
 ) -> Iterator[Schedule]:
     """
     Tiles that stay in the registers of as many blocks as the device holds, or of a half or a third of them (DTB); what
     blocks wait for is known of the architecture that it was measured on.
     """
-    if not arch.splits_barriers:
+    if not target.fit.is_measured:
         return
     for (cells, warps), share, sync in product(shapes, DEVICE_SHARES, DEVICE_SYNCS):
-        if arch.multiprocessors < 2 * share:
+        if target.multiprocessors < 2 * share:
             # One block has nobody to wait for.
             continue
         beside = (1,) * (len(cells) - 2)
         # Along the rows lie lanes; warps along the axis before, where edges of a plate are rows.
         yield Schedule(
             tile="device", cells=cells, lanes=(*beside, 1, LANES), warps=(*beside, warps, 1),
-            blocks=(arch.multiprocessors // share, *beside, 1), pack=1, occupancy=1, ahead=0, sync=sync, stream="none",
+            blocks=(target.multiprocessors // share, *beside, 1), pack=1, occupancy=1, ahead=0, sync=sync, stream="none",
         )  # fmt: skip
 
 

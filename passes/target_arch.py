@@ -13,7 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from timetile.passes.arch import ARCH_ATTRIBUTE, arch_named
+from timetile.passes.targets.target import ARCH_ATTRIBUTE, DEFAULT_ARCH, target_named
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TargetArchPass(ModulePass):
 
     name = "target-arch"
 
-    arch: str = "sm_90"
+    arch: str = DEFAULT_ARCH
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        op.attributes[ARCH_ATTRIBUTE] = StringAttr(arch_named(self.arch).name)
+        op.attributes[ARCH_ATTRIBUTE] = StringAttr(target_named(self.arch).name)

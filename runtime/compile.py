@@ -12,10 +12,10 @@ from xdsl.passes import ModulePass
 from timetile.dialects.temporal import MOST_DEPTH
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.analysis.geometry.limits import check_loop
-from timetile.passes.arch import ARCHS
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.target_arch import TargetArchPass
+from timetile.passes.targets.target import NAMES, target_named
 from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.driver import gpu_is_available
@@ -25,7 +25,7 @@ from timetile.runtime.option_checks import check_choice, check_number, check_typ
 from timetile.runtime.plugins import is_foreign
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.raising import raised
-from timetile.runtime.targets import target_of
+from timetile.runtime.targets import target_of_gpu, target_without_gpu
 
 
 def check_levels(options: Options) -> None:
@@ -42,7 +42,7 @@ def check_levels(options: Options) -> None:
                 f"{name} has no effect where passes find time loops; write {option} there"
             )
     for item in options.passes or ():
-        if isinstance(item, TargetArchPass) and item.arch != options.arch:
+        if isinstance(item, TargetArchPass) and target_named(item.arch).name != options.arch:
             raise ValueError(
                 f"the passes are for {item.arch}, and the program is compiled for {options.arch}; give arch={item.arch!r}"
             )
@@ -73,7 +73,8 @@ def compile(
     `executor` is `gpu` where a driver answers and `cpu` elsewhere, unless given: machine code that runs on `threads`
     threads of the processor, as many as TIMETILE_NUM_THREADS says or else as there are cores. `numpy`, `planes`, `simt`
     and `ptx` are slow and check the others: `ptx` runs the PTX that a GPU would get. `depth` is how many
-    time steps a kernel advances at once, chosen if not given. `arch` is the GPU's own unless given.
+    time steps a kernel advances at once, chosen if not given. `arch` is an architecture (`sm_90`) or a part (`h100-pcie`), the
+    GPU's own unless given: kernels run on every GPU of the architecture, and schedules are chosen for the part.
     `fp_contract` and `fp_division` say how freely products and sums are contracted, and whether quotients and
     reciprocal roots may be off by a few units in the last place where the program itself does not allow it. `halos` says what is known of the cells outside the bounds of buffers that take turns
     (`u` and `v` of `u, v = v, u`): kernels of several steps are faster where they are the same in all of them. They are
@@ -99,7 +100,7 @@ def compile(
     check_choice("fp_division", fp_division, get_args(FpDivision))
     check_choice("halos", halos, get_args(Halos))
     if arch is not None:
-        check_choice("arch", arch, tuple(ARCHS))
+        check_choice("arch", arch, NAMES)
     if depth is not None:
         check_number("depth", depth, 1, MOST_DEPTH)
     chosen_passes = None if passes is None else passes_of(passes)
@@ -112,17 +113,18 @@ def compile(
         bool | Cache,
         "True, False or a Cache (TIMETILE_CACHE_DIR names another folder)",
     )
-    target, multiprocessors = target_of(arch, gpu) if executor == "gpu" else (arch or "sm_90", None)
+    target = target_of_gpu(arch, gpu) if executor == "gpu" else target_without_gpu(arch)
     options = Options(
         depth,
-        target,
+        target.arch,
         fp_contract,
         chosen_passes,
         function,
         fp_division,
         bound_waits,
         halos,
-        multiprocessors=multiprocessors,
+        part=target.part,
+        multiprocessors=target.multiprocessors,
     )
     check_levels(options)
     chosen = Cache.default() if cache is True else cache or None

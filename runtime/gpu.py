@@ -12,8 +12,8 @@ from typing import Any
 
 from timetile.lowering.ptx.symbols import report_symbol
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
-from timetile.passes.arch import version_of
 from timetile.passes.diagnostics import CompileError
+from timetile.passes.targets.isa import version_of
 from timetile.runtime.arguments import Arguments
 from timetile.runtime.driver import checked
 from timetile.runtime.gathering import THREADS, GatherFrame, gather_name, gather_text

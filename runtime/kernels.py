@@ -30,10 +30,10 @@ from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
-from timetile.passes.arch import ARCH_ATTRIBUTE, Arch, arch_named
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.diagnostics import CompileError, apply_verified, collected_remarks, refuse
 from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.targets.target import ARCH_ATTRIBUTE, DEFAULT_ARCH, Target, target_named
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
@@ -63,7 +63,7 @@ class Options:
     """What a compilation depends on besides the program."""
 
     depth: int | None = None
-    arch: str = "sm_90"
+    arch: str = DEFAULT_ARCH
     fp_contract: FpContract = "fast"
     passes: tuple[ModulePass, ...] | None = None
     """Passes in place of the default ones, of each level of which there are any."""
@@ -72,13 +72,15 @@ class Options:
     bound_waits: bool = False
     """Waits for other blocks, and for warps that arrive, end, and are reported, where what they wait for does not come."""
     halos: Halos = "compared"
+    part: str | None = None
+    """The GPU that it is for, where that is not the default part of the architecture."""
     multiprocessors: int | None = None
-    """Of the GPU that it is for, where it has not as many as the largest part of its architecture."""
+    """Multiprocessors of the GPU that it is for, where the part has another number of them."""
 
     @property
-    def target(self) -> Arch:
+    def target(self) -> Target:
         """The facts of the GPU that it is for."""
-        return arch_named(self.arch, self.multiprocessors)
+        return target_named(self.part or self.arch, self.multiprocessors)
 
     @cached_property
     def given(self) -> Levels:
@@ -92,7 +94,9 @@ class Options:
         return temporal_passes(self.fp_contract, self.fp_division, common_halos=common)
 
     def tile_passes(self) -> tuple[ModulePass, ...]:
-        return self.given.tile or tile_passes(self.depth, self.arch, self.multiprocessors)
+        return self.given.tile or tile_passes(
+            self.depth, self.part or self.arch, self.multiprocessors
+        )
 
     def thread_passes(self) -> tuple[ModulePass, ...]:
         return self.given.threads or thread_passes()
@@ -322,7 +326,7 @@ class ProgramKernels:
         lowered = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
         arch = self.options.target
         bound = self.options.bound_waits
-        ptx = print_module(kernels_of(module), arch.ptx_version, arch.name, bound_waits=bound)
+        ptx = print_module(kernels_of(module), arch.isa.ptx_version, arch.name, bound_waits=bound)
         assembled = assemble(ptx, arch.name, name) if assembler_version() is not None else None
         if assembled is not None and assembled.spill_bytes:
             LOGGER.info("@%s spills %d bytes", name, assembled.spill_bytes)

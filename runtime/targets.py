@@ -1,10 +1,25 @@
-"""Which kernels a GPU runs: those of its own architecture, or of the newest that is not newer."""
+"""Which target a program is compiled for: the one that is named, or that of the GPU that runs it."""
 
 from __future__ import annotations
 
-from timetile.passes.arch import ARCHS, version_of
+from typing import NamedTuple
+
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.gpu import device
+from timetile.passes.targets.isa import ISAS, version_of
+from timetile.passes.targets.parts import PARTS, default_part, part_for
+from timetile.passes.targets.target import DEFAULT_ARCH, target_named
+from timetile.runtime.gpu import Device, device
+
+
+class ChosenTarget(NamedTuple):
+    """What a compilation is told of its target."""
+
+    arch: str
+    """The instruction set."""
+    part: str | None = None
+    """The part, where that is not the default part of the instruction set."""
+    multiprocessors: int | None = None
+    """Multiprocessors of the GPU, where the part has another number of them."""
 
 
 def arch_for(gpu: str) -> str:
@@ -12,27 +27,50 @@ def arch_for(gpu: str) -> str:
     The architecture whose kernels run on a GPU of another one: the newest that is not newer. CompileError where there
     is none.
     """
-    fitting = [name for name in ARCHS if version_of(name) <= version_of(gpu)]
+    fitting = [name for name in ISAS if version_of(name) <= version_of(gpu)]
     if not fitting:
-        oldest = min(ARCHS, key=version_of)
+        oldest = min(ISAS, key=version_of)
         raise CompileError(
             f"the GPU is of architecture {gpu}, and kernels need {oldest} or newer; run on the CPU with executor cpu"
         )
     return max(fitting, key=version_of)
 
 
-def target_of(arch: str | None, gpu: int) -> tuple[str, int | None]:
+def memory_tb_per_s(there: Device) -> float | None:
+    """Bandwidth of a GPU's memory by its clock and its bus (10^12 bytes a second); None where the driver has neither."""
+    kilohertz, bits = (
+        there.attribute(name) for name in ("MEMORY_CLOCK_RATE", "GLOBAL_MEMORY_BUS_WIDTH")
+    )
+    # Two transfers a cycle, of as many bits as the bus is wide.
+    return 2 * kilohertz * 1e3 * bits / 8 / 1e12 or None
+
+
+def without_usual(isa: str, part: str, multiprocessors: int | None) -> ChosenTarget:
+    """A target that says only what is not usual for its instruction set."""
+    usual = multiprocessors in (None, PARTS[part].multiprocessors)
+    named = None if part == default_part(isa).name else part
+    return ChosenTarget(isa, named, None if usual else multiprocessors)
+
+
+def target_without_gpu(name: str | None) -> ChosenTarget:
+    """The target that is named, or the default one."""
+    target = target_named(name or DEFAULT_ARCH)
+    return without_usual(target.isa.name, target.part.name, None)
+
+
+def target_of_gpu(name: str | None, gpu: int) -> ChosenTarget:
     """
-    The architecture to compile for a GPU, and the multiprocessors of the GPU where it has not as many as the largest part of
-    it. CompileError where kernels would not run on the GPU.
+    The target for a GPU by its number: of the instruction set or part that is named, else the GPU's own. CompileError
+    where kernels would not run on the GPU.
     """
     there = device(gpu)
     newest = arch_for(there.arch)
-    if arch is not None and version_of(arch) > version_of(newest):
+    chosen = newest if name is None else target_named(name).isa.name
+    if version_of(chosen) > version_of(newest):
         raise CompileError(
-            f"kernels for {arch} do not run on GPU {gpu}, which is of architecture {there.arch}; leave arch out, or give "
+            f"kernels for {chosen} do not run on GPU {gpu}, which is of architecture {there.arch}; leave arch out, or give "
             f"{newest}"
         )
-    chosen = arch or newest
-    multiprocessors = there.attribute("MULTIPROCESSOR_COUNT")
-    return chosen, None if multiprocessors == ARCHS[chosen].multiprocessors else multiprocessors
+    own = part_for(chosen, there.name, memory_tb_per_s(there))
+    part = PARTS.get(name or "", own)
+    return without_usual(chosen, part.name, there.attribute("MULTIPROCESSOR_COUNT"))

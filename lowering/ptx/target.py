@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.passes.arch import arch_named, arch_of
 from timetile.passes.diagnostics import CompileError
+from timetile.passes.targets.target import target_named, target_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PtxTarget(Target):
             raise CompileError(
                 "there is no kernel to print; run the pipeline up to convert-gpu-to-nvvm first"
             )
-        arch = arch_of(module) if self.arch is None else arch_named(self.arch)
+        arch = target_of(module) if self.arch is None else target_named(self.arch)
         if self.version is not None and not re.fullmatch(r"\d+\.\d+", self.version):
             raise CompileError(f"ptx: a version is two numbers, like 8.1, got {self.version}")
-        output.write(print_module(kernels, self.version or arch.ptx_version, arch.name))
+        output.write(print_module(kernels, self.version or arch.isa.ptx_version, arch.name))

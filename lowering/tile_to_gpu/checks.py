@@ -16,8 +16,8 @@ from timetile.passes.analysis.queues.synchronisation import (
     split_keeps,
     steps_between_barriers,
 )
-from timetile.passes.arch import Arch
 from timetile.passes.diagnostics import check_verified, refuse
+from timetile.passes.targets.target import Target
 
 
 def check(kernel: KernelOp) -> None:
@@ -197,7 +197,7 @@ def is_ring_of_tile(stage: StageOp) -> bool:
     return isinstance(getattr(stage, "home", None), SharedAttr)
 
 
-def check_shared_memory(kernel: KernelOp, taken: int, arch: Arch) -> None:
+def check_shared_memory(kernel: KernelOp, taken: int, target: Target) -> None:
     """
     Refuse blocks that take more shared memory than there is, and tiles whose blocks must be resident together where a
     multiprocessor has room for fewer than were counted on.
@@ -207,16 +207,16 @@ def check_shared_memory(kernel: KernelOp, taken: int, arch: Arch) -> None:
         way_out += ", or multi-queue-buffering storage=registers"
     elif any(isinstance(s, LoadOp) and s.planes_ahead > 1 for s in kernel.stages):
         way_out += ", or multi-queue-buffering a smaller ahead"
-    if taken > arch.shared_per_block:
+    if taken > target.isa.shared_per_block:
         refuse(
             kernel,
-            f"it takes {taken} bytes of shared memory a block, and {arch.name} has {arch.shared_per_block}; {way_out}",
+            f"it takes {taken} bytes of shared memory a block, and {target.name} has {target.isa.shared_per_block}; {way_out}",
         )
     blocks = kernel.blocks_per_multiprocessor
-    held = blocks * (taken + arch.shared_overhead)
-    if messages(kernel) and held > arch.shared_per_multiprocessor:
+    held = blocks * (taken + target.isa.shared_overhead)
+    if messages(kernel) and held > target.isa.shared_per_multiprocessor:
         refuse(
             kernel,
             f"{blocks} of its blocks, which wait for each other, take {held} bytes of shared memory a multiprocessor, and "
-            f"{arch.name} has {arch.shared_per_multiprocessor}; give device-tiling a smaller occupancy",
+            f"{target.name} has {target.isa.shared_per_multiprocessor}; give device-tiling a smaller occupancy",
         )

@@ -40,7 +40,8 @@ from timetile.passes.analysis.queues.synchronisation import (
     meets_at_barriers,
     steps_between_barriers,
 )
-from timetile.passes.arch import SHARED_BYTES_PER_CYCLE, Arch
+from timetile.passes.targets.isa import SHARED_BYTES_PER_CYCLE
+from timetile.passes.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -179,10 +180,11 @@ class KernelFacts:
     """Stream steps from one of those barriers to the next."""
 
     def __init__(
-        self, kernel: KernelOp, module: ModuleOp, arch: Arch, *, split: bool | None = None
+        self, kernel: KernelOp, module: ModuleOp, target: Target, *, split: bool | None = None
     ):
         """`split`: its warps synchronise in two halves; None where the homes of its exchanges say it."""
-        self.kernel, self.module, self.arch = kernel, module, arch
+        self.kernel, self.module, self.target = kernel, module, target
+        self.parameters = target.parameters
         self.needs = Needs.of(kernel)
         self.sharings: dict[Hashable, Sharing | None] = {}
         applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
@@ -284,7 +286,7 @@ class KernelFacts:
     @property
     def residency(self) -> Residency:
         """How many tiles the device holds."""
-        return Residency.of(self.kernel, self.arch)
+        return Residency.of(self.kernel, self.target)
 
     @property
     def layouts(self) -> tuple[AxisLayout, ...]:

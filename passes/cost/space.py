@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import ceil, prod
+from math import ceil, floor, prod
 
 from xdsl.ir import SSAValue
 
@@ -13,70 +13,6 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT
 from timetile.passes.analysis.queues.storage import copies_slots, power_of_two
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, cells_around, span
-
-MANY_TAPS = 20
-"""Taps of a stage from which its neighbours in a plane are counted as registers."""
-
-LEVEL_REGISTERS: dict[int, int] = {8: 0, 4: 8}
-"""
-What a level beyond the second takes beside its planes in tiles of several warps, by bytes of the element (fitted to
-stars in 3D).
-"""
-
-SUM_LEVEL_REGISTERS = 8
-"""The same for each word of a level where planes enter sums as they arrive (fitted to boxes in 3D)."""
-
-LATE_COPIES_PLANES = 1.5
-"""
-Planes that copies for stars of more than one neighbour cost beside a slot where warps arrive and wait: inner rows read
-them a step longer (fitted to assembled kernels).
-"""
-
-REACH_REGISTERS = 11
-"""
-Per cell beyond the first that stages of 4-byte cells look along the row, in strips that keep planes: more neighbours are shuffled at once
-(fitted to radius 2 to 4: the deepest kernels that spill nothing).
-"""
-
-LOAD_REGISTERS = 4
-"""Addresses of a load beside the first."""
-
-FIXED_REGISTERS = 30
-"""Addresses, masks, counters and what is in flight, in a thread that streams."""
-
-DIVIDING_REGISTERS: dict[int, int] = {8: 2, 4: 1}
-"""Per cell and level that divides or takes roots, by bytes of the element (fitted to assembled kernels)."""
-
-DIVIDING_MORE = 6
-"""What such kernels need besides."""
-
-APPROXIMATING_REGISTERS = 7
-"""
-Per word of a thread's cells where quotients and roots are approximate, in strips: those of one level are at work together
-(fitted to gradients of six and eight cells a lane, of which twelve and eight levels are the most that spill nothing).
-"""
-
-STAYING_REGISTERS = 36
-"""Addresses, masks and what is in flight, in a thread whose plate stays (fitted to 150 assembled kernels)."""
-
-STAYING_CELL_REGISTERS = 12
-"""For each cell of its rows beyond the second (fitted to the same)."""
-
-STAYING_SPARE = 36
-"""Registers that are kept free there, where more planes are alive than the one that is read and the one that is made."""
-
-
-LIVE_WORDS = 12
-"""Registers of a cell's own values that the others have room for: bodies of sums take one or two of them."""
-
-SCALAR_WORDS = 32
-"""Registers of scalars that the others have room for."""
-
-VOLUME_REGISTERS = 1.55
-"""
-Registers of a thread whose volume stays, by what planes and neighbours ask for (fitted to 12 assembled kernels with
-neighbours beside the cell: 1.4 to 1.6).
-"""
 
 
 class KernelSpace(KernelFacts):
@@ -100,13 +36,13 @@ class KernelSpace(KernelFacts):
     @property
     def body_registers(self) -> int:
         """Registers of a cell's own values, and of scalars, beyond those that are at hand anyway."""
-        values = max(0, self.live_words - LIVE_WORDS)
-        return values + max(0, self.scalar_words - SCALAR_WORDS)
+        values = max(0, self.live_words - self.parameters.registers.values)
+        return values + max(0, self.scalar_words - self.parameters.registers.scalars)
 
     def staying_registers(self) -> int:
         """Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of boxes."""
         planes = self.words_per_cell * self.thread_cells
-        wide = STAYING_CELL_REGISTERS * max(0, self.row_cells - 2)
+        wide = self.parameters.registers.staying_cell * max(0, self.row_cells - 2)
         assert self.kernel.layout is not None
         if self.kernel.layout.has_messages:
             # What the blocks beside send is at hand beside the planes: wide stars spilled without it.
@@ -114,7 +50,7 @@ class KernelSpace(KernelFacts):
             wide += 2 * widest * self.row_cells * self.words
         if any(all(tap.offset) for tap in self.taps):
             planes += self.words * (cells_around(self.patch, self.taps) - self.thread_cells)
-        return STAYING_REGISTERS + planes + wide + self.body_registers
+        return self.parameters.registers.staying + planes + wide + self.body_registers
 
     def registers(self) -> int:
         """Registers of a thread: planes, what arrives, neighbours, and the guards of every level."""
@@ -123,33 +59,45 @@ class KernelSpace(KernelFacts):
         planes = self.words_per_cell * self.thread_cells
         levels = self.words * self.kernel.steps.data // 2
         if self.kernel.stream_axis is not None:
-            planes = ceil(planes * self.arch.registers_per_word)
-        arriving = self.words * self.thread_cells + LOAD_REGISTERS
+            planes = ceil(planes * self.parameters.registers.per_word)
+        arriving = self.words * self.thread_cells + self.parameters.registers.load
         if self.sums_early:
             # The newest plane is at hand beside the sums that it enters.
             planes += self.words * self.thread_cells
             if len(self.layouts) == 2:
-                levels += SUM_LEVEL_REGISTERS * self.words * max(0, self.kernel.steps.data - 2)
+                levels += (
+                    self.parameters.registers.sum_level
+                    * self.words
+                    * max(0, self.kernel.steps.data - 2)
+                )
         elif len(self.layouts) == 2:
-            levels += LEVEL_REGISTERS[4 * self.words] * max(0, self.kernel.steps.data - 2)
+            levels += self.parameters.registers.level[4 * self.words] * max(
+                0, self.kernel.steps.data - 2
+            )
         elif self.words == 1 and self.is_strip:
-            levels += REACH_REGISTERS * max(0, self.row_reach - 1)
+            levels += self.parameters.registers.reach * max(0, self.row_reach - 1)
         levels += self.words * self.boxed
         # The places of slots that are shifted.
         rings = [self.slots(facts, 1) for facts in self.exchanges if facts.copies]
         levels += sum(slots for slots in rings if slots != power_of_two(slots))
         wide = any(facts.copies and facts.edges[0] > 1 for facts in self.exchanges)
         if self.split and wide and self.kernel.steps.data > 1:
-            planes += ceil(LATE_COPIES_PLANES * self.words * self.thread_cells)
+            planes += ceil(self.parameters.registers.late_copies * self.words * self.thread_cells)
         if self.dividing:
-            each = DIVIDING_REGISTERS[4 * self.words]
-            planes += self.thread_cells * each * self.dividing + DIVIDING_MORE
+            each = self.parameters.registers.dividing_cell[4 * self.words]
+            planes += self.thread_cells * each * self.dividing + self.parameters.registers.dividing
         if self.approximates and self.is_strip:
-            planes += APPROXIMATING_REGISTERS * self.words * self.thread_cells
+            planes += self.parameters.registers.approximating * self.words * self.thread_cells
         others = len(self.loads) - 1 if self.loads and self.kernel.stream_axis is not None else 0
-        total = FIXED_REGISTERS + planes + levels + others * arriving + self.neighbour_registers()
+        total = (
+            self.parameters.registers.fixed
+            + planes
+            + levels
+            + others * arriving
+            + self.neighbour_registers()
+        )
         total += self.body_registers
-        return ceil(VOLUME_REGISTERS * total) if self.is_staying_volume else total
+        return ceil(self.parameters.registers.volume * total) if self.is_staying_volume else total
 
     @property
     def row_reach(self) -> int:
@@ -160,14 +108,14 @@ class KernelSpace(KernelFacts):
     def spare_registers(self) -> int:
         """Registers that the guarded copies need beside what is counted: each level that is kept has its guards."""
         if self.is_staying_plate:
-            return STAYING_SPARE if self.words_per_cell > 2 * self.words else 0
+            return self.parameters.spare.staying if self.words_per_cell > 2 * self.words else 0
         if self.is_staying_volume:
             return 0
         if self.dividing:
-            return self.arch.dividing_registers
+            return self.parameters.spare.dividing
         one_level = self.kernel.steps.data <= 2 and len(self.layouts) == 2 and self.words == 2
-        spare = self.arch.spare_registers[4 * self.words]
-        return self.arch.one_level_registers if one_level else spare
+        spare = self.parameters.spare.guards[4 * self.words]
+        return self.parameters.spare.one_level if one_level else spare
 
     def neighbour_registers(self) -> int:
         """
@@ -181,10 +129,13 @@ class KernelSpace(KernelFacts):
         for stage in self.stages:
             served = [tap for queue, tap in stage.taps if queue in self.served]
             taps = [tap for queue, tap in stage.taps if queue not in self.served]
-            if len(served) > MANY_TAPS:
+            if len(served) > self.parameters.registers.many_taps:
                 cells = self.row_cells + span([tap.offset[-1] for tap in served])
-                most = max(most, self.words * self.rows * cells * 3 // 2)
-            elif len(taps) > MANY_TAPS:
+                most = max(
+                    most,
+                    floor(self.parameters.registers.shared_row * self.words * self.rows * cells),
+                )
+            elif len(taps) > self.parameters.registers.many_taps:
                 around = cells_around(self.patch, taps)
                 most = max(most, self.words * (around - self.thread_cells))
         return most

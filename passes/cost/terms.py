@@ -4,21 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-OVERLAP_POWER = 4
-"""How well computing and memory traffic of a step overlap: its time is their norm of this order (fitted)."""
-
-LAUNCH_SECONDS = 2e-6
-"""
-What a launch in a graph costs besides its work (fitted to 750 schedules of small plates): there it is what depth
-saves.
-"""
-
-LONG_STEP, LONG_STEP_SECONDS = 180, 0.016e-6
-"""
-Instructions of a step beyond which each makes a launch so much longer, where kernels of several levels have tiles of
-several warps: head, steady part and tail are fetched when they run first (fitted to 72 schedules of small cubes).
-"""
-
 
 @dataclass(frozen=True)
 class StepCycles:
@@ -61,9 +46,9 @@ class Cost:
     """The share of a tile's cells that are stored: what overlap leaves (EBISU, equations 8 and 9)."""
     waiting_seconds: float
     """What of a step's computing is waiting for other warps of the tile (its synchronisation, equation 11)."""
-    overlaps: bool = True
-    """A step computes while others' cells are moved."""
-    launch_seconds: float = LAUNCH_SECONDS
+    overlap_power: int
+    """A step's time is the norm of this order of the times to compute and to move its cells; 1 where none overlaps."""
+    launch_seconds: float
     """What the launch costs besides its steps."""
     exposed_seconds: float = 0.0
     """What every step waits for planes that are not fetched ahead."""
@@ -82,7 +67,7 @@ class Cost:
     @property
     def step_seconds(self) -> float:
         """One stream step."""
-        power = OVERLAP_POWER if self.overlaps else 1
+        power = self.overlap_power
         overlapped = (self.compute_seconds**power + self.memory_seconds**power) ** (1 / power)
         return overlapped + self.exposed_seconds
 

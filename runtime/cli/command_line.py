@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn, get_args
 
 import timetile
-from timetile.passes.arch import ARCHS
+from timetile.passes.targets.target import NAMES
 from timetile.runtime.cli import emit, example, explain, machine, run
 from timetile.runtime.cli.failures import WRONG_KERNEL, sentence
 from timetile.runtime.cli.interrupts import ended_by_sigterm
@@ -67,7 +67,9 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         "program", type=Path, metavar="PROGRAM.mlir", help="a function with a time loop"
     )
     parser.add_argument("--function", metavar="NAME", help="the function, where there are several")
-    parser.add_argument("--arch", choices=tuple(ARCHS), help="the GPU's own, or sm_90")
+    parser.add_argument(
+        "--arch", choices=NAMES, help="an architecture or a part; the GPU's own, or sm_90"
+    )
     parser.add_argument(
         "--device", type=natural, metavar="N", help="the GPU's number, 0 unless given"
     )

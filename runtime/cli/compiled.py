@@ -74,7 +74,10 @@ def describe(program: CompiledProgram) -> None:
     """Log what was compiled; the passes run, so that their remarks are logged even if the cache has the kernels."""
     name = program.function.sym_name.data
     LOGGER.info(
-        "@%s for the executor %s, target %s", name, program.executor, program.kernels.options.arch
+        "@%s for the executor %s, target %s",
+        name,
+        program.executor,
+        program.kernels.options.target.title,
     )
     for number, loop in enumerate(loops_of(program.kernels.tiled)):
         depths = ", ".join(map(str, loop.depth_list))

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import timetile
 from timetile.lowering.ptx.functions import nvrtc_version
-from timetile.passes.arch import ARCHS
 from timetile.passes.diagnostics import CompileError
+from timetile.passes.targets.isa import ISAS
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.driver import Unavailable, checked, driver
@@ -60,7 +60,7 @@ def gpus() -> Iterator[Finding]:
         except CompileError as error:
             yield Finding(f"GPU {k}", False, f"{text}; {error}")
             continue
-        tuned = "" if device.arch in ARCHS else f"; kernels are tuned for {', '.join(ARCHS)}"
+        tuned = "" if device.arch in ISAS else f"; kernels are tuned for {', '.join(ISAS)}"
         yield Finding(f"GPU {k}", True, text + tuned)
     if count == 0:
         yield Finding("GPU", False, "the driver knows none; programs run on the CPU")

@@ -51,10 +51,10 @@ def emitted(program: CompiledProgram, what: str) -> str:
         case "nvvm":
             return printed(lowered(program, to_nvvm=True))
         case _:
-            arch = program.kernels.options.target
+            target = program.kernels.options.target
             kernels = kernels_of(lowered(program, to_nvvm=True))
             bound = program.kernels.options.bound_waits
-            return print_module(kernels, arch.ptx_version, arch.name, bound_waits=bound)
+            return print_module(kernels, target.isa.ptx_version, target.name, bound_waits=bound)
 
 
 def compile(options: Options, log: Log) -> int:

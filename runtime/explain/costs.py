@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.arch import Arch
 from timetile.passes.candidates import Candidate
-from timetile.passes.cost.terms import LAUNCH_SECONDS, OVERLAP_POWER, Cost
+from timetile.passes.cost.terms import Cost
 from timetile.passes.ran_out import Drop
 from timetile.passes.schedule import Schedule
+from timetile.passes.targets.target import Target
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.summary_facts import product
 
@@ -19,10 +19,10 @@ RUNNERS_UP = 6
 
 
 def cost_sections(
-    costs: Mapping[KernelOp, Cost], found: Sequence[Candidate], arch: Arch
+    costs: Mapping[KernelOp, Cost], found: Sequence[Candidate], target: Target
 ) -> Iterator[Section]:
     """The predictions for the kernels, the best schedules, and the best of each kind of tile."""
-    yield prediction_section(costs, arch)
+    yield prediction_section(costs, target)
     if not found:
         return
     yield candidate_section(found)
@@ -33,7 +33,7 @@ def cost_sections(
         yield level_section(list(levels.values()))
 
 
-def prediction_section(costs: Mapping[KernelOp, Cost], arch: Arch) -> Section:
+def prediction_section(costs: Mapping[KernelOp, Cost], target: Target) -> Section:
     """The terms of the cost model for every kernel."""
     columns = (
         "kernel", "GCells/s", "steps", "ns a step", "pipe", "issue", "shared", "not hidden", "computing",
@@ -43,7 +43,7 @@ def prediction_section(costs: Mapping[KernelOp, Cost], arch: Arch) -> Section:
         Fact(
             "GCells/s",
             f"predicted: cell updates of a launch by its time, that of the last block to finish plus "
-            f"{LAUNCH_SECONDS * 1e6:.0f} us launch overhead (more for very long kernels)",
+            f"{target.parameters.waiting.launch * 1e6:.0f} us launch overhead (more for very long kernels)",
         ),
         Fact("steps", "stream steps of the last block to finish"),
         Fact(
@@ -55,11 +55,11 @@ def prediction_section(costs: Mapping[KernelOp, Cost], arch: Arch) -> Section:
         Fact("memory", "ns to move the cells of a step"),
         Fact(
             "ns a step",
-            f"norm of order {OVERLAP_POWER} of computing and memory; their sum for tiles that stay",
+            f"norm of order {target.parameters.moving.overlap_power} of computing and memory; their sum for tiles that stay",
         ),
     )
     rows = tuple(prediction_row(kernel, cost) for kernel, cost in costs.items())
-    return Section(f"Predicted on {arch.name}", (), columns, rows, notes)
+    return Section(f"Predicted on {target.title}", (), columns, rows, notes)
 
 
 def prediction_row(kernel: KernelOp, cost: Cost) -> tuple[str, ...]:

@@ -139,11 +139,11 @@ class LoopReport:
 
     def summary(self) -> LoopSummary:
         """How fast the loop is, what limits it, what can be changed."""
-        arch = self.program.kernels.options.target
+        target = self.program.kernels.options.target
         deepest = self.kernels[0]
         cost, geometry, resources = self.costs[deepest], Geometry(deepest), self.resources(deepest)
         kernel = self.kernel(deepest)
-        held = (resources.blocks or 0) * arch.multiprocessors
+        held = (resources.blocks or 0) * target.multiprocessors
         fill = min(1.0, kernel.grid / held) if held else None
         bounds = written_bounds(self.loop)
         return LoopSummary(
@@ -154,11 +154,11 @@ class LoopReport:
             bytes_read=cell_bytes(read_fields(self.loop)),
             bytes_written=cell_bytes(written_fields(self.loop)),
             flops=loop_flops(self.loop),
-            target=arch.name,
+            target=target.title,
             kernel=kernel.name,
             depth=deepest.steps.data,
             gcells_per_second=cost.gcells_per_second,
-            single_step_bound=copy_bound(self.loop, arch),
+            single_step_bound=copy_bound(self.loop, target),
             launch_seconds=cost.seconds,
             overhead_seconds=cost.launch_seconds,
             limit=limit_text(cost),
@@ -186,16 +186,16 @@ class LoopReport:
 
     def sections(self, steps: int | None) -> Iterator[Section]:
         """All details."""
-        arch, deepest = self.program.kernels.options.target, self.kernels[0]
-        yield loop_section(self.loop, self.title, arch)
+        target, deepest = self.program.kernels.options.target, self.kernels[0]
+        yield loop_section(self.loop, self.title, target)
         yield schedule_section(self.tiled, deepest)
         yield work_section(self.kernels)
-        yield from cost_sections(self.costs, self.found, arch)
+        yield from cost_sections(self.costs, self.found, target)
         yield from self.drop_sections()
-        models = model_section(self.loop, deepest, self.costs[deepest], arch)
+        models = model_section(self.loop, deepest, self.costs[deepest], target)
         if models.facts:
             yield models
-        yield resource_section(map(self.kernel, self.kernels), arch)
+        yield resource_section(map(self.kernel, self.kernels), target)
         yield queue_section(deepest, self.loop)
         kernels, loop = self.program.kernels, self.loop
         if steps is not None:

@@ -19,7 +19,7 @@ from timetile.lowering.plan_launches import KernelFacts, parts_of_step, plan_ker
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import rotation_of
-from timetile.passes.arch import Arch
+from timetile.passes.targets.target import Target
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.explain.utilisation import alu_utilisation
 from timetile.runtime.kernels import Kernel
@@ -87,9 +87,9 @@ def cell_bytes(fields: Sequence[SSAValue]) -> int:
     return sum(CELL_BYTES[element_type(field)] for field in fields)
 
 
-def copy_bound(loop: LoopOp, arch: Arch) -> float:
+def copy_bound(loop: LoopOp, target: Target) -> float:
     """GCells/s of one step per launch, where memory is all that counts."""
-    return arch.copy_tb_per_s * 1e3 / cell_bytes([*read_fields(loop), *written_fields(loop)])
+    return target.part.copy_tb_per_s * 1e3 / cell_bytes([*read_fields(loop), *written_fields(loop)])
 
 
 def traffic(kernel: KernelOp) -> float:
@@ -147,16 +147,16 @@ class Occupancy:
     limit: str
 
 
-def occupancy(kernel: Kernel, arch: Arch) -> Occupancy:
+def occupancy(kernel: Kernel, target: Target) -> Occupancy:
     """How many blocks of an assembled kernel fit a multiprocessor."""
     warps = kernel.block // LANES
-    unit = arch.register_unit
+    unit = target.isa.register_unit
     registers = -(-kernel.registers // unit) * unit * LANES * warps
     candidates = {
-        "registers": arch.registers_per_multiprocessor // registers,
-        "shared memory": arch.shared_per_multiprocessor
-        // (kernel.shared_bytes + arch.shared_overhead),
-        "warps": arch.warps_per_multiprocessor // warps,
+        "registers": target.isa.registers_per_multiprocessor // registers,
+        "shared memory": target.isa.shared_per_multiprocessor
+        // (kernel.shared_bytes + target.isa.shared_overhead),
+        "warps": target.isa.warps_per_multiprocessor // warps,
     }
     limit = min(candidates, key=lambda name: candidates[name])
     return Occupancy(candidates[limit], warps, limit)

@@ -14,7 +14,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.analysis.queues.lags import oldest_age
-from timetile.passes.arch import Arch
+from timetile.passes.targets.target import Target
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import (
@@ -94,27 +94,27 @@ def work_section(kernels: Sequence[KernelOp]) -> Section:
     return Section("Kernels", (), columns, tuple(map(work_row, kernels)), notes)
 
 
-def resource_row(kernel: Kernel, arch: Arch) -> tuple[str, ...]:
+def resource_row(kernel: Kernel, target: Target) -> tuple[str, ...]:
     """What one kernel takes of a multiprocessor."""
     row = [f"@{kernel.name}", f"{kernel.grid} x {kernel.block}", f"{kernel.shared_bytes} B"]
     if kernel.registers:
-        room = occupancy(kernel, arch)
+        room = occupancy(kernel, target)
         blocks = f"{room.blocks} x {room.warps} warps, limited by {room.limit}"
-        used = multiprocessor_utilisation(kernel.grid, room.blocks * arch.multiprocessors)
+        used = multiprocessor_utilisation(kernel.grid, room.blocks * target.multiprocessors)
         row += [str(kernel.registers), f"{kernel.spill_bytes} B", blocks, f"{used:.0%}"]
     return (*row, *[""] * (7 - len(row)))
 
 
-def resource_section(kernels: Iterable[Kernel], arch: Arch) -> Section:
+def resource_section(kernels: Iterable[Kernel], target: Target) -> Section:
     """What the kernels take of a multiprocessor."""
     facts = () if assembler_version() is not None else (Fact("registers", NO_ASSEMBLER),)
     columns = ("kernel", "blocks x threads", "shared", "registers", "spilled", "blocks of a multiprocessor",
                "waves full")  # fmt: skip
-    rows = tuple(resource_row(kernel, arch) for kernel in kernels)
+    rows = tuple(resource_row(kernel, target) for kernel in kernels)
     note = Fact(
         "waves full", "share of the launch's waves of blocks that have work (AN5D, section 5)"
     )
-    return Section(f"Resources on {arch.name}", facts, columns, rows, (note,))
+    return Section(f"Resources on {target.title}", facts, columns, rows, (note,))
 
 
 def queue_rows(kernel: KernelOp, loop: LoopOp) -> Iterator[tuple[str, ...]]:

@@ -13,9 +13,9 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds
-from timetile.passes.arch import Arch
 from timetile.passes.cost.terms import Cost
 from timetile.passes.device_tiling import default_stream
+from timetile.passes.targets.target import Target
 from timetile.runtime.explain.attainable import (
     attainable,
     depth_that_shifts,
@@ -50,11 +50,11 @@ def cell_size(loop: LoopOp) -> int:
     return max(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers)
 
 
-def deepest_of_an5d(loop: LoopOp, arch: Arch) -> int:
+def deepest_of_an5d(loop: LoopOp, target: Target) -> int:
     """The most steps of a launch that AN5D's register formula allows; 0 where none fits."""
     radius, size = loop_radius(loop), cell_size(loop)
     return max(
-        (n for n in range(DEEPEST_OF_AN5D) if fits(n, radius, size, THREADS_OF_AN5D, arch)),
+        (n for n in range(DEEPEST_OF_AN5D) if fits(n, radius, size, THREADS_OF_AN5D, target)),
         default=0,
     )
 
@@ -64,7 +64,7 @@ def depth_text(steps: float) -> str:
     return "never" if steps == inf else f"from {steps:.1f} steps a launch on"
 
 
-def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, arch: Arch) -> Iterator[Fact]:
+def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> Iterator[Fact]:
     """Accesses to shared memory, and the depths and speeds that follow from them."""
     stream = default_stream(len(written_bounds(loop).lb))
     taps = taps_of(loop)
@@ -80,7 +80,7 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, arch: Arch) -> Itera
         f"{plain:g} accesses a cell with all levels there, {kept:g} with planes in registers too (EBISU, table 2)",
     )
     fields = len(read_fields(loop)) + len(written_fields(loop))
-    speeds = (arch.copy_tb_per_s, arch.shared_tb_per_s)
+    speeds = (target.part.copy_tb_per_s, target.shared_tb_per_s)
     yield Fact(
         "shared memory limits",
         f"{depth_text(depth_that_shifts(fields, kept, *speeds))} where tiles overlap (EBISU, equation 17)",
@@ -97,7 +97,7 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, arch: Arch) -> Itera
         )
     depth = kernel.steps.data
     share = valid_share(sides, depth, radius)
-    bound = attainable(fields, cell_size(loop), arch.copy_tb_per_s * 1e12, depth, share)
+    bound = attainable(fields, cell_size(loop), target.part.copy_tb_per_s * 1e12, depth, share)
     yield Fact(
         "attainable",
         f"{bound / 1e9:.0f} GCells/s by @{kernel.sym_name.data} if memory alone counts and {share:.0%} of a "
@@ -109,10 +109,10 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, arch: Arch) -> Itera
     yield Fact(
         "planes in registers",
         f"{beside} reads of shared memory a cell and step (AN5D, table 2), and at most "
-        f"{deepest_of_an5d(loop, arch)} steps a launch with {THREADS_OF_AN5D} threads a block (section 6.3)",
+        f"{deepest_of_an5d(loop, target)} steps a launch with {THREADS_OF_AN5D} threads a block (section 6.3)",
     )
 
 
-def model_section(loop: LoopOp, kernel: KernelOp, cost: Cost, arch: Arch) -> Section:
+def model_section(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> Section:
     """The papers' models of a loop and its deepest kernel."""
-    return Section("Models of the papers", tuple(model_facts(loop, kernel, cost, arch)))
+    return Section("Models of the papers", tuple(model_facts(loop, kernel, cost, target)))

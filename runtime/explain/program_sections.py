@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.passes.analysis.launches.liveness import live_arguments
 from timetile.passes.analysis.launches.trip_counts import constant_steps
-from timetile.passes.arch import Arch
+from timetile.passes.targets.target import Target
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import (
@@ -71,7 +71,7 @@ def update_text(update: UpdateOp) -> str:
     )
 
 
-def loop_facts(loop: LoopOp, arch: Arch) -> Iterator[Fact]:
+def loop_facts(loop: LoopOp, target: Target) -> Iterator[Fact]:
     """What a step of a time loop does, and what a cell costs."""
     args = loop.body.block.args
     constant = constant_steps(loop)
@@ -102,11 +102,11 @@ def loop_facts(loop: LoopOp, arch: Arch) -> Iterator[Fact]:
     )
     yield Fact(
         "one step per launch",
-        f"at most {copy_bound(loop, arch):.0f} GCells/s on {arch.name}, whose memory copies "
-        f"{arch.copy_tb_per_s} TB/s",
+        f"at most {copy_bound(loop, target):.0f} GCells/s on {target.title}, whose memory copies "
+        f"{target.part.copy_tb_per_s} TB/s",
     )
 
 
-def loop_section(loop: LoopOp, title: str, arch: Arch) -> Section:
+def loop_section(loop: LoopOp, title: str, target: Target) -> Section:
     """A time loop."""
-    return Section(title, tuple(loop_facts(loop, arch)))
+    return Section(title, tuple(loop_facts(loop, target)))

@@ -15,7 +15,7 @@ from math import ceil, prod
 
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import AxisTiling, FieldShape
-from timetile.passes.arch import Arch
+from timetile.passes.targets.target import Target
 
 Offset = tuple[int, ...]
 
@@ -98,8 +98,8 @@ def registers(depth: int, radius: int, cell_bytes: int) -> int:
     return words * depth * (2 * radius + 1) + depth + 10 * (words + 1)
 
 
-def fits(depth: int, radius: int, cell_bytes: int, threads: int, arch: Arch) -> bool:
+def fits(depth: int, radius: int, cell_bytes: int, threads: int, target: Target) -> bool:
     """The configuration is not pruned: a block of threads has the registers that it needs."""
     needed = registers(depth, radius, cell_bytes)
-    enough = needed * threads <= arch.registers_per_multiprocessor
-    return needed <= arch.registers_per_thread and enough
+    enough = needed * threads <= target.isa.registers_per_multiprocessor
+    return needed <= target.isa.registers_per_thread and enough

@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from timetile.passes.arch import arch_named
+from timetile.passes.targets.target import target_named
 from timetile.runtime.explain.attainable import (
     attainable,
     depth_that_shifts,
@@ -100,4 +100,4 @@ def test_valid_shares_are_those_of_section_6_3():
 
 
 def test_shared_bandwidth_of_an_architecture_is_the_papers():
-    assert arch_named("sm_80").shared_tb_per_s * 1e12 == pytest.approx(SHARED, rel=0.001)
+    assert target_named("sm_80").shared_tb_per_s * 1e12 == pytest.approx(SHARED, rel=0.001)

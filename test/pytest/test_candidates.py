@@ -12,20 +12,14 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import SCHEDULERS
-from timetile.passes.arch import arch_named
 from timetile.passes.candidates import (
-    JOINING_REGISTERS,
-    LEVEL_SPEED,
-    TIGHT_SPEED,
-    WIDE_SUM_CELLS,
-    WIDE_SUMS_SPEED,
     Candidate,
     Trials,
     candidates,
     predict,
 )
-from timetile.passes.cost.space import APPROXIMATING_REGISTERS
-from timetile.passes.schedule_space import DEEPEST, STAYING_INSTRUCTIONS, schedules
+from timetile.passes.schedule_space import DEEPEST, schedules
+from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
@@ -34,7 +28,7 @@ def considered(text: str, depth: int | None = None) -> list[Candidate]:
     """What is compared for a program whose buffers have their halos in common, the best first."""
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
-    return candidates(loop, module, arch_named("sm_90"), depth)
+    return candidates(loop, module, target_named("sm_90"), depth)
 
 
 def test_blocks_that_wait_for_each_other_are_all_guarded():
@@ -79,36 +73,28 @@ def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
     assert found[0].schedule.form == form
 
 
-def test_wide_rows_of_several_levels_are_worth_less_than_predicted():
-    """Rows of twelve cells fell short of their predictions; a single level of them did not."""
-    text = program_text(sum_program("f32", box((-2, -2), (2, 2)))((16384, 16384)))
-    found = considered(text)
-    wide = [c for c in found if c.schedule.cells == (WIDE_SUM_CELLS,)]
-    assert {c.depth > 1 for c in wide} == {True, False}
-    for candidate in wide:
-        share = candidate.worth / (candidate.cost.gcells_per_second * LEVEL_SPEED**candidate.depth)
-        share /= TIGHT_SPEED if candidate.tight else 1.0
-        assert share == pytest.approx(WIDE_SUMS_SPEED if candidate.depth > 1 else 1.0)
-    assert (found[0].depth, found[0].schedule.cells) == (4, (8,))
-
-
 def nine_points(side: int) -> list[Candidate]:
     """What is compared for a box of nine points in FP64."""
     return considered(program_text(sum_program("f64", box((-1, -1), (1, 1)))((side, side))))
 
 
 def test_chunks_keep_to_their_column_where_sums_leave_few_registers():
-    """Rows of six cells at seven levels: two turns of the loop inside fit then, and fetch into one group of slots."""
-    best, *others = nine_points(8784)
-    assert (best.depth, best.schedule.cells, best.schedule.columns) == (7, (6,), "alone")
-    assert best.schedule.period == 2 and best.schedule.ahead % 2 == 0 and not best.tight
-    arch = arch_named("sm_90")
-    for candidate in (best, *others):
-        schedule, registers = candidate.schedule, candidate.cost.registers
-        per_thread = arch.registers_per_multiprocessor // schedule.layout().threads
-        free = min(arch.registers_per_thread, per_thread // schedule.occupancy)
-        scarce = registers > free - arch.tight_registers - JOINING_REGISTERS
-        assert (schedule.columns == "alone") == (scarce and schedule.form == "rows")
+    """Of schedules with as many threads a multiprocessor, those whose columns are alone take more registers."""
+    found = [c for c in nine_points(8784) if c.schedule.form == "rows"]
+    registers: dict[tuple[int, bool], set[int]] = {}
+    for candidate in found:
+        threads = candidate.schedule.pack * candidate.schedule.occupancy
+        key = (threads, candidate.schedule.columns == "alone")
+        registers.setdefault(key, set()).add(candidate.cost.registers)
+    compared = [threads for threads, alone in registers if alone and (threads, False) in registers]
+    assert compared
+    for threads in compared:
+        assert max(registers[threads, False]) < min(registers[threads, True])
+
+
+def test_two_turns_of_a_loop_fetch_into_one_group_of_slots():
+    twice = [c for c in nine_points(8784) if c.schedule.period == 2 and c.schedule.columns]
+    assert twice and all(c.schedule.ahead % 2 == 0 for c in twice)
 
 
 def test_what_is_predicted_of_a_candidate_is_what_its_kernel_takes():
@@ -118,7 +104,7 @@ def test_what_is_predicted_of_a_candidate_is_what_its_kernel_takes():
     placed = next(op for op in tiled.ops if isinstance(op, KernelOp))
     best = considered(text)[0]
     assert placed.steps.data == best.depth
-    assert predict(placed, tiled, arch_named("sm_90")).shared_bytes == best.cost.shared_bytes
+    assert predict(placed, tiled, target_named("sm_90")).shared_bytes == best.cost.shared_bytes
 
 
 def test_rows_that_begin_anywhere_have_no_schedule_without_registers_to_spare():
@@ -159,8 +145,8 @@ def test_approximate_quotients_take_registers_in_strips(
     division = "fast" if fast else "exact"
     module = raise_program(load(text), Options(halos="common", fp_division=division))
     (loop,) = loops_of(module)
-    trials = Trials(loop, module, arch_named("sm_90"))
-    schedule = next(schedules(loop, arch_named("sm_90")))
+    trials = Trials(loop, module, target_named("sm_90"))
+    schedule = next(schedules(loop, target_named("sm_90")))
     model = trials.cost_of(2, schedule)
     assert model is not None
     model.kernel.layout = schedule.layout()
@@ -169,7 +155,7 @@ def test_approximate_quotients_take_registers_in_strips(
     model.approximates = fast
     registers = model.registers()
     model.approximates = False
-    each = APPROXIMATING_REGISTERS * schedule.cells[0] * model.words
+    each = trials.parameters.registers.approximating * schedule.cells[0] * model.words
     assert registers - model.registers() == (each if counted else 0)
 
 
@@ -202,7 +188,7 @@ def test_one_step_needs_neither_neighbours_nor_levels():
     for name, domain in (("heat-2d", (300, 300)), ("heat-3d", (64, 64, 64))):
         module = raise_program(load(program_text(entry(name).make(domain))), Options())
         (loop,) = loops_of(module)
-        found = candidates(loop, module, arch_named("sm_90"), 1)
+        found = candidates(loop, module, target_named("sm_90"), 1)
         assert found
         assert not any(c.schedule.tile == "device" or c.schedule.stream for c in found)
 
@@ -210,18 +196,20 @@ def test_one_step_needs_neither_neighbours_nor_levels():
 def test_fields_that_stay_in_l2_move_faster():
     """Two fields of 1700^2 cells in FP64 fit three quarters of it, and of 1800^2 do not."""
     fits, exceeds = (
-        candidates(loop, module, arch_named("sm_90"), 4)
+        candidates(loop, module, target_named("sm_90"), 4)
         for module, loop in map(raised_heat, (1700, 1800))
     )
     streamed = [next(c for c in found if not c.schedule.stays) for found in (fits, exceeds)]
     moved = [c.cost.memory_seconds * c.cost.steps for c in streamed]
-    assert moved[1] / moved[0] > 0.8 * arch_named("sm_90").l2_speed * (1800 / 1700) ** 2
+    assert (
+        moved[1] / moved[0] > 0.8 * target_named("sm_90").parameters.moving.l2 * (1800 / 1700) ** 2
+    )
 
 
 @pytest.mark.parametrize(("name", "domain"), [("heat-2d", (4096, 4096)), ("heat-3d", (128,) * 3)])
 def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tuple[int, ...]):
     """In every step of a stream; what stays is there at once."""
-    arch = arch_named("sm_90")
+    arch = target_named("sm_90")
     module = raise_program(load(program_text(entry(name).make(domain))), Options(halos="common"))
     (loop,) = loops_of(module)
     trials = Trials(loop, module, arch)
@@ -232,7 +220,7 @@ def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tup
     geometry = Geometry(model.kernel, model.needs)
     late, early = (model.predict(geometry, ahead) for ahead in (0, 1))
     assert early.exposed_seconds == 0
-    assert 0 < late.exposed_seconds < arch.latency_seconds
+    assert 0 < late.exposed_seconds < arch.parameters.waiting.latency
     assert late.step_seconds > early.step_seconds
     staying = [c for c in candidates(loop, module, arch, None) if c.schedule.stays]
     assert staying and not any(c.cost.exposed_seconds for c in staying)
@@ -248,17 +236,18 @@ def raised_heat(side: int) -> tuple[ModuleOp, LoopOp]:
 def test_lanes_of_plates_that_stay_hold_16_bytes_of_a_row():
     """Wider accesses take turns. Of the device's tiles, whose overlap is their whole width, they hold more."""
     module, loop = raised_heat(512)
-    found = candidates(loop, module, arch_named("sm_90"), None)
+    found = candidates(loop, module, target_named("sm_90"), None)
     cells = {(c.schedule.tile, c.schedule.cells[1]) for c in found if c.schedule.stays}
     assert cells == {("block", 2), ("device", 4)}
 
 
 def test_plates_that_stay_are_no_longer_than_the_instruction_cache():
     module, loop = raised_heat(512)
-    found = candidates(loop, module, arch_named("sm_90"), None)
+    found = candidates(loop, module, target_named("sm_90"), None)
     staying = [c for c in found if c.schedule.stays and c.schedule.tile == "block"]
     lengths = [c.cost.cycles.issue * SCHEDULERS for c in staying]
-    assert STAYING_INSTRUCTIONS / 2 < max(lengths) <= STAYING_INSTRUCTIONS
+    most = target_named("sm_90").parameters.worth.staying_instructions
+    assert most / 2 < max(lengths) <= most
 
 
 @pytest.mark.parametrize(("depth", "row_bytes"), [(1, 16), (3, 16), (16, 64)])
@@ -273,4 +262,4 @@ def test_long_lines_are_deeper_than_planes():
     text = program_text(entry("heat-1d").make((10_000_000,)))
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
-    assert candidates(loop, module, arch_named("sm_90"), None)[0].depth > DEEPEST
+    assert candidates(loop, module, target_named("sm_90"), None)[0].depth > DEEPEST

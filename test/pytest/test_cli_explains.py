@@ -14,7 +14,7 @@ from support.command_line import HEAT, run
 from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
 from timetile.lowering.ptx.functions import nvrtc_version
-from timetile.passes.arch import ARCHS
+from timetile.passes.targets.isa import ISAS
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import SAID, Cache
 from timetile.runtime.cli import compiled, doctor, main
@@ -192,7 +192,7 @@ def test_occupancy(registers: int, shared: int, blocks: int, limit: str):
         "k", "", None, "sm_90", grid=1, block=128, cluster=1, apart=1, message_words=0, bound_waits=False,
         shared_bytes=shared, registers=registers, spill_bytes=0,
     )  # fmt: skip
-    found = occupancy(kernel, ARCHS["sm_90"])
+    found = occupancy(kernel, ISAS["sm_90"])
     assert (found.blocks, found.warps, found.limit) == (blocks, 4, limit)
 
 
@@ -319,7 +319,7 @@ def test_doctor_lists_the_gpus(monkeypatch: pytest.MonkeyPatch):
     assert found == {
         "driver": "for CUDA 13.1",
         "GPU 0": "A GPU, sm_90, 80 GiB",
-        "GPU 1": f"A GPU, sm_100, 81 GiB; kernels are tuned for {', '.join(ARCHS)}",
+        "GPU 1": f"A GPU, sm_100, 81 GiB; kernels are tuned for {', '.join(ISAS)}",
     }
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import timetile
 from support.command_line import error_of, fields, run
-from timetile.passes.arch import ARCHS
+from timetile.passes.targets.isa import ISAS
 from timetile.runtime.cli import compiled, main
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -218,7 +218,7 @@ def test_errors_are_one_sentence(
 def test_a_wrong_choice_names_the_right_ones(heat: Path, capsys: pytest.CaptureFixture[str]):
     sentence = error_of(f"compile {heat} --arch sm_10", capsys)
     assert sentence.startswith("argument --arch: invalid choice: 'sm_10' (choose from ")
-    assert all(arch in sentence for arch in ARCHS)
+    assert all(arch in sentence for arch in ISAS)
 
 
 def test_a_program_that_does_not_parse_is_shown(heat: Path, capsys: pytest.CaptureFixture[str]):

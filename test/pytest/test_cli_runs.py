@@ -26,7 +26,7 @@ from support.command_line import (
 )
 from support.executors import kernel_executors
 from support.programs import program_text
-from timetile.passes.arch import ARCHS
+from timetile.passes.targets.isa import ISAS
 from timetile.runtime.ahead import kernels_of_run
 from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cli import run as run_command
@@ -251,7 +251,7 @@ def test_compile_emits_ir_that_parses(level: str, holds: str, heat: Path, tmp_pa
     assert str(load_text(text)) + "\n" == text
 
 
-@pytest.mark.parametrize("arch", list(ARCHS))
+@pytest.mark.parametrize("arch", list(ISAS))
 def test_compile_emits_ptx(arch: str, heat: Path, capsys: pytest.CaptureFixture[str]):
     assert run(f"compile {heat} --depth 2 --arch {arch}") == 0
     text = capsys.readouterr().out

@@ -36,13 +36,13 @@ from timetile.passes.analysis.geometry.chunks import (
 )
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
-from timetile.passes.arch import arch_named
+from timetile.passes.cost.rim import edge_weight
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.peel_boundaries import GUARD_WEIGHTS, WORD_SUMS_WEIGHT, edge_weight
 from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.schedule import ColumnsAlone, Guards
 from timetile.passes.schedule import Schedule as LoopSchedule
+from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels import Halos, Options, loops_of, raise_program
 from timetile.runtime.loading import load
 from timetile.runtime.program import Executor
@@ -51,6 +51,8 @@ PLANES = Schedule(
     "planes", block_plane((4, 2), (3, 1)), streaming=RegisterStreamingPass(sync="mbarrier", delay=1)
 )
 FLAT = Schedule("rows", block_row())
+
+RIM = target_named("sm_90").parameters.rim
 
 THREADS = [executor for executor in kernel_executors() if executor != "planes"]
 """Executors that run tiles: the other one runs whole planes, whatever their columns."""
@@ -237,7 +239,7 @@ def test_as_many_chunks_as_the_device_holds_take_equally_long(
     kernel = deepest(placed, 2)
     geometry, residency = (
         Geometry(kernel),
-        Residency.of(kernel, arch_named("sm_90", multiprocessors)),
+        Residency.of(kernel, target_named("sm_90", multiprocessors)),
     )
     assert kernel.variants is not None
     edge, inner = kernel.variants
@@ -260,7 +262,7 @@ def test_chunks_of_sums_that_keep_to_their_column_take_equally_long(
     peel = replace(peel, planes=None, columns="alone", multiprocessors=multiprocessors)
     kernel = deepest(check(program, 4, executor, *passes, peel), 2)
     geometry = Geometry(kernel)
-    residency = Residency.of(kernel, arch_named("sm_90", multiprocessors))
+    residency = Residency.of(kernel, target_named("sm_90", multiprocessors))
     edge, inner = geometry.used_variants
     assert not edge.is_interior and inner.is_interior and not geometry.joins_columns
     free = residency.tiles - geometry.variant_numbers[0]
@@ -276,23 +278,23 @@ def sums_of(element: Element, domain: Domain, depth: int) -> tuple[Geometry, Res
     text = program_text(sum_program(element, box((-1, -1), (1, 1)))(domain))
     compiled = timetile.compile(text, executor="simt", depth=depth, halos="common", cache=False)
     kernel = deepest(compiled.kernels.tiled, depth)
-    return Geometry(kernel), Residency.of(kernel, arch_named("sm_90"))
+    return Geometry(kernel), Residency.of(kernel, target_named("sm_90"))
 
 
 @pytest.mark.parametrize(
     ("element", "cells", "weight"),
     [
-        ("f32", 8782, WORD_SUMS_WEIGHT),
-        ("f32", 8783, GUARD_WEIGHTS[1]),
-        ("f64", 8784, GUARD_WEIGHTS[1]),
+        ("f32", 8782, RIM.word_sums),
+        ("f32", 8783, RIM.guards[1]),
+        ("f64", 8784, RIM.guards[1]),
     ],
 )
 def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide(
     element: Element, cells: int, weight: float
 ):
     geometry, _ = sums_of(element, (cells, cells), 8)
-    assert edge_weight(geometry, "rim", sums=True, planes=1) == weight
-    assert edge_weight(geometry, "rim", sums=False, planes=1) == GUARD_WEIGHTS[1]
+    assert edge_weight(geometry, "rim", RIM, sums=True, planes=1) == weight
+    assert edge_weight(geometry, "rim", RIM, sums=False, planes=1) == RIM.guards[1]
 
 
 def test_what_the_ends_of_a_column_do_not_have_less_they_cost():

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.arch import arch_named
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.choose_schedule import CLIFF, fitting
 from timetile.passes.ran_out import drop_between
+from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels import Halos, Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
-SM_90 = arch_named("sm_90")
+SM_90 = target_named("sm_90")
 DOMAINS = {1: (1 << 26,), 2: (8352, 8352), 3: (512, 512, 512)}
 DEEPEST = 16
 

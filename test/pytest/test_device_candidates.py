@@ -14,15 +14,15 @@ from support.catalogue import entry, star, sum_program
 from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.programs import program_text
-from timetile.passes.arch import arch_named
-from timetile.passes.candidates import DEVICE_STAYS_SPEED, Candidate, candidates
-from timetile.passes.cost.terms import LAUNCH_SECONDS
+from timetile.passes.candidates import Candidate, candidates
 from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import DEEPEST_VOLUME, DEVICE_SHARES
+from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
-SM_90 = arch_named("sm_90")
+SM_90 = target_named("sm_90")
+LAUNCH_SECONDS = SM_90.parameters.waiting.launch
 
 
 def made(name: str, domain: tuple[int, ...]) -> Program:
@@ -98,7 +98,7 @@ def test_parts_of_few_multiprocessors_have_a_schedule(
     options = Options(halos="common", multiprocessors=multiprocessors)
     module = raise_program(load(program_text(made(name, domain))), options)
     (loop,) = loops_of(module)
-    found = candidates(loop, module, arch_named("sm_90", multiprocessors), None)
+    found = candidates(loop, module, target_named("sm_90", multiprocessors), None)
     assert found
     assert all(
         1 < c.schedule.blocks[0] <= multiprocessors for c in found if c.schedule.tile == "device"
@@ -148,7 +148,7 @@ def test_volumes_that_stay_fit_the_shared_memory(element: Literal["f64", "f32"],
         )
         (deepest, *_) = compiled.kernels.facts[0]
         kernel = compiled.kernels.kernel(deepest.name)
-        assert kernel.shared_bytes <= candidate.cost.shared_bytes <= SM_90.shared_per_block
+        assert kernel.shared_bytes <= candidate.cost.shared_bytes <= SM_90.isa.shared_per_block
 
 
 def test_tiles_that_stay_on_the_device_must_be_predicted_far_ahead():
@@ -158,7 +158,7 @@ def test_tiles_that_stay_on_the_device_must_be_predicted_far_ahead():
     assert far
     for candidate in found:
         share = candidate.worth / candidate.cost.gcells_per_second
-        assert share <= DEVICE_STAYS_SPEED if candidate in far else share > 0.8
+        assert share <= SM_90.parameters.worth.device_stays if candidate in far else share > 0.8
 
 
 def test_long_code_of_several_levels_makes_a_launch_longer():

@@ -159,7 +159,7 @@ def test_the_limit_is_what_takes_most_of_a_launch(
     compute: float, memory: float, waiting: float, steps: int, limit: str
 ):
     cycles = StepCycles(pipe=3, issue=2, shared=1, unhidden=0)
-    cost = Cost(32, 0, steps, cycles, compute, memory, 1000, 1.0, waiting)
+    cost = Cost(32, 0, steps, cycles, compute, memory, 1000, 1.0, waiting, 4, 2e-6)
     assert limit_text(cost) == limit
 
 

@@ -370,6 +370,30 @@ def test_kernels_for_a_newer_gpu_are_refused(driver: BookKeeper):
     assert program(arch="sm_80").kernels.options.arch == "sm_80"
 
 
+@pytest.mark.parametrize(
+    ("name", "multiprocessors", "memory_bits", "part", "said"),
+    [
+        ("NVIDIA H200", 132, 6144, None, None),
+        ("NVIDIA H100 PCIe", 114, 6144, "h100-pcie", None),
+        ("NVIDIA H100 80GB HBM3 MIG 3g.40gb", 60, 6144, "h100-sxm", 60),
+        # 4.0 TB/s.
+        ("Another GPU", 130, 5120, "gh200", 130),
+        ("A GPU that does not say how fast its memory is", 132, 0, None, None),
+    ],
+)
+def test_schedules_are_for_the_gpus_part(
+    driver: BookKeeper,
+    name: str,
+    multiprocessors: int,
+    memory_bits: int,
+    part: str | None,
+    said: int | None,
+):
+    driver.name, driver.multiprocessors, driver.memory_bits = name, multiprocessors, memory_bits
+    options = program().kernels.options
+    assert (options.arch, options.part, options.multiprocessors) == ("sm_90", part, said)
+
+
 def test_the_architecture_is_the_newest_that_is_not_newer():
     assert [arch_for(f"sm_{n}") for n in (80, 87, 89, 90, 100, 110, 121)] == [
         "sm_80", "sm_80", "sm_80", "sm_90", "sm_90", "sm_90", "sm_90",

@@ -12,6 +12,7 @@ import pytest
 import timetile
 from support.command_line import HEAT
 from timetile.passes.diagnostics import CompileError
+from timetile.passes.targets.target import NAMES
 
 
 @pytest.mark.parametrize(
@@ -31,8 +32,8 @@ from timetile.passes.diagnostics import CompileError
         ({"depth": 10**6}, "depth is a number from 1 to 256, got 1000000"),
         ({"depth": 2.0}, "depth is a number from 1 to 256, got 2.0"),
         ({"depth": "2"}, "depth is a number from 1 to 256, got '2'"),
-        ({"arch": 90}, "arch is sm_90 or sm_80, got 90"),
-        ({"arch": "sm_70"}, "arch is sm_90 or sm_80, got 'sm_70'"),
+        ({"arch": 90}, f"arch is {' or '.join(NAMES)}, got 90"),
+        ({"arch": "sm_70"}, f"arch is {' or '.join(NAMES)}, got 'sm_70'"),
         ({"gpu": -1}, "gpu is a number from 0 on, got -1"),
         ({"gpu": True}, "gpu is a number from 0 on, got True"),
         ({"gpu": "0"}, "gpu is a number from 0 on, got '0'"),

@@ -14,6 +14,9 @@ from support.programs import program_text
 from timetile.lowering.pipelines import pipeline
 from timetile.lowering.ptx.target import PtxTarget
 from timetile.passes.diagnostics import CompileError
+from timetile.passes.targets.isa import ISAS
+from timetile.passes.targets.parts import PARTS, Part, default_part, part_for
+from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.loading import load, make_context
 from timetile.runtime.program import Executor
 
@@ -35,3 +38,37 @@ def test_fields_too_long_for_coordinates_are_refused_before_a_run(executor: Exec
     text = program_text(sum_program("f32", star(1, 1))((FAR,)))
     with pytest.raises(CompileError, match=f"a field reaches from -1 to {FAR + 1} along axis 0"):
         timetile.compile(text, executor=executor, cache=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_a_target_of_one_instruction_set(name: str):
+    target = target_named(name)
+    assert target.part.isa == target.isa.name == target.fit.isa
+    assert target.isa.name in target.title
+    assert name in (target.isa.name, target.part.name)
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=list(PARTS))
+def test_a_part_is_recognised_by_its_drivers_name_and_by_its_memory(part: Part):
+    for name in part.driver_names:
+        assert part_for(part.isa, name, None) == part
+    nearest = part_for(part.isa, "another name", 1.01 * part.memory_tb_per_s)
+    assert nearest.memory_tb_per_s == pytest.approx(part.memory_tb_per_s, rel=0.03)
+    assert part.copy_tb_per_s < part.memory_tb_per_s
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_what_nobody_names_is_the_default_part(isa: str):
+    assert part_for(isa, "another name", None) == default_part(isa) == target_named(isa).part
+
+
+def test_parts_of_one_instruction_set_have_the_same_code_and_their_own_schedules():
+    text = program_text(sum_program("f64", star(3, 1))((512, 512, 512)))
+    compiled = {
+        name: timetile.compile(text, executor="simt", arch=name, halos="common", cache=False)
+        for name in ("sm_90", "h200", "h100-pcie")
+    }
+    assert {c.kernels.options.arch for c in compiled.values()} == {"sm_90"}
+    assert [c.kernels.options.part for c in compiled.values()] == [None, None, "h100-pcie"]
+    usual, same, other = (str(c.kernels.tiled) for c in compiled.values())
+    assert usual == same != other

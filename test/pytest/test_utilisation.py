@@ -15,7 +15,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import temporal_passes, tile_passes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import AxisTiling
-from timetile.passes.arch import arch_named
+from timetile.passes.targets.target import target_named
 from timetile.runtime.explain.utilisation import (
     CellClasses,
     alu_utilisation,
@@ -58,7 +58,7 @@ def test_multiprocessors_are_idle_in_the_last_wave():
 def test_registers_prune_the_papers_configurations():
     assert registers(10, 1, 4) == 10 * 3 + 10 + 20
     assert registers(10, 1, 8) == 2 * 10 * 3 + 10 + 30
-    arch = arch_named("sm_90")
+    arch = target_named("sm_90")
     assert fits(10, 1, 8, 512, arch)
     # 100 registers for each of 1024 threads are more than a multiprocessor has.
     assert not fits(10, 1, 8, 1024, arch)

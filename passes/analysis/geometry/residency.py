@@ -9,7 +9,7 @@ from math import ceil
 
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.arch import Arch
+from timetile.passes.targets.target import Target
 
 SCHEDULERS = 4
 """Warp schedulers of a multiprocessor."""
@@ -36,18 +36,18 @@ class Residency:
     teams: int = 0
 
     @staticmethod
-    def of(kernel: KernelOp, arch: Arch) -> Residency:
+    def of(kernel: KernelOp, target: Target) -> Residency:
         """The residency of a kernel with its present layout and occupancy."""
         assert kernel.layout is not None
         fitting, blocks = kernel.blocks_per_multiprocessor, kernel.layout.blocks
-        teams = arch.clusters(blocks) * fitting
+        teams = target.clusters(blocks) * fitting
         if kernel.layout.has_messages:
-            teams = arch.resident_blocks(fitting) // blocks
+            teams = target.resident_blocks(fitting) // blocks
         return Residency(
             kernel.layout.pack.data,
             kernel.layout.threads // LANES,
             fitting,
-            arch.multiprocessors,
+            target.multiprocessors,
             blocks,
             max(1, teams),
         )

@@ -20,6 +20,9 @@ class BookKeeper:
     arch: tuple[int, int] = (9, 0)
     gpus: int = 2
     multiprocessors: int = 132
+    memory_kilohertz: int = 3_125_000
+    memory_bits: int = 6144
+    name: str = "A GPU"
     held: Counter[str] = field(default_factory=Counter[str])
     """By kind, what was taken and not given back."""
     living: dict[int, str] = field(default_factory=dict[int, str])
@@ -52,6 +55,8 @@ class BookKeeper:
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR="major",
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR="minor",
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT="multiprocessors",
+        CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE="memory clock",
+        CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH="memory bus",
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN="shared",
     )
     CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2
@@ -97,7 +102,7 @@ class BookKeeper:
         return self.take("context")
 
     def cuDeviceGetName(self, size: int, handle: int) -> tuple[int, bytes]:
-        return 0, b"A GPU\0"
+        return 0, self.name.encode() + b"\0"
 
     def cuDeviceGetAttribute(self, attribute: str, handle: int) -> tuple[int, int]:
         major, minor = self.arch
@@ -105,6 +110,8 @@ class BookKeeper:
             "major": major,
             "minor": minor,
             "multiprocessors": self.multiprocessors,
+            "memory clock": self.memory_kilohertz,
+            "memory bus": self.memory_bits,
             "shared": 232448,
         }
         return 0, known[attribute]

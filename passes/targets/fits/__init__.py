@@ -1,0 +1,1 @@
+"""The fits of the cost model, a file for each GPU that was measured."""

@@ -1,0 +1,129 @@
+"""Fitted on an H200. The number behind a `#` is the evidence: kernels that were assembled, timed or measured."""
+
+from __future__ import annotations
+
+from timetile.passes.targets.fit import Fit
+from timetile.passes.targets.parameters import (
+    Computing,
+    Moving,
+    Parameters,
+    Registers,
+    Rim,
+    Spare,
+    Waiting,
+    Worth,
+)
+
+PARAMETERS = Parameters(
+    registers=Registers(
+        fixed=30,
+        per_word=1.0,
+        load=4,
+        many_taps=20,
+        shared_row=1.5,
+        level={8: 0, 4: 8},  # stars in 3D, assembled
+        sum_level=8,  # boxes in 3D, assembled
+        late_copies=1.5,  # wide stars in 3D, assembled
+        reach=11,  # stars of radius 2 to 4 in 2D, FP32: the deepest kernels that spill nothing
+        dividing_cell={8: 2, 4: 1},  # kernels with quotients and roots, assembled
+        dividing=6,  # the same kernels
+        approximating=7,  # gradients of six and eight cells a lane: 12 and 8 levels are the most that spill nothing
+        values=12,
+        scalars=32,
+        volume=1.55,  # 12 assembled kernels: 1.4 to 1.6
+        staying=36,  # 150 assembled kernels
+        staying_cell=12,  # the same kernels
+        joining=13,  # boxes in 2D, assembled: 10 to 15
+        turns=30,  # boxes in 2D, assembled
+        turns_level=3,  # 9 points at seven levels of six cells, assembled
+    ),
+    spare=Spare(
+        guards={8: 37, 4: 16},
+        one_level=11,
+        dividing=5,
+        tight=18,
+        sums=25,  # with 25 registers to spare, guarded copies of sums spill little
+        staying=36,
+        turns=5,
+    ),
+    computing=Computing(
+        pipe_efficiency=0.85,
+        one_cell_speed=0.92,  # boxes in 3D, FP64
+        many_warps_speed=1.07,  # schedules in 3D: three warps a scheduler by two
+        several_blocks=0.94,  # the last block is alone with pipes that it cannot fill
+        staying_efficiency=0.69,  # 430 schedules of nine small plates
+        few_warps=8,  # two a scheduler; three hide the fetching of instructions (FP32)
+        long_loop=1100,  # stars in 2D, FP32
+        long_loop_factor=1.08,
+        fixed_instructions=20,
+        overhead_share=0.3,  # boxes
+        guard_instructions=1.4,  # 3D; nothing hides them
+        sum_guard_instructions=7.1,  # 3D
+        spill_instructions=2,
+        constants_at_hand=30,  # boxes in 2D
+        dividing_warps={8: 12, 4: 16},
+        dividing_power=1 / 3,  # 8 and 12 of 12 warps in FP64
+    ),
+    waiting=Waiting(
+        tile_step=0.1e-6,  # 99 schedules in 3D
+        barrier=0.1e-6,  # boxes in 3D
+        cluster=0.13e-6,  # stars in 3D
+        message={
+            "flags": 0.5e-6,
+            "grid": 1.25e-6,
+        },  # 16 tiles of the device whose planes are in registers
+        message_bytes_per_second=60e9,  # volumes that stay
+        launch=2e-6,  # 750 schedules of small plates
+        long_step=180,  # 72 schedules of small cubes
+        long_step_instruction=0.016e-6,  # the same schedules
+        latency=1e-6,
+        exposed_latency=0.45,  # 14 kernels that fetch nothing ahead or keep planes in shared memory
+    ),
+    moving=Moving(
+        overlap_power=4,
+        short_row_bytes=512,
+        short_row=0.85,  # rows of 256 and 128 bytes
+        found_in_l2=0.5,  # wide stars in 3D
+        found_beside=0.6,  # wide stars in 3D
+        found_together=0.85,  # stars in 3D
+        one_ahead=0.85,  # wide stars in 3D
+        dealt=0.85,  # j3d7pt FP64: rows of 513 cells take 1.14 times as long as rows of 514
+        two_vectors=0.88,  # 16, 32 and 64 bytes a lane: 255, 233 and 167 GCells/s at a depth of one
+        l2=2.5,
+        l2_share=0.75,  # two fields of 1500^2 in FP64 stay
+    ),
+    rim=Rim(
+        halos={
+            1: 2.25,
+            2: 1.5,
+        },  # stars of radius 1; the copy works little more than others, but waits
+        guards={1: 1.15, 2: 1.2},  # timed warp by warp: 1.0 to 1.2
+        word_sums=1.1,  # 25 points in 2D, timed warp by warp
+        sums=1.1,  # 17 and 19 points at three levels run 5% faster than 1.2 says
+        wide=1.35,  # timed: 1.25 and 1.4
+    ),
+    worth=Worth(
+        level=0.995,
+        tight=0.96,
+        wide_sum_cells=12,
+        wide_sums=0.96,  # five kernels of 9, 25 and 49 points reach 4 to 6% less than predicted
+        device_stays=0.6,  # of 21 tiles some are half as fast as predicted
+        turns=1.02,
+        turns_taps={8: 1100, 4: 2200},  # boxes in 2D gain 2 to 5%
+        least_ahead=2,  # j3d7pt FP64: 617 GCells/s with one plane ahead, 697 with two
+        staying_instructions=3600,  # longer code takes twice as long
+    ),
+)
+
+FIT = Fit(
+    isa="sm_90",
+    part="h200",
+    date="2026-11",
+    assembler="nvJitLink 13.0",
+    samples=(
+        "h200-2d.jsonl",
+        "h200-3d.jsonl",
+    ),
+    unfitted=(),
+    parameters=PARAMETERS,
+)

@@ -1,0 +1,89 @@
+"""Instruction sets: what may be emitted for an architecture, and what one multiprocessor of it holds.
+
+Sources: CUDA C++ Programming Guide, "Compute Capabilities" (registers, warps, shared memory) and "Arithmetic
+Instructions" (throughput of fused multiply-adds),
+https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-capabilities; PTX ISA, "Release Notes" (the
+PTX version from which an instruction is known), https://docs.nvidia.com/cuda/parallel-thread-execution/#release-notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SHARED_BYTES_PER_CYCLE = 128
+"""Bytes a cycle of the shared memory of one multiprocessor: 32 banks of 4 bytes."""
+
+
+@dataclass(frozen=True)
+class Isa:
+    """One instruction set, and the multiprocessor that runs it."""
+
+    name: str
+    """As PTX names it: `sm_90`."""
+    ptx_version: str
+    """The oldest PTX version that has all that is emitted: drivers refuse newer ones than their own."""
+    splits_barriers: bool
+    """Threads can arrive at a barrier and wait later, asleep (`mbarrier.try_wait`)."""
+    has_clusters: bool
+    """Blocks of a cluster reach each other's shared memory."""
+    registers_per_multiprocessor: int
+    """32-bit registers."""
+    registers_per_thread: int
+    """32-bit registers, at most."""
+    register_unit: int
+    """Registers of a thread are handed out in multiples of this number."""
+    shared_per_multiprocessor: int
+    """Bytes."""
+    shared_per_block: int
+    """Bytes, at most, after the opt-in."""
+    shared_overhead: int
+    """Bytes of shared memory that every block loses to the system."""
+    warps_per_multiprocessor: int
+    fma_per_cycle: Mapping[int, int]
+    """Fused multiply-adds a cycle and multiprocessor, by bytes of the element."""
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Major and minor version: (9, 0) of `sm_90`."""
+        return version_of(self.name)
+
+
+ISAS: dict[str, Isa] = {
+    isa.name: isa
+    for isa in (
+        Isa(
+            name="sm_90",
+            ptx_version="8.1",
+            splits_barriers=True,
+            has_clusters=True,
+            registers_per_multiprocessor=65536,
+            registers_per_thread=255,
+            register_unit=8,
+            shared_per_multiprocessor=233472,
+            shared_per_block=232448,
+            shared_overhead=1024,
+            warps_per_multiprocessor=64,
+            fma_per_cycle={8: 64, 4: 128},
+        ),
+        Isa(
+            name="sm_80",
+            ptx_version="7.4",
+            splits_barriers=False,
+            has_clusters=False,
+            registers_per_multiprocessor=65536,
+            registers_per_thread=255,
+            register_unit=8,
+            shared_per_multiprocessor=167936,
+            shared_per_block=166912,
+            shared_overhead=1024,
+            warps_per_multiprocessor=64,
+            fma_per_cycle={8: 32, 4: 64},
+        ),
+    )
+}
+
+
+def version_of(isa: str) -> tuple[int, int]:
+    """Major and minor version of an architecture: (9, 0) of `sm_90`, (10, 3) of `sm_103`."""
+    return divmod(int(isa.removeprefix("sm_")), 10)
