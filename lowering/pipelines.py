@@ -141,7 +141,7 @@ def pipeline(
     )
 
 
-def code_passes(arch: str = "sm_90") -> tuple[ModulePass, ...]:
+def code_passes(arch: str = DEFAULT_ARCH) -> tuple[ModulePass, ...]:
     """From placed kernels to what `-t ptx` prints."""
     return (
         # What lowering has room for, and what is printed.
