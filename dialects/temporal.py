@@ -49,6 +49,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
@@ -68,6 +69,7 @@ from timetile.dialects.taps import (
     print_taps,
     verify_taps,
 )
+from timetile.dialects.temporal_boundary import BoundaryAttr, layers
 from timetile.dialects.temporal_fields import BroadcastOp, GatherOp, ScratchOp
 
 MOST_DEPTH = 256
@@ -289,7 +291,8 @@ class LoopOp(IRDLOperation):
 class UpdateOp(IRDLOperation):
     """
     For every cell c of the box: `target[c] = cell(taps at c, scalars, coordinates of c)`.
-    All cells are read before any is written. Cells outside the box keep what the target holds.
+    All cells are read before any is written. Cells outside the box keep what the target holds, unless `outside`
+    says otherwise: then they are written last, from cells that the update has written.
 
     The cell function is a private `func.func` on scalars. Its arguments are the taps in order,
     then the scalars, then one `index` per axis in `indices`.
@@ -297,6 +300,7 @@ class UpdateOp(IRDLOperation):
     Example:
     ```
     temporal.update %b = @cell(%a[-1, 0], %a[0, 0]) scalars(%dt) indices [1] in <[0, 0], [8, 8]>
+      outside #temporal.boundary<periodic>
     ```
     """
 
@@ -309,6 +313,7 @@ class UpdateOp(IRDLOperation):
     taps = prop_def(INTEGERS)
     indices = opt_prop_def(INTEGERS)
     box = prop_def(StencilBoundsAttr)
+    outside = opt_prop_def(BoundaryAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(HasParent(LoopOp), UpdateEffects())
@@ -324,6 +329,7 @@ class UpdateOp(IRDLOperation):
         box: StencilBoundsAttr,
         scalars: Sequence[SSAValue] = (),
         indices: Sequence[int] = (),
+        outside: BoundaryAttr | None = None,
     ):
         super().__init__(
             operands=[targets, sources, scalars],
@@ -332,6 +338,7 @@ class UpdateOp(IRDLOperation):
                 "taps": encode_taps(taps),
                 "indices": encode_integers(indices) if indices else None,
                 "box": box,
+                "outside": outside,
             },
         )
 
@@ -378,7 +385,21 @@ class UpdateOp(IRDLOperation):
                 raise VerifyException(
                     f"an update may read its own target at offset 0 only, got {list(offset)}"
                 )
+        self.verify_outside()
         self.verify_cell()
+
+    def verify_outside(self) -> None:
+        """The boundary has a kind for each side, and its cells outside have cells to take."""
+        if self.outside is None:
+            return
+        if len(self.outside.kinds) not in (1, 2 * self.rank):
+            raise VerifyException(
+                f"a boundary of {len(self.outside.kinds)} sides for a box of rank {self.rank}"
+            )
+        for target in self.targets:
+            field = CellBox.of(field_bounds(target))
+            for _ in layers(self.outside, CellBox.of(self.box), field):
+                pass
 
     def verify_cell(self) -> None:
         """The cell function, where it can be found, has the arguments and results of the update."""
@@ -412,6 +433,9 @@ class UpdateOp(IRDLOperation):
         print_scalars_and_indices(printer, self.scalars, self.index_axes)
         printer.print_string(" in ")
         self.box.print_parameters(printer)
+        if self.outside is not None:
+            printer.print_string(" outside ")
+            printer.print_attribute(self.outside)
         printer.print_op_attributes(self.attributes, print_keyword=True)
 
     @classmethod
@@ -423,8 +447,11 @@ class UpdateOp(IRDLOperation):
         scalars, indices = parse_scalars_and_indices(parser)
         parser.parse_keyword("in")
         box = parse_bounds(parser)
+        outside = parser.parse_attribute() if parser.parse_optional_keyword("outside") else None
         attributes = parser.parse_optional_attr_dict_with_keyword()
         update = cls(targets, SymbolRefAttr(cell), sources, taps, box, scalars, indices)
+        if outside is not None:
+            update.properties["outside"] = outside
         if attributes is not None:
             update.attributes.update(attributes.data)
         return update
@@ -453,4 +480,4 @@ def parse_scalars_and_indices(parser: Parser) -> tuple[list[SSAValue], list[int]
     return scalars, indices
 
 
-Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp], [])
+Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp], [BoundaryAttr])

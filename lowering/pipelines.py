@@ -23,6 +23,7 @@ from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.diagnostics import apply_verified
 from timetile.passes.drop_timers import DropTimersPass
+from timetile.passes.expand_boundaries import ExpandBoundariesPass
 from timetile.passes.expand_cells import ExpandCellsPass
 from timetile.passes.expand_powers import ExpandPowersPass
 from timetile.passes.gather_cells import GatherCellsPass
@@ -74,6 +75,8 @@ def temporal_passes(
         # What is still read at computed places.
         GatherCellsPass(),
         RaiseTimeLoopPass(),
+        # Before anything counts a step's updates: all that follows sees boxes whose outside is kept.
+        ExpandBoundariesPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),
         # What is rare at the edges of integers and NaNs, before anything is folded.

@@ -32,6 +32,7 @@ PASSES = {
     "gather-cells": lazy("passes.gather_cells", "GatherCellsPass"),
     "inline-calls": lazy("passes.inline_calls", "InlineCallsPass"),
     "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),
+    "expand-boundaries": lazy("passes.expand_boundaries", "ExpandBoundariesPass"),
     "hoist-invariants": lazy("passes.hoist_invariants", "HoistInvariantsPass"),
     "expand-powers": lazy("passes.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.expand_cells", "ExpandCellsPass"),

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
+from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.launches.liveness import live_arguments, written_arguments
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.candidates import Candidate, Trials
@@ -123,6 +124,7 @@ class ChooseSchedulePass(ModulePass):
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if not loop.updates or loop.schedule is not None:
                 continue
+            check_kept(loop)
             given = max(loop.depth_list) if loop.depths is not None else self.depth
             most = most_steps_at_once(loop)
             if given is not None and most is not None:

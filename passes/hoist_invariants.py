@@ -208,7 +208,7 @@ class Hoist:
         function.function_type = function.function_type.from_lists(block.arg_types, outputs)
         new = UpdateOp(
             list(update.targets), update.cell, sources, taps, update.box,
-            list(update.scalars), update.index_axes,
+            list(update.scalars), update.index_axes, update.outside,
         )  # fmt: skip
         new.location = update.location
         Rewriter.replace_op(update, new)

@@ -44,6 +44,7 @@ from timetile.lowering.cpu.updates import (
     outermost,
     scalars_of,
 )
+from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.cells.library import BARRIER
 from timetile.passes.diagnostics import refuse
 
@@ -187,4 +188,6 @@ class ConvertTemporalToLlvmPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         loops = [inner for inner in op.walk() if isinstance(inner, LoopOp)]
+        for loop in loops:
+            check_kept(loop)
         op.body.block.add_ops(functions_of(loops))

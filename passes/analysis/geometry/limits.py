@@ -12,6 +12,7 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import refuse
@@ -42,7 +43,8 @@ def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
 
 
 def check_loop(loop: LoopOp) -> None:
-    """Refuse a time loop over fields that no kernel can have."""
+    """Refuse a time loop over fields that no kernel can have, or whose boundaries are not yet updates of their own."""
+    check_kept(loop)
     check_fields(loop, (*loop.buffers, *loop.captures))
 
 

@@ -270,3 +270,38 @@ func.func @gathered_as_another_type(%A: !stencil.field<[0,8]xf64>, %B: !stencil.
   temporal.gather %B = %A at (%i) : !stencil.field<[0,8]xf32> from !stencil.field<[0,8]xf64>
   func.return
 }
+
+// -----
+
+// CHECK: a boundary is keep, periodic, mirror, reflect or value, got open
+"test.op"() {outside = #temporal.boundary<open>} : () -> ()
+
+// -----
+
+// CHECK: a boundary has one kind, or two for each axis, got 3
+"test.op"() {outside = #temporal.boundary<keep, keep, mirror>} : () -> ()
+
+// -----
+
+// CHECK: an axis is periodic on both sides or on none, got periodic and keep
+"test.op"() {outside = #temporal.boundary<periodic, keep>} : () -> ()
+
+// -----
+
+func.func @boundary_of_another_rank(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field<[-1,9]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: a boundary of 4 sides for a box of rank 1
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [8]> outside #temporal.boundary<keep, keep, mirror, mirror>
+  } : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
+  func.return
+}
+
+// -----
+
+func.func @more_cells_outside_than_inside(%n: index, %A: !stencil.field<[-2,9]xf64>, %B: !stencil.field<[-2,9]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: reflect fills at most 1 cells below the box along axis 0, and the field has 2
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [2]> outside #temporal.boundary<reflect, keep>
+  } : !stencil.field<[-2,9]xf64>, !stencil.field<[-2,9]xf64>
+  func.return
+}

@@ -49,6 +49,22 @@ func.func @everything(%n: index, %dt: f64, %K: !stencil.field<[0,8]x[0,8]xf64>,
   func.return
 }
 
+// Boundaries: one kind for all sides, or two an axis. Without `outside` all cells outside the box are kept.
+// CHECK-LABEL: func.func @boundaries
+func.func @boundaries(%n: index, %A: !stencil.field<[-2,66]xf64>, %B: !stencil.field<[-2,66]xf64>) {
+  // CHECK:      temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<periodic>
+  // CHECK-NEXT: temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<keep>
+  // CHECK-NEXT: temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<mirror, value -0.5> attributes {note = "kept"}
+  // CHECK-NEXT: temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<reflect, keep>
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<periodic>
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<keep>
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<mirror, value -0.5> attributes {note = "kept"}
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<reflect, keep>
+  } : !stencil.field<[-2,66]xf64>, !stencil.field<[-2,66]xf64>
+  func.return
+}
+
 // A loop without buffers computes nothing, and is legal.
 // CHECK-LABEL: func.func @empty
 func.func @empty(%n: index) {

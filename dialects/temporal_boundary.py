@@ -1,0 +1,171 @@
+"""What the cells outside the box of an update hold: an attribute, and the cells that each side stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from xdsl.dialects.builtin import ArrayAttr, Float64Type, FloatAttr, StringAttr, f64
+from xdsl.ir import ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.boxes import CellBox
+
+Kind = Literal["keep", "periodic", "mirror", "reflect"]
+"""How cells outside a side of a box are found, where they are no constant."""
+
+KINDS: tuple[Kind, ...] = ("keep", "periodic", "mirror", "reflect")
+
+Side = Kind | float
+"""What cells outside one side of a box hold; a number is a constant."""
+
+
+@irdl_attr_definition
+class BoundaryAttr(ParametrizedAttribute):
+    """
+    What an update leaves in the cells of its target outside the box. One kind stands for all sides; else there are two
+    kinds an axis, below and above, the first axis first.
+
+    - `keep`: the cells that the target holds there already. An update without the attribute keeps all.
+    - `periodic`: the cells at the other end of the box.
+    - `mirror`: the cells as far on the other side of the box's face: of cells 0, 1, 2, ... cell -1 takes cell 0.
+    - `reflect`: the cells as far on the other side of the box's last cell: cell -1 takes cell 1.
+    - `value 0.5`: this number.
+
+    A corner takes the cell of the last axis along which it lies outside, from a plane whose earlier axes are done.
+
+    Example: `#temporal.boundary<periodic>`, `#temporal.boundary<keep, keep, mirror, value 0.5>`
+    """
+
+    name = "temporal.boundary"
+    sides: ArrayAttr[StringAttr | FloatAttr[Float64Type]]
+
+    def __init__(self, *sides: Side):
+        super().__init__(
+            ArrayAttr(
+                StringAttr(side) if isinstance(side, str) else FloatAttr(side, f64)
+                for side in sides
+            )
+        )
+
+    @property
+    def kinds(self) -> tuple[Side, ...]:
+        """The sides as they are written: one, or two an axis."""
+        return tuple(
+            cast(Kind, side.data) if isinstance(side, StringAttr) else side.value.data
+            for side in self.sides
+        )
+
+    @property
+    def keeps_all(self) -> bool:
+        """No cell outside the box changes."""
+        return all(kind == "keep" for kind in self.kinds)
+
+    def of_axis(self, axis: int) -> tuple[Side, Side]:
+        """What lies below and above the box along an axis."""
+        kinds = self.kinds
+        return (kinds[0], kinds[0]) if len(kinds) == 1 else (kinds[2 * axis], kinds[2 * axis + 1])
+
+    def verify(self) -> None:
+        for kind in self.kinds:
+            if isinstance(kind, str) and kind not in KINDS:
+                raise VerifyException(f"a boundary is {', '.join(KINDS)} or value, got {kind}")
+        if len(self.kinds) != 1 and (not self.kinds or len(self.kinds) % 2):
+            raise VerifyException(
+                f"a boundary has one kind, or two for each axis, got {len(self.kinds)}"
+            )
+        for below, above in zip(self.kinds[::2], self.kinds[1::2]):
+            if (below == "periodic") != (above == "periodic"):
+                raise VerifyException(
+                    f"an axis is periodic on both sides or on none, got {below} and {above}"
+                )
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[ArrayAttr[StringAttr | FloatAttr]]:
+        def parse_side() -> Side:
+            word = parser.parse_identifier()
+            return float(parser.parse_number()) if word == "value" else cast(Kind, word)
+
+        sides = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_side)
+        return [cls(*sides).sides]
+
+    def print_parameters(self, printer: Printer) -> None:
+        shown = (kind if isinstance(kind, str) else f"value {kind!r}" for kind in self.kinds)
+        printer.print_string(f"<{', '.join(shown)}>")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Cells outside a box, all of which take the cell at `offset` from their own, or a constant."""
+
+    box: CellBox
+    offset: tuple[int, ...] | None
+    value: float = 0.0
+
+
+def layers(boundary: BoundaryAttr, box: CellBox, field: CellBox) -> Iterator[Layer]:
+    """
+    What a boundary writes of a field around a box, in order: a layer reads the box, or layers before it. VerifyException
+    where more cells lie outside the box than it has to give them.
+    """
+    lower, upper = list(box.lower), list(box.upper)
+    for axis in range(len(lower)):
+        size = upper[axis] - lower[axis]
+        below, above = boundary.of_axis(axis)
+        first, last = min(field.lower[axis], lower[axis]), max(field.upper[axis], upper[axis])
+        inner = CellBox(tuple(lower), tuple(upper))
+        sides: list[tuple[Side, int, int]] = [
+            (below, -1, lower[axis] - first),
+            (above, 1, last - upper[axis]),
+        ]
+        for kind, side, count in sides:
+            if kind == "keep" or not count:
+                continue
+            room = size - 1 if kind == "reflect" else size
+            if isinstance(kind, str) and count > room:
+                where = "below" if side < 0 else "above"
+                raise VerifyException(
+                    f"{kind} fills at most {room} cells {where} the box along axis {axis}, and the field has {count}"
+                )
+            yield from side_layers(kind, inner, axis, side, count)
+        if below != "keep":
+            lower[axis] = first
+        if above != "keep":
+            upper[axis] = last
+
+
+def side_layers(kind: Side, inner: CellBox, axis: int, side: int, count: int) -> Iterator[Layer]:
+    """The layers of `count` cells on one side (-1 below, 1 above) of a box."""
+    low, high = inner.lower[axis], inner.upper[axis]
+    whole = (low - count, low) if side < 0 else (high, high + count)
+    if not isinstance(kind, str):
+        yield Layer(along(inner, axis, *whole), None, kind)
+    elif kind == "periodic":
+        yield Layer(along(inner, axis, *whole), step(inner, axis, -side * (high - low)))
+    else:
+        # Each layer has a mirror of its own.
+        beyond = 1 if kind == "mirror" else 2
+        for k in range(count):
+            place = low - 1 - k if side < 0 else high + k
+            yield Layer(
+                along(inner, axis, place, place + 1), step(inner, axis, -side * (2 * k + beyond))
+            )
+
+
+def along(box: CellBox, axis: int, low: int, high: int) -> CellBox:
+    """A box with another span along an axis."""
+    return CellBox(replaced(box.lower, axis, low), replaced(box.upper, axis, high))
+
+
+def step(box: CellBox, axis: int, distance: int) -> tuple[int, ...]:
+    """An offset of so many cells along an axis."""
+    return replaced((0,) * len(box.lower), axis, distance)
+
+
+def replaced(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
+    """Numbers with another one at an axis."""
+    return (*values[:axis], value, *values[axis + 1 :])

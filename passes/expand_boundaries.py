@@ -1,0 +1,169 @@
+"""expand-boundaries: cells outside a box that an update does not keep are written by updates of their own.
+
+Before:
+```
+%r:2 = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  temporal.update %b = @cell(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<keep, mirror>
+} : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
+```
+After:
+```
+%s = temporal.scratch : !stencil.field<[64,65]xf64>
+%r:3 = temporal.loop %n (%a = %A, %b = %B, %c = %s) rotate [1, 0, 2] {
+  temporal.update %b = @cell(%a[-1], %a[1]) in <[0], [64]>
+  temporal.update %c = @cell_moved(%b[-1]) in <[64], [65]>
+  temporal.update %b = @cell_moved(%c[0]) in <[64], [65]>
+} : ...
+```
+1. `dialects/temporal_boundary.py` lists the layers of cells outside the box, and the cells that they take.
+2. An update reads its own target at the cell itself only, so a layer passes through a scratch field of its size.
+   A constant needs none.
+3. The loop's schedule and kernels are those of other updates: the pass comes before they are chosen.
+
+Every level below has updates that keep cells outside their boxes, and nothing else to know of boundaries.
+A kernel of several steps computes the layers again at each level. A periodic axis reaches across the whole
+box: kernels then advance one step and read memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.stencil import FieldType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.taps import Tap
+from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal_boundary import Layer, layers
+from timetile.dialects.temporal_fields import ScratchOp
+from timetile.passes.diagnostics import check_verified, refuse
+
+
+class Expansion:
+    """Rewrites one loop."""
+
+    def __init__(self, loop: LoopOp, module: ModuleOp):
+        self.loop, self.module = loop, module
+        self.scratch: list[ScratchOp] = []
+
+    def run(self) -> None:
+        """Put updates behind those that do not keep all cells, and a loop with the scratch fields in the loop's place."""
+        block = self.loop.body.block
+        for update in self.loop.updates:
+            if update.outside is None:
+                continue
+            made: list[UpdateOp] = []
+            for target in update.targets:
+                boxes = CellBox.of(update.box), CellBox.of(field_bounds(target))
+                for layer in layers(update.outside, *boxes):
+                    made += self.layer(update, target, layer)
+            for new in reversed(made):
+                new.location = update.location
+                block.insert_op_after(new, update)
+            update.outside = None
+        if self.scratch:
+            self.replace_loop()
+
+    def layer(self, update: UpdateOp, target: SSAValue, layer: Layer) -> list[UpdateOp]:
+        """The updates that write one layer of a target."""
+        prefix, kind = update.cell.string_value(), element_type(target)
+        box, here = layer.box.bounds(), (0,) * update.rank
+        if layer.offset is None:
+            name = self.constant(f"{prefix}_value", layer.value, kind)
+            return [UpdateOp([target], name, [], [], box)]
+        name = self.copy(f"{prefix}_moved", kind)
+        self.scratch.append(ScratchOp(FieldType(box, kind)))
+        block = self.loop.body.block
+        between = block.insert_arg(self.scratch[-1].field.type, len(block.args))
+        return [
+            UpdateOp([between], name, [target], [Tap(0, layer.offset)], box),
+            UpdateOp([target], name, [between], [Tap(0, here)], box),
+        ]
+
+    def copy(self, name: str, kind: Attribute) -> str:
+        """A cell function that returns its argument."""
+        block = Block(arg_types=[kind])
+        block.add_op(ReturnOp(*block.args))
+        return self.function(name, [kind], block, kind)
+
+    def constant(self, name: str, value: float, kind: Attribute) -> str:
+        """A cell function that returns a number."""
+        assert isinstance(kind, AnyFloat)
+        number = arith.ConstantOp(FloatAttr(value, kind))
+        return self.function(name, [], Block([number, ReturnOp(number)]), kind)
+
+    def function(
+        self, name: str, inputs: Sequence[Attribute], block: Block, kind: Attribute
+    ) -> str:
+        """Add a cell function to the module, under a name that is free; functions of earlier layers may serve again."""
+        made = FuncOp(name, (inputs, [kind]), Region(block), visibility="private")
+        candidate, number = name, 0
+        while (known := SymbolTable.lookup_symbol(self.module, StringAttr(candidate))) is not None:
+            made.sym_name = StringAttr(candidate)
+            if known.is_structurally_equivalent(made):
+                return candidate
+            number += 1
+            candidate = f"{name}_{number}"
+        made.sym_name = StringAttr(candidate)
+        self.module.body.block.insert_op_before(made, self.function_around())
+        return candidate
+
+    def function_around(self) -> Operation:
+        """The operation of the module that the loop lies in."""
+        op: Operation = self.loop
+        while (parent := op.parent_op()) is not None and parent is not self.module:
+            op = parent
+        return op
+
+    def replace_loop(self) -> None:
+        """A loop over the buffers and the scratch fields, which do not rotate."""
+        old = self.loop
+        count = len(old.buffers)
+        new = LoopOp(
+            old.steps,
+            [*old.buffers, *(scratch.field for scratch in self.scratch)],
+            [*old.rotation, *range(count, count + len(self.scratch))],
+            old.detach_region(old.body),
+            sweep=old.sweep is not None,
+        )
+        new.properties.update(
+            {
+                name: old.properties[name]
+                for name in ("common_halos", "depths")
+                if name in old.properties
+            }
+        )
+        new.attributes.update(old.attributes)
+        new.location = old.location
+        for result, kept in zip(old.res, new.res):
+            kept.name_hint = result.name_hint
+        Rewriter.insert_op(self.scratch, InsertPoint.before(old))
+        Rewriter.replace_op(old, new, new.res[:count])
+
+
+class ExpandBoundariesPass(ModulePass):
+    """Write cells outside boxes by updates of their own; see the module's documentation."""
+
+    name = "expand-boundaries"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+            if all(update.outside is None for update in loop.updates):
+                continue
+            check_verified(loop)
+            if loop.kernel_names or loop.schedule is not None:
+                refuse(
+                    loop,
+                    "its schedule and kernels are those of a step without its boundaries; run expand-boundaries before "
+                    "choose-schedule",
+                )
+            Expansion(loop, op).run()

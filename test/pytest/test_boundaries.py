@@ -1,0 +1,149 @@
+"""Boundaries of updates: cells outside the box are what NumPy's pad makes of those inside, on every executor."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.executors import kernel_executors
+from timetile.dialects.temporal_boundary import BoundaryAttr, Side
+from timetile.runtime.program import Executor
+
+Array = np.ndarray[Any, Any]
+
+PADDED = {"periodic": "wrap", "mirror": "symmetric", "reflect": "reflect"}
+"""The modes of numpy.pad, by the kinds of a boundary."""
+
+HALO = 2
+
+
+def program(shape: tuple[int, ...], boundary: BoundaryAttr) -> str:
+    """A step that looks at every corner of a cell, two cells away along the first axis."""
+    rank = len(shape)
+    kind = "!stencil.field<" + "x".join(f"[{-HALO},{n + HALO}]" for n in shape) + "xf64>"
+    offsets = [(2 * first, *rest) for first, *rest in product((-1, 1), repeat=rank)]
+    names = [f"%x{k}" for k in range(len(offsets))]
+    lines = [f"  %s0 = arith.mulf {names[0]}, %w : f64"]
+    for k, name in enumerate(names[1:], 1):
+        lines += [
+            f"  %p{k} = arith.mulf {name}, %w : f64",
+            f"  %s{k} = arith.addf %s{k - 1}, %p{k} : f64",
+        ]
+    body, weight = "\n".join(lines), 0.9 / len(offsets)
+    taps = ", ".join(f"%a{list(offset)}" for offset in offsets)
+    return f"""
+func.func private @cell({", ".join(f"{name}: f64" for name in names)}) -> f64 {{
+  %w = arith.constant {weight} : f64
+{body}
+  func.return %s{len(offsets) - 1} : f64
+}}
+func.func @run(%n: index, %A: {kind}, %B: {kind}) {{
+  %r:2 = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {{
+    temporal.update %b = @cell({taps}) in <{[0] * rank}, {list(shape)}> outside {boundary}
+  }} : {kind}, {kind}
+  func.return
+}}
+"""
+
+
+def padded(inner: Array, before: Array, boundary: BoundaryAttr) -> Array:
+    """The buffer that held `before`, with new cells inside."""
+    result = before.copy()
+    result[tuple(slice(HALO, -HALO) for _ in inner.shape)] = inner
+    done = [slice(HALO, -HALO) for _ in inner.shape]
+    for axis in range(inner.ndim):
+        for number, (kind, edge) in enumerate(
+            zip(boundary.of_axis(axis), (slice(None, HALO), slice(-HALO, None)))
+        ):
+            if kind == "keep":
+                continue
+            own = [*done]
+            own[axis] = slice(HALO, -HALO)
+            widths = [(HALO, HALO) if k == axis else (0, 0) for k in range(inner.ndim)]
+            if isinstance(kind, float):
+                around = np.pad(result[tuple(own)], widths, "constant", constant_values=kind)
+            else:
+                around = np.pad(result[tuple(own)], widths, PADDED[kind])
+            own[axis] = edge
+            result[tuple(own)] = around[
+                tuple(edge if k == axis else slice(None) for k in range(inner.ndim))
+            ]
+            start, stop = done[axis].start, done[axis].stop
+            done[axis] = slice(None, stop) if number == 0 else slice(start, None)
+    return result
+
+
+def expected(arrays: list[Array], boundary: BoundaryAttr, steps: int) -> list[Array]:
+    """What the program leaves in its two arrays."""
+    a, b = (array.copy() for array in arrays)
+    rank = a.ndim
+    offsets = [(2 * first, *rest) for first, *rest in product((-1, 1), repeat=rank)]
+    weight = 0.9 / len(offsets)
+    for _ in range(steps):
+        total = None
+        for offset in offsets:
+            at = tuple(slice(HALO + d, n - HALO + d) for d, n in zip(offset, a.shape))
+            term = a[at] * weight
+            total = term if total is None else total + term
+        assert total is not None
+        a, b = padded(total, b, boundary), a
+    return [a, b] if steps % 2 == 0 else [b, a]
+
+
+SHAPES = {1: (70,), 2: (7, 40), 3: (5, 6, 37)}
+
+SIDES: list[tuple[Side, ...]] = [
+    ("periodic",),
+    ("mirror",),
+    ("reflect",),
+    (0.25,),
+    ("keep", "mirror"),
+    ("mirror", "keep", "periodic", "periodic"),
+    ("keep", 0.5, "reflect", "mirror"),
+    ("reflect", "mirror", 0.5, "keep", "keep", "mirror"),
+]
+
+
+def cases() -> list[tuple[int, tuple[Side, ...]]]:
+    """Ranks and sides: of one kind in two axes, of several in as many as they are for."""
+    return [(len(sides) // 2 if len(sides) > 1 else 2, sides) for sides in SIDES]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "cpu"])
+@pytest.mark.parametrize("rank, sides", cases(), ids=str)
+def test_cells_outside_are_those_of_the_boundary(
+    rank: int, sides: tuple[Side, ...], executor: Executor
+):
+    check(rank, sides, executor, None)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("sides", [("mirror", 0.5), ("periodic",)], ids=str)
+def test_kernels_make_the_cells_outside(sides: tuple[Side, ...], executor: Executor):
+    """Kernels of two steps make them at either level; those of a periodic axis advance one step."""
+    check(1, sides, executor, 1 if sides == ("periodic",) else 2)
+
+
+def test_kernels_of_planes_make_the_corners():
+    check(2, ("keep", 0.5, "reflect", "mirror"), "planes", 2)
+
+
+def check(rank: int, sides: tuple[Side, ...], executor: Executor, depth: int | None) -> None:
+    """Runs of some steps leave what the model does, bit for bit."""
+    shape, boundary = SHAPES[rank], BoundaryAttr(*sides)
+    compiled = timetile.compile(
+        program(shape, boundary), executor=executor, depth=depth, fp_contract="off", cache=False
+    )
+    if depth is not None:
+        assert max(fact.steps for fact in compiled.kernels.facts[0]) == depth
+    random = np.random.default_rng(rank)
+    start = [random.uniform(-1, 1, [n + 2 * HALO for n in shape]) for _ in "ab"]
+    for steps in (1, 5):
+        arrays = [array.copy() for array in start]
+        compiled(steps, *arrays)
+        for one, other in zip(arrays, expected(start, boundary, steps)):
+            assert (one.view("u8") == other.view("u8")).all()
