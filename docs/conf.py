@@ -39,7 +39,7 @@ FOLDER_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\.[^)#\s]*)\)")
 
 
 def name_the_file(app: Sphinx, page: str, source: list[str]) -> None:
-    """Replaces a link to something outside docs/ by its name in the repository, as no page shows it."""
+    """Replaces a link to a file outside docs/, for which there is no page, by the file's name."""
     here = (DOCS / page).parent
 
     def replaced(link: re.Match[str]) -> str:

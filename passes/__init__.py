@@ -1,4 +1,4 @@
-"""Rewrites above the thread level, one pass a file."""
+"""Rewrites above the level of threads, one pass a file."""
 
 if __name__ != "timetile.passes":
     raise ImportError(f"import this package as 'timetile.passes', not as {__name__!r}")

@@ -1,4 +1,5 @@
-"""bound-accesses: an access at a computed place of few possible offsets becomes a choice of accesses.
+"""bound-accesses: an access at a computed place with few possible offsets becomes a choice of
+accesses.
 
 Before:
 ```
@@ -14,14 +15,14 @@ After:
 %2 = stencil.access %x[1] : !t
 ... arith.select of these by %d
 ```
-1. Along each axis the place must be the cell's own coordinate plus an offset. The offset is a sum of
-   constants, selects of constants, and what is computed from scalars alone.
-2. An offset of constants and selects has the values that these can take. A scalar is the same for all
-   cells, so the declared extent, which holds for the first and the last cell, bounds it.
-3. The accesses at all possible offsets are read, at most `MOST_PLACES`, and the right one is selected.
+1. Along each axis the place must be the cell's own coordinate plus an offset. The offset is a sum
+   of constants, selects of constants, and values computed from scalars alone.
+2. An offset made of constants and selects has a known set of values. A scalar is equal for all
+   cells, so the declared extent, valid for the first and the last cell, bounds the scalar.
+3. All possible offsets are read, at most `MOST_PLACES`, and the right value is selected.
 
-An access with more places, or at a place that depends on fields, stays as it is: gather-cells reads memory
-for it.
+An access with more places, or at a place that depends on fields, stays unchanged: `gather-cells`
+reads memory for it.
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from timetile.passes.analysis.cells.constants import integer_constant
 
 MOST_PLACES = 64
-"""An access that may read more places costs more registers and selects than a load is worth."""
+"""Most places of an access. The registers and selects of more places cost more than a load."""
 
 Offsets = frozenset[int]
 
 
 def offsets(value: SSAValue, axis: int, low: int, high: int) -> Offsets | None:
-    """What a value can be beyond the cell's own coordinate along an axis; None if that is unknown."""
+    """
+    The possible offsets of a value from the cell's own coordinate along an axis; None if unknown.
+    """
     owner = value.owner
     match owner:
         case stencil.IndexOp():
@@ -71,7 +74,7 @@ def offsets(value: SSAValue, axis: int, low: int, high: int) -> Offsets | None:
 
 
 def shifts(value: SSAValue, low: int, high: int, *, negated: bool = False) -> Offsets | None:
-    """What a shift can be; a scalar lies within the declared extent."""
+    """The possible values of a shift. A scalar lies within the declared extent."""
     sign = -1 if negated else 1
     constant = integer_constant(value)
     if constant is not None:
@@ -98,7 +101,7 @@ def is_scalar(value: SSAValue) -> bool:
 
 
 def choice(op: stencil.DynAccessOp) -> list[tuple[int, ...]] | None:
-    """The offsets that an access may read at; None where they are unknown or too many."""
+    """The offsets at which an access may read; None if unknown or too many."""
     lower, upper = tuple(op.lb), tuple(op.ub)
     found: list[list[int]] = []
     for axis, place in enumerate(op.offset):

@@ -1,6 +1,6 @@
-"""carry-halos: cells outside the bounds come from an older level, not from memory again.
+"""carry-halos: cells outside the bounds come from an older level instead of from memory.
 
-Before: `%u0 = tile.load %src`, with its halo around it, and for the second level
+Before: `%u0 = tile.load %src`, with the halo around the data, and for the second level
 ```
 %h2 = tile.load halo %src                                               : !tile.queue<f64, lag 2>
 %u2 = tile.apply @cell(%u1[-1, 0], %u1[0, 0], %u1[1, 0]) else %h2       : !tile.queue<f64, lag 2>
@@ -9,17 +9,17 @@ After:
 ```
 %u2 = tile.apply @cell(%u1[-1, 0], %u1[0, 0], %u1[1, 0]) else %u0       : !tile.queue<f64, lag 2>
 ```
-A level that is written to the buffer of an older one has the same cells outside the bounds. The older
-plane is still kept, as neighbours along the stream read it last in just this step: beside the bounds the
-guard is a select between registers, where it was a load. (Whole planes outside the bounds, which only the
-first and the last turns of a chunk meet, are still read from memory: there selects cost more registers.)
+Two levels written to one buffer have equal cells outside the bounds. The older plane is kept
+anyway, since neighbours along the stream read the plane last in this very step: the guard becomes a
+select between registers instead of a load. (Whole planes outside the bounds, met by the first and
+the last turns of a chunk only, are still read from memory: selects cost more registers there.)
 
-1. The older level must keep the plane anyway: nothing is stored longer for the sake of cells outside. So
-   this comes when lags are final, after `register-streaming`.
-2. Where sums are split, the older plane is gone when the last part is made, but there when the first
-   is: outside the bounds the partial sums carry its cells through.
-3. Others stay: asymmetric stencils that look ahead further than back, and rotations of three buffers whose halos
-   are not known to be in common, read their halo from memory.
+1. The older level must keep the plane anyway: no plane is stored longer for cells outside the
+   bounds. So the pass runs when lags are final, after `register-streaming`.
+2. In split sums the older plane is gone when the last part is made, but present for the first part:
+   outside the bounds the partial sums carry the older cells.
+3. Other levels read their halo from memory: asymmetric stencils that look ahead further than back,
+   and rotations of three buffers without common halos.
 """
 
 from __future__ import annotations
@@ -44,21 +44,24 @@ from timetile.passes.rewriting import replace_apply
 
 
 def halo_of(queue: SSAValue) -> SSAValue | None:
-    """The field that a queue takes its cells outside the bounds from, where they are read from memory."""
+    """
+    The field from which a queue takes cells outside the bounds, if read from memory; otherwise
+    None.
+    """
     load = queue.owner
     return load.halo if isinstance(load, LoadOp) and load.data is None else None
 
 
 def keeps(queue: SSAValue, reader: ApplyOp) -> bool:
-    """The plane that the reader makes is still there in the queue, for the sake of other readers."""
+    """Whether the queue still has the reader's plane, kept for other readers."""
     age = reader.lag - queue_lag(queue)
     return 0 <= age <= oldest_age(queue, reader.kernel.stream_axis)
 
 
 def partial_sum(stage: ApplyOp) -> ApplyOp | None:
     """
-    The stage whose only reader is this one, cell by cell: the earlier part of a split sum. It can hold
-    cells in their place where it is of their type.
+    The earlier part of a split sum: a stage read by this stage alone, cell by cell. None unless the
+    part can hold the cells' type.
     """
     element = queue_type(stage.res[0]).element
     for queue in stage.queues:
@@ -75,7 +78,10 @@ def partial_sum(stage: ApplyOp) -> ApplyOp | None:
 
 
 def carriers(stage: ApplyOp, older: SSAValue) -> list[ApplyOp]:
-    """The stages through which an older level's cells reach this one, the first first; or none."""
+    """
+    The stages through which cells of an older level reach this stage, the first stage first; empty
+    if none.
+    """
     if keeps(older, stage):
         return [stage]
     part = partial_sum(stage) if len(stage.res) == 1 else None
@@ -85,8 +91,8 @@ def carriers(stage: ApplyOp, older: SSAValue) -> list[ApplyOp]:
 
 def carry(stage: ApplyOp, holders: dict[SSAValue, SSAValue]) -> ApplyOp:
     """
-    Let a stage take its cells outside the bounds from older levels, where they keep them. `holders` are
-    the latest queues that hold the cells of a field outside the bounds.
+    Let a stage take cells outside the bounds from older levels that keep such cells. `holders` are,
+    for each field, the latest queue with the field's cells outside the bounds.
     """
     taken = list(stage.otherwise)
     for number, queue in enumerate(taken):
@@ -123,7 +129,7 @@ def carry_halos(kernel: KernelOp) -> None:
 
 
 def is_unread_halo(stage: StageOp) -> bool:
-    """The stage brings cells outside the bounds that nobody takes any more."""
+    """Whether the stage loads cells outside the bounds without a reader."""
     return isinstance(stage, LoadOp) and stage.data is None and stage.result.first_use is None
 
 

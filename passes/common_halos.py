@@ -1,17 +1,18 @@
-"""common-halos: the caller promises that buffers which take turns have the same cells outside the bounds.
+"""common-halos: the caller promises that all buffers of a rotation have equal cells outside the
+bounds.
 
 Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {...}`
-After:  `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {...}`
+After: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {...}`
 
-Where buffers take turns to hold one live version (`Rotation.turns`), every level of a kernel then has the halo that the
-level below has in registers, and none reads memory for the sake of another buffer's; other loops stay as they are.
-Without the promise the halo of an odd level of a kernel over two buffers is the
-other buffer's, cell by cell. The runtime compares the buffers before a run, and makes this promise itself where it
-holds; in a pipeline it is the caller's.
+If buffers take turns to hold one live version (`Rotation.turns`), the halo of every level of a
+kernel is in registers with the level below, and no level reads memory for the halo of another
+buffer. Other loops stay unchanged. Without the promise, an odd level of a kernel over two buffers
+has the halo of the other buffer. The runtime compares the buffers before a run and makes the
+promise itself; in a pipeline the caller makes the promise.
 
-The caller promises it of the buffers that a function is called with. A loop before which another may write cells
-outside its bounds, to a buffer that takes turns, is left without the promise, with a remark; so is one that follows
-such a loop in the next turn of a loop around both. With `everywhere` the promise is made of every loop as it begins.
+The promise is about the buffers at the call of a function. A loop gets no promise, with a remark,
+if another loop before may write cells outside its bounds, to a rotating buffer. With `everywhere`
+the promise holds at the start of every loop.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from timetile.passes.raising.memory import memory_of
 
 
 def fields_of(buffer: SSAValue) -> set[SSAValue] | None:
-    """The fields that a buffer of a time loop may be; None where that is not known."""
+    """The possible fields behind a buffer of a time loop; None if unknown."""
     memory = memory_of(buffer)
     owner = memory.owner
     if isinstance(owner, LoopOp):
@@ -52,7 +53,9 @@ def fields_of(buffer: SSAValue) -> set[SSAValue] | None:
 
 
 def writes_around(other: LoopOp, loop: LoopOp) -> bool:
-    """A time loop may write cells outside the bounds of another one, to buffers of that which take turns."""
+    """
+    Whether a time loop may write rotating buffers of another loop outside the other loop's bounds.
+    """
     bounds, rotation = CellBox.of(written_bounds(loop)), rotation_of(other)
     turns = [loop.buffers[role] for cycle in rotation_of(loop).turns for role in cycle]
     read = [fields_of(buffer) for buffer in turns]
@@ -68,7 +71,10 @@ def writes_around(other: LoopOp, loop: LoopOp) -> bool:
 
 
 def may_run_before(other: LoopOp, loop: LoopOp) -> bool:
-    """A time loop stands before another one of the function, or in a loop of the host around both."""
+    """
+    Whether a time loop stands before another loop of the function, or in a loop of the host around
+    both.
+    """
     around = loop.parent_op()
     while around is not None and not isinstance(around, FuncOp):
         if around.is_ancestor(other):
@@ -96,8 +102,10 @@ class CommonHalosPass(ModulePass):
                 if not self.everywhere and self.breaks(loop, loops):
                     remark(
                         loop,
-                        "halos in common are promised for the call, and a loop that runs before it may write around "
-                        "its bounds: it reads each buffer's own halo; give it a function of its own to promise them "
+                        "halos in common are promised for the call, and a loop that runs before it "
+                        "may write around "
+                        "its bounds: it reads each buffer's own halo; give it a function of its "
+                        "own to promise them "
                         "there",
                     )
                     continue
@@ -105,7 +113,10 @@ class CommonHalosPass(ModulePass):
 
     @staticmethod
     def breaks(loop: LoopOp, loops: list[LoopOp]) -> bool:
-        """Another time loop of the function breaks the promise before a loop that makes use of it."""
+        """
+        Whether another time loop of the function breaks the promise before a loop with rotating
+        buffers.
+        """
         others = [other for other in loops if other is not loop and other.updates]
         return bool(loop.updates) and any(
             may_run_before(other, loop) and writes_around(other, loop) for other in others

@@ -1,14 +1,14 @@
 """contract-cells: products and sums of the cell functions become fused multiply-adds, once.
 
-Before:                                  After:
+Before: After:
 ```
 %p = arith.mulf %x, %c : f64
 %q = arith.addf %s, %p : f64             %q = math.fma %x, %c, %s : f64
 ```
-From here on every level and executor sees `math.fma`, and no later level contracts: all schedules
-compute the same bits. `fp-contract=fast` (as nvcc does by default) contracts wherever a product has
-one use; `on` only where both operations allow it (`fastmath<contract>`); `off` nowhere.
-A difference is contracted with a negated factor or addend, which is exact.
+Later levels and all executors see `math.fma`, and no later level contracts: all schedules compute
+equal bits. `fp-contract=fast` (the default of nvcc) contracts every product with one use; `on` only
+if both operations allow contraction (`fastmath<contract>`); `off` none. A difference is contracted
+with a negated factor or addend, an exact change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from timetile.passes.rewriting import replace_with
 
 
 def cell_functions(module: ModuleOp) -> Iterable[FuncOp]:
-    """The functions that updates apply, each once."""
+    """The functions applied by updates, each once."""
     names = dict.fromkeys(op.cell for op in module.walk() if isinstance(op, UpdateOp))
     for name in names:
         function = SymbolTable.lookup_symbol(module, name)
@@ -47,7 +47,7 @@ def allows_contraction(op: arith.AddfOp | arith.SubfOp | arith.MulfOp) -> bool:
 
 
 def fusible_product(value: SSAValue, everywhere: bool) -> arith.MulfOp | None:
-    """The product that `value` is, where it may be fused into its only use."""
+    """The product behind `value`, if the product may be fused into its only use; otherwise None."""
     product = value.owner
     if not isinstance(product, arith.MulfOp) or not product.result.has_one_use():
         return None
@@ -55,7 +55,7 @@ def fusible_product(value: SSAValue, everywhere: bool) -> arith.MulfOp | None:
 
 
 def contract(op: arith.AddfOp | arith.SubfOp, everywhere: bool) -> None:
-    """Fuse one sum or difference, the right product first: it is the later term of a sum."""
+    """Fuse one sum or difference. The right product comes first: the later term of a sum."""
     if not everywhere and not allows_contraction(op):
         return
     right, left = (fusible_product(v, everywhere) for v in (op.rhs, op.lhs))

@@ -1,4 +1,4 @@
-"""device-tiling: from a time loop to one kernel per depth, as stages over queues of planes.
+"""device-tiling: a time loop becomes one kernel for each depth, as stages over queues of planes.
 
 Before:
 ```
@@ -17,18 +17,20 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 }
 ```
 1. The steps are unrolled over buffers: an update makes a queue and renames its target.
-2. Outside its box a result is the previous version of the buffer that it writes. Where the box is all
-   that the buffer has of what the kernel writes, that is the buffer's own halo, read from memory. Launches find a source with its
-   halo around it where its cycle of the rotation has one live version, or where all kernels advance single
-   steps (`Rotation.has_home`), and any buffer of a cycle has its halo where they are in common; else data may be in another buffer than its halo: `tile.load %src halo %A`.
-3. A kernel of depth 2 or more stores what later steps read. One more kernel, `_step`, advances a
-   single step and stores all that it writes: the last steps run through it, so that every buffer
-   ends with what the unfused program leaves in it.
-4. Where a tap crosses warps it reads an exchange of the whole plane, published in the same step.
+2. Outside the update's box, a result has the cells of the previous version of the target buffer. If
+   the box has all cells of the buffer written by the kernel, these cells are the buffer's own halo,
+   read from memory. Launches find data and halo in one buffer (`%src`) if the rotation's cycle has
+   one live version, or if all kernels advance single steps (`Rotation.has_home`); with common halos
+   any buffer of the cycle has the right halo. Otherwise data and halo may be in two buffers:
+   `tile.load %src halo %A`.
+3. A kernel of depth 2 or more stores the versions read by later steps. One more kernel, `_step`,
+   advances a single step and stores all results: the last steps run through `_step`, so that every
+   buffer ends as the unfused program leaves the buffer.
+4. A tap across warps reads an exchange of the whole plane, published in the step of the tap.
 
-With `reads=memory` there are kernels of single steps alone, which keep nothing and read every tap from memory: no reach
-is too far for them, and a step that looks at what it has written runs in parts (`passes/step_parts.py`), cut
-where `cuts` says, or into as few as may be.
+With `reads=memory` there are only kernels of single steps. Such kernels keep no plane and read
+every tap from memory: any reach is possible. A step that reads its own results beside the cell runs
+in parts (`passes/step_parts.py`), cut at `cuts`, or into as few parts as possible.
 
 Options override the loop's schedule. A depth whose overlap leaves no cell of the tile is left out,
 with a remark.
@@ -64,10 +66,10 @@ from timetile.passes.step_parts import memory_schedule, part_kernels
 
 @dataclass
 class Version:
-    """What a buffer of the loop holds at some point of the kernel."""
+    """The content of a buffer of the loop at some point of the kernel."""
 
     origin: int
-    """The argument of the loop that named this buffer before the kernel's first step."""
+    """The argument of the loop that named the buffer before the kernel's first step."""
     queue: SSAValue | None = None
 
 
@@ -80,7 +82,7 @@ class KernelBuilder:
         self.rank = len(self.bounds.lb)
         self.moves = rotation_of(loop)
         self.single_steps = loop.depths is not None and loop.depth_list == (1,)
-        """All kernels of the loop advance one step."""
+        """Whether all kernels of the loop advance one step."""
         self.block = Block()
         self.roles: list[RoleAttr] = []
         self.arguments: dict[RoleAttr, SSAValue] = {}
@@ -98,36 +100,38 @@ class KernelBuilder:
             self.add_argument(RoleAttr("scalar", k), value)
 
     def stored(self) -> list[int]:
-        """The arguments of the loop, after the kernel's steps, whose buffers it stores."""
+        """The arguments of the loop, after the kernel's steps, whose buffers the kernel stores."""
         written = self.moves.written
         if not self.store_all:
             return [k for k in range(len(self.moves.live)) if self.moves.is_moved(k)]
         return [k for k, source in enumerate(self.loop.rotation) if written[source]]
 
     def add_argument(self, role: RoleAttr, like: SSAValue) -> None:
+        """Add an argument with a role to the kernel, of the type of `like`."""
         argument = self.block.insert_arg(like.type, len(self.block.args))
         argument.name_hint = {"source": "src", "target": "dst"}.get(role.role[0], like.name_hint)
         self.roles.append(role)
         self.arguments[role] = argument
 
     def load(self, data: SSAValue | None, halo: SSAValue | None) -> SSAValue:
+        """Add a load of a field, and return the loaded queue."""
         self.block.add_op(load := LoadOp(data, halo, 0))
         return load.result
 
     def home(self, role: int) -> SSAValue | None:
-        """The source of a role, where launches find its data with the halo around it."""
+        """The source of a role, if launches find data and halo together; otherwise None."""
         at_home = self.moves.has_home(role, single_steps=self.single_steps)
         return self.arguments.get(RoleAttr("source", role)) if at_home else None
 
     def halo(self, role: int) -> SSAValue:
-        """The field that has the cells outside the bounds of a role's versions."""
+        """The field with the cells outside the bounds of a role's versions."""
         alike = self.moves.cycle_of(role) if self.moves.common_halos else (role,)
         homes = (self.home(k) for k in (role, *alike))
         at_home = next((field for field in homes if field is not None), None)
         return at_home or self.arguments[RoleAttr("halo", role)]
 
     def current(self, version: Version) -> SSAValue:
-        """The queue of a version, loaded where no step of the kernel has made it."""
+        """The queue of a version, loaded if no step of the kernel has made the version."""
         if version.queue is None:
             source = self.arguments.get(RoleAttr("source", version.origin))
             halo = self.halo(version.origin)
@@ -136,7 +140,7 @@ class KernelBuilder:
         return version.queue
 
     def apply(self, update: UpdateOp, versions: list[Version]) -> None:
-        """The stage of one update; its results become the targets' versions."""
+        """Add the stage of one update. The results become the targets' versions."""
         own = self.loop.body.block.args
         queues: list[SSAValue] = []
         for source in update.sources:
@@ -188,14 +192,14 @@ class KernelBuilder:
 
 
 def neighbour_taps(queue: SSAValue) -> bool:
-    """Some stage reads the queue at another cell than its own."""
+    """Whether a stage reads the queue beside its own cell."""
     return any(any(tap.offset) for _, tap in taps_of(queue))
 
 
 def erase_unread(kernel: KernelOp) -> None:
     """
-    Erase what no store needs: stages without readers, and the `else` of results that are read at
-    their own cell only, inside the bounds.
+    Erase stages without readers, and `else` operands of results that stages read at their own cell
+    only, inside the bounds.
     """
     for stage in reversed(kernel.stages):
         if isinstance(stage, StoreOp):
@@ -209,7 +213,7 @@ def erase_unread(kernel: KernelOp) -> None:
 
 
 def feeds_else(queue: SSAValue) -> bool:
-    """Some stage takes its cells outside the box from the queue."""
+    """Whether a stage takes cells outside its box from the queue."""
     return any(
         isinstance(use.operation, ApplyOp) and queue in use.operation.otherwise
         for use in queue.uses
@@ -239,7 +243,7 @@ class DeviceTilingPass(ModulePass):
     cuts: tuple[int, ...] | None = None
 
     def schedule(self, loop: LoopOp) -> Schedule:
-        """The loop's schedule, with the options of this pass in place of its entries."""
+        """The loop's schedule, overridden by the options of the pass."""
         given = Schedule.from_attribute(loop.schedule)
         if self.reads == "memory" and given.reads is None:
             given = memory_schedule(loop)
@@ -266,7 +270,7 @@ class DeviceTilingPass(ModulePass):
                 loop.kernels = ArrayAttr(SymbolRefAttr(k.sym_name.data) for k in kernels)
 
     def stream(self, rank: int, schedule: Schedule) -> int | None:
-        """The axis along which tiles are streamed; None where they stay in place for all steps."""
+        """The streaming axis of tiles; None for tiles in one place for all steps."""
         if isinstance(self.stream_axis, int):
             return self.stream_axis
         if self.stream_axis == "none" or schedule.stays:
@@ -274,7 +278,7 @@ class DeviceTilingPass(ModulePass):
         return default_stream(rank)
 
     def make_kernels(self, loop: LoopOp, prefix: str) -> list[KernelOp]:
-        """The kernels of one loop, the final ones last."""
+        """The kernels of one loop, the final kernels last."""
         check_verified(loop)
         if loop.kernel_names:
             refuse(
@@ -287,7 +291,8 @@ class DeviceTilingPass(ModulePass):
         if schedule.reads == "memory" and (streams or schedule.tile != "warp"):
             refuse(
                 loop,
-                "kernels that read memory keep nothing to stream or to exchange; leave out tile and "
+                "kernels that read memory keep nothing to stream or to exchange; leave out tile "
+                "and "
                 "stream-axis, or reads=memory",
             )
         stream = self.checked_stream(loop, schedule)
@@ -296,7 +301,8 @@ class DeviceTilingPass(ModulePass):
         if schedule.cuts:
             refuse(
                 loop,
-                f"cuts={list(schedule.cuts)} was asked for, and only kernels that read memory run a step "
+                f"cuts={list(schedule.cuts)} was asked for, and only kernels that read memory run "
+                "a step "
                 "in parts; use reads=memory",
             )
         kernels: list[KernelOp] = []
@@ -315,7 +321,8 @@ class DeviceTilingPass(ModulePass):
                 if depth == 1:
                     refuse(
                         loop,
-                        "its taps reach further than the tile is wide; give device-tiling more cells, or "
+                        "its taps reach further than the tile is wide; give device-tiling more "
+                        "cells, or "
                         "reads=memory, which takes any reach",
                     )
                 remark(loop, f"depth {depth} is left out: its overlap leaves no cell of the tile")
@@ -324,7 +331,7 @@ class DeviceTilingPass(ModulePass):
         return kernels
 
     def checked_stream(self, loop: LoopOp, schedule: Schedule) -> int | None:
-        """The axis along which a loop's tiles are streamed; refused where a layout does not fit the axes."""
+        """The streaming axis of a loop's tiles. Refuses a layout with a wrong number of axes."""
         rank = len(written_bounds(loop).lb)
         stream = self.stream(rank, schedule)
         if stream is not None and stream >= rank:
@@ -334,7 +341,8 @@ class DeviceTilingPass(ModulePass):
             if counts and len(counts) != axes:
                 refuse(
                     loop,
-                    f"the layout has {len(counts)} in-plane axes and the domain {axes}; give device-tiling cells, lanes "
+                    f"the layout has {len(counts)} in-plane axes and the domain {axes}; give "
+                    "device-tiling cells, lanes "
                     "and warps for each",
                 )
         try:
@@ -346,9 +354,9 @@ class DeviceTilingPass(ModulePass):
     @staticmethod
     def leaves_cells(kernel: KernelOp, schedule: Schedule, *, chosen: bool) -> bool:
         """
-        The overlap, rounded to whole vectors, is smaller than the tile along every in-plane axis. Asynchronous
-        copies bring what lies around a tile: count on them for a schedule that was `chosen` with them, and where
-        the kernel cannot be left out.
+        Whether the overlap, rounded to whole vectors, is smaller than the tile along every in-plane
+        axis. Cells around a tile brought by asynchronous copies count for a `chosen` schedule, and
+        for the kernel of one step, which must exist.
         """
         counts_on_copies = chosen or kernel.steps.data == 1
         trial = kernel.clone()
@@ -362,7 +370,10 @@ class DeviceTilingPass(ModulePass):
 
     @staticmethod
     def memory_kernels(loop: LoopOp, schedule: Schedule, prefix: str) -> list[KernelOp]:
-        """The kernels of a step whose taps are read from memory, which several steps never share."""
+        """
+        The kernels of a step with all taps read from memory. Several steps never share such a
+        kernel.
+        """
         deeper = [depth for depth in loop.depth_list if depth > 1]
         if deeper:
             remark(

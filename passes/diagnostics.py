@@ -1,6 +1,7 @@
-"""What the compiler says to its user: remarks (left as it is, and why) and refusals (cannot be done).
+"""Messages of the compiler: remarks (something stays unchanged, and why) and refusals (something
+cannot be done).
 
-Both name the operation, its function, and file and line where they are known.
+Both name the operation, its function, and file and line if known.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ LOGGER = logging.getLogger("timetile")
 
 class CompileError(PassFailedException):
     """
-    The program cannot be compiled; the message is one sentence, a fact and a way out.
+    The program cannot be compiled. The message is one sentence: a fact and a way out.
 
-    `reason` is that sentence without its place. `operation` is the name of the operation that it is about (`scf.for`),
-    `file` and `line` say where that stands; each is None where it is not known.
+    `reason` is the sentence without the place. `operation` is the name of the operation at fault
+    (`scf.for`); `file` and `line` say the place. Each is None if unknown.
     """
 
     def __init__(
@@ -46,7 +47,10 @@ class CompileError(PassFailedException):
 
 @dataclass(frozen=True)
 class Place:
-    """Where an operation stands, also when it is gone: as text `stencil.apply in @step (heat.mlir:12)`."""
+    """
+    The place of an operation, valid after the operation is gone: as text `stencil.apply in @step
+    (heat.mlir:12)`.
+    """
 
     operation: str
     symbol: str | None
@@ -60,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Remark:
-    """What was not done with an operation, and why."""
+    """An operation left unchanged, and the reason."""
 
     place: Place
     reason: str
@@ -104,7 +108,7 @@ REMARKS: ContextVar[list[Remark] | None] = ContextVar("REMARKS", default=None)
 
 @contextmanager
 def collected_remarks() -> Generator[list[Remark]]:
-    """The remarks that are made meanwhile, also known to whoever collects them around this."""
+    """Collect the remarks made in the block. An outer collector gets them, too."""
     remarks: list[Remark] = []
     around = REMARKS.get()
     token = REMARKS.set(remarks)
@@ -117,19 +121,25 @@ def collected_remarks() -> Generator[list[Remark]]:
 
 
 def remark(op: Operation, text: str) -> None:
-    """Say why an operation is left as it is."""
+    """Say why an operation stays unchanged."""
     remark_at(place_of(op), text)
 
 
 def remark_at(place: Place, text: str) -> None:
-    """Say something about an operation that may be gone; `place_of` gives its place while it is there."""
+    """
+    Say something about an operation that may be gone. `place_of` gives the place of an existing
+    operation.
+    """
     LOGGER.warning("%s: %s", place, text)
     if (remarks := REMARKS.get()) is not None:
         remarks.append(Remark(place, text))
 
 
 def check_options(item: ModulePass, **least: int) -> None:
-    """CompileError where one of a pass's options, or one of several numbers of it, is less than it may be."""
+    """
+    Raise CompileError if an option of a pass, or one of its several numbers, is below the given
+    limit.
+    """
     for name, lowest in least.items():
         given: Any = getattr(item, name)
         values = cast(tuple[Any, ...], given if isinstance(given, tuple) else (given,))
@@ -140,7 +150,7 @@ def check_options(item: ModulePass, **least: int) -> None:
 
 
 def verify_after(item: ModulePass, module: ModuleOp) -> None:
-    """CompileError where a pass left IR that is wrong."""
+    """Raise CompileError if a pass left wrong IR."""
     try:
         module.verify()
     except VerifyException as error:
@@ -149,10 +159,10 @@ def verify_after(item: ModulePass, module: ModuleOp) -> None:
 
 def apply_verified(passes: tuple[ModulePass, ...], module: ModuleOp, context: Context) -> None:
     """
-    Run passes, and verify what they made together; CompileError names the pass that left wrong IR.
+    Run passes, and verify the result. CompileError names the pass that left wrong IR.
 
-    A pass costs less than to verify what it made, so only where the end is wrong, the passes run
-    once more on a copy of what they were given, each verified.
+    Verifying costs more than a pass. So the passes run once more on a copy, each verified, only if
+    the result is wrong.
     """
     before = module.clone()
     PassPipeline(passes).apply(context, module)
@@ -167,8 +177,8 @@ def apply_verified(passes: tuple[ModulePass, ...], module: ModuleOp, context: Co
 
 def check_verified(op: Operation) -> None:
     """
-    CompileError where an operation that a pass is given is wrong. Passes rely on what verifiers say, and pipelines that are
-    not xdsl-opt's need not verify between them.
+    Raise CompileError if an operation given to a pass is wrong. Passes rely on verifiers, and
+    pipelines outside xdsl-opt need not verify in between.
     """
     try:
         op.verify()

@@ -1,4 +1,4 @@
-"""drop-timers: calls that measure time, and what only they need, are left out.
+"""drop-timers: calls that measure time are removed, with operations needed for such calls only.
 
 Before:
 ```
@@ -7,14 +7,15 @@ Before:
 %t1 = func.call @timer_end(%t0) : (f64) -> f64
 "llvm.store"(%t1, %timers) : (f64, !llvm.ptr) -> ()
 ```
-After: nothing of these.
+After: none of these operations.
 
-1. A timer is a function without a body that takes and returns numbers alone: it can touch no field.
-2. A store through a pointer is left out where the pointer is an argument of the function that only such
-   stores use, and the value comes from timers.
-3. A call of a timer is left out where nobody uses its results any more.
+1. A timer is a function without a body that takes and returns numbers alone: no timer can touch a
+   field.
+2. A store through a pointer is removed if the pointer is an argument of the function used by such
+   stores only, and the value comes from timers.
+3. A call of a timer is removed if no result is used.
 
-The pointer stays an argument of the function; nothing reads it.
+The pointer stays an argument of the function, without a reader.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ def comes_from_timer(value: SSAValue) -> bool:
 
 
 def written_pointer(op: Operation) -> SSAValue | None:
-    """The memory that a store of a number goes to."""
+    """The memory written by a store of a number."""
     if isinstance(op, llvm.StoreOp):
         return op.ptr
     return op.memref if isinstance(op, memref.StoreOp) else None
 
 
 def is_only_written(pointer: SSAValue) -> bool:
-    """The pointer is an argument that nothing but stores of timers uses."""
+    """Whether the pointer is an argument used by stores of timers only."""
     if not isinstance(pointer, BlockArgument) or not isinstance(pointer.owner.parent_op(), FuncOp):
         return False
     for use in pointer.uses:
@@ -81,7 +82,7 @@ def is_only_written(pointer: SSAValue) -> bool:
 
 
 def stores_timer(op: Operation, pointer: SSAValue) -> bool:
-    """The operation stores what a timer measured to the pointer."""
+    """Whether the operation stores a timer's result to the pointer."""
     if written_pointer(op) is not pointer:
         return False
     value = op.operands[0]
@@ -89,7 +90,7 @@ def stores_timer(op: Operation, pointer: SSAValue) -> bool:
 
 
 def root_of(pointer: SSAValue) -> SSAValue:
-    """The pointer that an address was computed from."""
+    """The pointer from which an address was computed."""
     while isinstance(pointer.owner, llvm.GEPOp):
         pointer = pointer.owner.ptr
     return memory_of(pointer)
@@ -117,7 +118,10 @@ class DropTimersPass(ModulePass):
 
 
 def is_left_over(op: Operation) -> bool:
-    """The operation is a timer, computes with what timers measured, or where that is stored."""
+    """
+    Whether the operation is a timer, computes with timers' results, or computes an address for
+    storing results.
+    """
     if isinstance(op, CallOp):
         return is_timer(op)
     return isinstance(op, llvm.GEPOp) or comes_from_timer(op.results[0])

@@ -1,4 +1,5 @@
-"""Exchanges: where a tap crosses warps it reads one, and each publishes the least that serves its readers.
+"""Adds exchanges: a tap across warps reads an exchange, and an exchange publishes the least that
+serves its readers.
 
 Before: `%v = tile.apply @cell(%u[0, -1, 0], %u[0, 0, 0])`, with warps along the second axis
 After:
@@ -32,11 +33,14 @@ from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.rewriting import replace_apply
 
 Published = Literal["edges", "plane", "copies"]
-"""What an exchange publishes: the edges that neighbours read, a whole plane, or what a load's copies bring."""
+"""
+The published part of an exchange: edges read by neighbours, a whole plane, or the asynchronous
+copies of a load.
+"""
 
 
 def add_exchanges(kernel: KernelOp) -> None:
-    """Let taps that cross warps read an exchange of the whole plane."""
+    """Let taps across warps read an exchange of the whole plane."""
     assert kernel.layout is not None
     crossing = [
         (axis, k)
@@ -61,7 +65,10 @@ def add_exchanges(kernel: KernelOp) -> None:
 
 
 def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) -> list[int]:
-    """How far the queue's readers look along the (axis, in-plane position) pairs that cross warps."""
+    """
+    The distance, in cells, at which the queue's readers look along each of the (axis, in-plane
+    position) pairs across warps.
+    """
     width = [0] * axes
     for _, tap in taps_of(queue):
         for axis, k in crossing:
@@ -87,13 +94,15 @@ def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequenc
 
 
 def crosses_one_axis(kernel: KernelOp) -> bool:
-    """Warps lie along one in-plane axis, so that edges are whole rows or single cells."""
+    """Whether warps lie along one in-plane axis, so that edges are whole rows or single cells."""
     assert kernel.layout is not None
     return sum(axis.tile_warps > 1 for axis in kernel.layout.axis_layouts) == 1
 
 
 def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
-    """Neighbours look no further than the next warp's own cells, so edges serve them."""
+    """
+    Whether neighbours look no further than the next warp's own cells, so that edges are enough.
+    """
     assert kernel.layout is not None
     *rows, last = kernel.layout.axis_layouts
     if len(rows) > 1:
@@ -110,8 +119,8 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
 
 def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
     """
-    Let every exchange publish the least that serves its readers, or what was asked for where it does:
-    the copies of a load that is fetched ahead, edges, the whole plane.
+    Let every exchange publish the least that serves its readers, of: copies of a load fetched
+    ahead, edges, the whole plane. `what` asks for one kind, used if it serves.
     """
     for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
         if what in (None, "copies") and copies_suffice(kernel, stage, ahead):
@@ -122,7 +131,7 @@ def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
 
 
 def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
-    """The exchange is of a field that is fetched ahead by asynchronous copies."""
+    """Whether the exchange is of a field fetched ahead by asynchronous copies."""
     load = exchange.queue.owner
     is_loaded = isinstance(load, LoadOp) and load.data is not None
     return is_loaded and ahead > 0 and kernel.stream_axis is not None
@@ -130,8 +139,8 @@ def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
 
 def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
     """
-    Let the copies of a load serve the taps that cross warps, and those along the lanes where that is
-    better than shuffles: where whole vectors are read, or where no other queue asks for an overlap.
+    Let the copies of a load serve the taps across warps. Copies also serve taps along the lanes if
+    better than shuffles: if whole vectors are read, or if no other queue asks for an overlap.
     """
     load = exchange.queue.owner
     assert isinstance(load, LoadOp)

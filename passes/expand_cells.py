@@ -1,4 +1,5 @@
-"""expand-cells: what machines lack, or do each in its own way at the edges, becomes operations that are alike everywhere.
+"""expand-cells: operations missing on some machine, or with different results at the edges, become
+operations with one result everywhere.
 
 Before: `%q = arith.divsi %a, %b : i32`
 After:
@@ -10,13 +11,15 @@ After:
 %product = arith.muli %a, %b : i32
 %q = arith.select %rare, %product, %ordinary : i32
 ```
-1. Quotients and remainders of integers: by 0 they are 0, and the least integer divided by -1 is itself, as it wraps
-   around. Constant divisors need no test. `floordivsi`, `ceildivsi` and `ceildivui` become quotients that are rounded
-   towards zero, and a correction.
-2. A NaN has no sign: `copysign` takes it for positive, and `bitcast` makes of every NaN the same integer (0x7ff8 and
-   zeros, 0x7fc0 and zeros in FP32). Machines differ in the sign of a NaN that an invalid operation makes.
+1. Quotients and remainders of integers: by 0 the result is 0, and the least integer divided by -1
+   wraps around to the least integer. Constant divisors need no test. `floordivsi`, `ceildivsi` and
+   `ceildivui` become quotients rounded towards zero, and a correction.
+2. A NaN has no sign: `copysign` takes a NaN for positive, and `bitcast` gives one integer for all
+   NaNs (0x7ff8 and zeros, 0x7fc0 and zeros in FP32). Machines differ in the sign of a NaN made by
+   an invalid operation.
 
-Both cost a few instructions of what is rare in cells, and nothing of sums and products.
+Both rewrites cost a few instructions of operations rare in cells, and leave sums and products
+alone.
 """
 
 from __future__ import annotations
@@ -42,14 +45,17 @@ NAN_BITS: dict[Attribute, IntegerAttr] = {
     f64: IntegerAttr(0x7FF8 << 48, i64),
     f32: IntegerAttr(0x7FC0 << 16, i32),
 }
-"""The integer that every NaN is."""
+"""The integer that stands for every NaN, by type."""
 
 
 class Division(Expansion):
-    """The operations that take the place of a quotient of integers."""
+    """The operations that replace a quotient of integers."""
 
     def safe_divisor(self, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue | None]:
-        """A divisor that is 1 where `b` is 0, or -1 of signed numbers; and where that is, None where it never is."""
+        """
+        A divisor that is 1 if `b` is 0, or -1 for signed numbers; and the condition, None if never
+        true.
+        """
         known = integer_constant(b)
         if known is not None and known != 0 and not (signed and known == -1):
             return b, None
@@ -62,7 +68,7 @@ class Division(Expansion):
         return self.select(rare, one, b), rare
 
     def divide(self, a: SSAValue, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue]:
-        """A quotient that is rounded towards zero, and what it leaves."""
+        """A quotient rounded towards zero, and the remainder."""
         safe, rare = self.safe_divisor(b, signed=signed)
         ordinary = self.add((arith.DivSIOp if signed else arith.DivUIOp)(a, safe))
         left = self.add(arith.SubiOp(a, self.add(arith.MuliOp(ordinary, safe))))
@@ -74,7 +80,9 @@ class Division(Expansion):
 
 
 def expand_quotient(op: Quotient) -> SSAValue | None:
-    """A quotient by what may be 0, or -1 of signed numbers; None where it is neither."""
+    """
+    A quotient by a divisor that may be 0, or -1 for signed numbers. None if the divisor is neither.
+    """
     new, signed = Division(op), isinstance(op, arith.DivSIOp)
     safe, rare = new.safe_divisor(op.rhs, signed=signed)
     if rare is None:
@@ -84,14 +92,17 @@ def expand_quotient(op: Quotient) -> SSAValue | None:
 
 
 def expand_remainder(op: Remainder) -> SSAValue | None:
-    """What a quotient leaves, 0 where the divisor is 0; None where it is not."""
+    """A remainder, 0 if the divisor is 0. None if the divisor is never 0."""
     new, signed = Division(op), isinstance(op, arith.RemSIOp)
     safe, rare = new.safe_divisor(op.rhs, signed=signed)
     return None if rare is None else new.add(type(op)(op.lhs, safe))
 
 
 def expand_rounded(op: arith.FloorDivSIOp | arith.CeilDivSIOp | arith.CeilDivUIOp) -> SSAValue:
-    """A quotient that is rounded down or up: one less or more than that towards zero where something is left."""
+    """
+    A quotient rounded down or up: the quotient towards zero, corrected by one if a remainder is
+    left.
+    """
     new, down = Division(op), isinstance(op, arith.FloorDivSIOp)
     signed = not isinstance(op, arith.CeilDivUIOp)
     quotient, left = new.divide(op.lhs, op.rhs, signed=signed)
@@ -106,7 +117,7 @@ def expand_rounded(op: arith.FloorDivSIOp | arith.CeilDivSIOp | arith.CeilDivUIO
 
 
 def expand_copysign(op: math_dialect.CopySignOp) -> SSAValue | None:
-    """A magnitude with the sign of a number, or no sign where that is NaN; None where the sign is a constant's."""
+    """A magnitude with the sign of a number, positive for NaN. None for a constant sign."""
     if float_constant(op.rhs) is not None:
         return None
     new, kind = Expansion(op), op.rhs.type
@@ -117,7 +128,10 @@ def expand_copysign(op: math_dialect.CopySignOp) -> SSAValue | None:
 
 
 def expand_bitcast(op: arith.BitcastOp) -> SSAValue | None:
-    """The bits of a float as an integer, the same of all NaNs; None where no float becomes one."""
+    """
+    The bits of a float as an integer, equal for all NaNs. None unless a float becomes an integer of
+    equal width.
+    """
     bits = NAN_BITS.get(op.input.type)
     if bits is None or op.result.type != bits.type:
         return None

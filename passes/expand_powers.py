@@ -1,12 +1,16 @@
 """expand-powers: powers with integer exponents become products.
 
 Before: `%p = math.fpowi %x, %c3 : f64, i32`
-After:  `%s = arith.mulf %x, %x : f64   %p = arith.mulf %s, %x : f64`
+After:
+```
+%s = arith.mulf %x, %x : f64
+%p = arith.mulf %s, %x : f64
+```
 
-Products by repeated squaring are the same on every executor, while libraries differ in the last bits; a negative
-exponent is the reciprocal of the positive power. A power of a float by an exponent that is no constant becomes
-`math.powf`. One of an integer takes a product for every bit that the exponent may have, wraps around, and is 0
-for negative exponents, unless the base is 1 or -1.
+Products by repeated squaring have equal bits on every executor, while libraries differ in the last
+bits. A negative exponent gives the reciprocal of the positive power. A power of a float with a
+variable exponent becomes `math.powf`. A power of an integer takes a product for every bit of the
+exponent, wraps around, and is 0 for negative exponents, unless the base is 1 or -1.
 """
 
 from __future__ import annotations
@@ -63,7 +67,8 @@ def expand_integer(op: math_dialect.IPowIOp) -> SSAValue:
     zero, one = new.int(0, base), new.int(1, base)
     if exponent == 0:
         return one
-    # All bits of the exponent count, as powers wrap around; its sign says that there is but 1 or -1.
+    # All bits of the exponent count, as powers wrap around; its sign says that there is but 1 or
+    # -1.
     result, power = one, base
     for bit in range(8 * bytes_of(base.type)):
         at = new.add(arith.ShRUIOp(op.rhs, new.int(bit, base)))

@@ -1,4 +1,4 @@
-"""Operations in the place of one, made in order."""
+"""Replaces one operation by several, made in order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from timetile.passes.rewriting import erase_unread
 
 
 class Expansion:
-    """The operations that take the place of one."""
+    """The operations that replace an operation."""
 
     def __init__(self, op: Operation):
         self.op = op
 
     def add(self, new: Operation) -> SSAValue:
-        """Put an operation before the one that is replaced."""
+        """Put an operation before the replaced operation, and return the result."""
         Rewriter.insert_op(new, InsertPoint.before(self.op))
         return new.results[0]
 
@@ -27,7 +27,7 @@ class Expansion:
         return self.add(arith.ConstantOp(IntegerAttr(value, integer_type(like))))
 
     def select(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        """One value where the condition holds, the other elsewhere."""
+        """`yes` if the condition holds, otherwise `no`."""
         return self.add(arith.SelectOp(condition, yes, no))
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -39,7 +39,10 @@ class Expansion:
         return self.add(arith.CmpfOp(value, value, "uno"))
 
     def finish(self, result: SSAValue) -> None:
-        """The result takes the place of the operation's, which goes with the constants that only it needed."""
+        """
+        Replace the operation's result, and erase the operation, with constants needed for the
+        operation only.
+        """
         old = self.op.results[0]
         result.name_hint = old.name_hint
         operands = list(self.op.operands)

@@ -1,4 +1,4 @@
-"""gather-cells: what an apply reads at computed places becomes a field, which memory is read for.
+"""gather-cells: cells read by an apply at computed places become a field, filled from memory.
 
 Before:
 ```
@@ -8,19 +8,23 @@ Before:
 ```
 After:
 ```
-%i = stencil.apply(%x = %u : !t, %w = %shift : !t) -> (!stencil.temp<?xi64>) { ... stencil.return %k }
+%i = stencil.apply(%x = %u : !t, %w = %shift : !t) -> (!stencil.temp<?xi64>) {
+  ... stencil.return %k }
 stencil.store %i to %I(<[0], [8]>)
 temporal.gather %G = %A at (%I) : !g from !f
 %g = stencil.load %G : !g -> !t
 %v = stencil.apply(%x = %u : !t, %w = %shift : !t, %y = %g : !t) -> (!t) {
   %c = stencil.access %y[0] : !t
 ```
-1. Accesses whose places depend on no other such access come first; the next ones are then of that kind.
-2. The source is the field that the value was loaded from. Where that changes between the load and the apply,
-   or was loaded outside the block, it is a copy; where the value is another apply's, it is stored for this.
-3. A place outside the source counts as the nearest one inside: a value that no branch takes harms nothing.
+1. Accesses with places independent of other such accesses come first; the next accesses are then
+   independent, too.
+2. The source is the loaded field. If the field changes between the load and the apply, or was
+   loaded outside the block, the source is a copy. The value of another apply is stored to a field
+   first.
+3. A place outside the source counts as the nearest place inside: a value not taken by any branch
+   does no harm.
 
-Accesses at few possible offsets are choices by now (bound-accesses).
+Accesses at few possible offsets have become choices before (`bound-accesses`).
 """
 
 from __future__ import annotations
@@ -50,7 +54,7 @@ def inner_accesses(apply: stencil.ApplyOp) -> list[stencil.DynAccessOp]:
 
 
 def made_of(values: Sequence[SSAValue]) -> set[Operation]:
-    """The operations of a cell that values are computed by."""
+    """The operations of a cell from which values are computed."""
     found: set[Operation] = set()
     waiting = [value.owner for value in values]
     while waiting:
@@ -62,7 +66,7 @@ def made_of(values: Sequence[SSAValue]) -> set[Operation]:
 
 
 def ready(apply: stencil.ApplyOp) -> list[stencil.DynAccessOp]:
-    """The accesses whose places depend on no other one."""
+    """The accesses with places independent of other accesses."""
     return [
         op
         for op in inner_accesses(apply)
@@ -84,14 +88,14 @@ def joined(boxes: Sequence[StencilBoundsAttr]) -> StencilBoundsAttr:
 
 
 def erase_unused(block: Block) -> None:
-    """Erase what nothing in a cell needs."""
+    """Erase operations without a used result."""
     for op in reversed(list(block.ops)):
         if not isinstance(op, stencil.ReturnOp) and all(r.first_use is None for r in op.results):
             Rewriter.erase_op(op)
 
 
 def places_apply(apply: stencil.ApplyOp, places: Sequence[SSAValue]) -> stencil.ApplyOp:
-    """An apply of the same operands whose results are places, as i64."""
+    """An apply with equal operands and the places, as i64, as results."""
     own = apply.region.block
     block = Block(arg_types=own.arg_types)
     mapping: dict[SSAValue, SSAValue] = dict(zip(own.args, block.args))
@@ -112,7 +116,10 @@ def places_apply(apply: stencil.ApplyOp, places: Sequence[SSAValue]) -> stencil.
 def with_operands(
     apply: stencil.ApplyOp, values: Sequence[SSAValue]
 ) -> tuple[stencil.ApplyOp, list[SSAValue]]:
-    """The apply with more operands, in its place, and their names in it."""
+    """
+    Replace the apply by an apply with more operands. Returns the new apply, and the operands' names
+    in its body.
+    """
     region = apply.detach_region(apply.region)
     block = region.block
     names = [block.insert_arg(value.type, len(block.args)) for value in values]
@@ -128,7 +135,7 @@ def with_operands(
 
 @dataclass
 class Gathering:
-    """Gathers for the accesses of one apply that are ready."""
+    """Gathers for the ready accesses of one apply."""
 
     apply: stencil.ApplyOp
     block: Block
@@ -136,7 +143,7 @@ class Gathering:
     made: list[Operation] = field(default_factory=list[Operation])
 
     def add(self, op: Operation) -> Operation:
-        """An operation before the apply, of its place."""
+        """Add an operation before the apply, with the apply's place."""
         op.location = self.apply.location
         self.made.append(op)
         return op
@@ -148,7 +155,7 @@ class Gathering:
         return made.field
 
     def source(self, access: stencil.DynAccessOp) -> SSAValue:
-        """The field that an access reads."""
+        """The field read by an access."""
         block = self.apply.region.block
         value = unbuffered(self.apply.args[block.args.index(access.temp)])
         load = value.owner
@@ -181,7 +188,7 @@ class Gathering:
         return any(w in (ANY_MEMORY, memory) for op in between for w in written_memory(op))
 
     def run(self, accesses: Sequence[stencil.DynAccessOp]) -> None:
-        """Gather what the accesses read, and read that instead."""
+        """Gather the cells read by the accesses, and read the gathered fields instead."""
         box = joined(self.demand.boxes(self.apply))
         places = list(dict.fromkeys(place for op in accesses for place in op.offset))
         computed = places_apply(self.apply, places)
@@ -214,7 +221,10 @@ class Gathering:
 
 
 def gather(apply: stencil.ApplyOp) -> stencil.ApplyOp | None:
-    """Gather what the accesses of an apply that are ready read; None where there are none, or nothing asks for it."""
+    """
+    Gather the cells read by the ready accesses of an apply. None if no access is ready, or if no
+    store asks for the apply.
+    """
     block = apply.parent
     accesses = ready(apply)
     if block is None or not accesses:

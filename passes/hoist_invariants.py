@@ -1,8 +1,9 @@
-"""hoist-invariants: what functions of a library make of values that do not change in time is made once a run.
+"""hoist-invariants: library functions of values constant in time are computed once a run.
 
 Before:
 ```
-func.func private @cell0(%u: f64, %tilt: f64) -> f64 { %s = math.sin %tilt; %r = arith.mulf %u, %s; return %r }
+func.func private @cell0(%u: f64, %tilt: f64) -> f64 {
+  %s = math.sin %tilt; %r = arith.mulf %u, %s; return %r }
 temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
   temporal.update %b = @cell0(%a[0], %T[0]) in <[0], [64]>
 }
@@ -12,18 +13,22 @@ After:
 func.func private @cell0_once(%tilt: f64) -> f64 { %s = math.sin %tilt; return %s }
 func.func private @cell0(%u: f64, %s: f64) -> f64 { %r = arith.mulf %u, %s; return %r }
 %S = temporal.scratch : !stencil.field<[0,64]xf64>
-temporal.loop %one (%s = %S) rotate [0] sweep { temporal.update %s = @cell0_once(%T[0]) in <[0], [64]> }
+temporal.loop %one (%s = %S) rotate [0] sweep {
+  temporal.update %s = @cell0_once(%T[0]) in <[0], [64]>
+}
 temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
   temporal.update %b = @cell0(%a[0], %S[0]) in <[0], [64]>
 }
 ```
-1. A value of a cell does not change in time if it is computed from constants, scalars, coordinates, and taps
-   of fields that the loop does not write.
-2. Of the values that need a function of a library (`exp`, `sin`, `pow`), the last ones that do not change are
-   made by a sweep before the loop, each into a scratch field over the update's box.
-3. Taps that nothing else reads are left out: a coefficient gives its place to what is made of it.
+1. A value of a cell is constant in time if computed from constants, scalars, coordinates, and taps
+   of fields not written by the loop.
+2. Of the values made with a library function (`exp`, `sin`, `pow`), the last constant ones are
+   computed by a sweep before the loop, each into a scratch field over the update's box.
+3. Taps without another reader are removed: a coefficient gives its place to the value computed from
+   the coefficient.
 
-Loops of one step and sweeps gain nothing, and stay. Results have the same bits on every executor.
+Loops of one step and sweeps gain nothing, and stay unchanged. Results have equal bits on every
+executor.
 """
 
 from __future__ import annotations
@@ -47,11 +52,11 @@ from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.analysis.cells.constants import integer_constant
 
 MOST_FIELDS = 4
-"""Scratch fields that an update gets at most: each is read in every step."""
+"""Most scratch fields of an update: each field is read in every step."""
 
 
 def invariants(update: UpdateOp, function: FuncOp, loop: LoopOp) -> list[SSAValue]:
-    """The last values of a cell that do not change in time and need a function of a library."""
+    """The last values of a cell that are constant in time and need a library function."""
     own = set(loop.body.block.args)
     block = function.body.block
     fixed: set[SSAValue] = set(block.args[len(update.tap_list) :])
@@ -74,7 +79,7 @@ def invariants(update: UpdateOp, function: FuncOp, loop: LoopOp) -> list[SSAValu
 
 
 def is_last(value: SSAValue, fixed: set[SSAValue]) -> bool:
-    """Something that changes in time, or the cell's result, uses the value."""
+    """Whether the cell's result, or a value that changes in time, uses the value."""
     return any(
         isinstance(use.operation, ReturnOp) or not set(use.operation.results) <= fixed
         for use in value.uses
@@ -88,7 +93,7 @@ def depends_on_place(value: SSAValue) -> bool:
 
 
 def function_of(value: SSAValue, name: str) -> tuple[FuncOp, list[int]]:
-    """A cell function of one value, and which of the old arguments it takes."""
+    """A cell function of one value, and the positions of its arguments among the old arguments."""
     needed: dict[Operation, None] = {}
     arguments: set[SSAValue] = set()
     waiting = [value]
@@ -112,7 +117,7 @@ def function_of(value: SSAValue, name: str) -> tuple[FuncOp, list[int]]:
 
 
 def value_block(value: SSAValue) -> Block:
-    """The block of the cell function that makes a value."""
+    """The block of the cell function around a value."""
     owner = value.owner
     block = owner.parent if isinstance(owner, Operation) else owner
     assert block is not None
@@ -131,13 +136,13 @@ def parts(update: UpdateOp, places: Sequence[int]) -> tuple[list[Tap], list[SSAV
 
 
 def compact(sources: Sequence[SSAValue], taps: Sequence[Tap]) -> tuple[list[SSAValue], list[Tap]]:
-    """The sources that taps read, and the taps by their new places."""
+    """The sources of the remaining taps, and the taps by new positions of sources."""
     used = list(dict.fromkeys(tap.operand for tap in taps))
     return [sources[k] for k in used], [Tap(used.index(t.operand), t.offset) for t in taps]
 
 
 def unique(module: ModuleOp, name: str) -> str:
-    """A symbol that the module does not define yet."""
+    """A symbol not yet defined in the module."""
     candidate, number = name, 0
     while SymbolTable.lookup_symbol(module, StringAttr(candidate)) is not None:
         number += 1
@@ -152,7 +157,7 @@ class Hoist:
         self.loop, self.module = loop, module
 
     def update(self, update: UpdateOp) -> None:
-        """Hoist what one update can have made once."""
+        """Hoist the invariant values of one update."""
         function = SymbolTable.lookup_symbol(self.module, update.cell)
         assert isinstance(function, FuncOp)
         values = invariants(update, function, self.loop)
@@ -162,7 +167,10 @@ class Hoist:
         self.read_instead(values, fields, update, function)
 
     def made_once(self, value: SSAValue, update: UpdateOp, function: FuncOp) -> SSAValue:
-        """A scratch field with a value of every cell, and the sweep that makes it."""
+        """
+        A scratch field with a value for every cell, and the sweep before the loop that fills the
+        field.
+        """
         name = unique(self.module, f"{function.sym_name.data}_once")
         made, places = function_of(value, name)
         self.module.body.block.insert_op_before(made, function)
@@ -186,7 +194,7 @@ class Hoist:
         update: UpdateOp,
         function: FuncOp,
     ) -> None:
-        """The update reads fields in place of values, and no tap that it needs no more."""
+        """Let the update read fields in place of values, and remove taps without a reader."""
         block, taps = function.body.block, list(update.tap_list)
         here = (0,) * update.rank
         for number, value in enumerate(values):
@@ -215,7 +223,7 @@ class Hoist:
 
 
 class HoistInvariantsPass(ModulePass):
-    """Make once what does not change in time; see the module's documentation."""
+    """Compute values constant in time once a run; see the module's documentation."""
 
     name = "hoist-invariants"
 

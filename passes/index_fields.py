@@ -1,4 +1,4 @@
-"""index-fields: fields whose cells are of type index hold i64.
+"""index-fields: fields with cells of type index hold i64.
 
 Before:
 ```
@@ -11,9 +11,9 @@ func.func @f(%A: !stencil.field<[0,8]xi64>) {
   %v = stencil.apply() -> (!stencil.temp<?xi64>) { ... %j = arith.index_cast %i : index to i64
     stencil.return %j : i64 }
 ```
-1. Each type of a field, of its values and of a memref gets cells of i64, arguments of functions included: an
-   index is as wide as a pointer, and NumPy's `int64` is what callers pass.
-2. What an apply reads is cast to index, and what it returns to i64.
+1. The types of fields, of their values and of memrefs get cells of i64, arguments of functions
+   included: an index is as wide as a pointer, and callers pass NumPy's `int64`.
+2. Values read by an apply are cast to index, and returned values to i64.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def widened(kind: Attribute) -> Attribute:
 
 
 def cast_reads(op: stencil.AccessOp | stencil.DynAccessOp | memref.LoadOp) -> None:
-    """What is read of a cell is i64, and used as index."""
+    """Let an access read i64, cast to index for its users."""
     if op.results[0].type != INDEX:
         return
     old = op.results[0]
@@ -64,7 +64,7 @@ def cast_reads(op: stencil.AccessOp | stencil.DynAccessOp | memref.LoadOp) -> No
 
 
 def cast_written(op: stencil.ReturnOp | stencil.StoreResultOp | memref.StoreOp) -> None:
-    """What is written to a cell is i64."""
+    """Cast values written to a cell to i64."""
     values = [op.value] if isinstance(op, memref.StoreOp) else list(op.operands)
     for number, value in enumerate(values):
         if value.type == INDEX:
@@ -74,7 +74,7 @@ def cast_written(op: stencil.ReturnOp | stencil.StoreResultOp | memref.StoreOp) 
 
 
 def retype(value: SSAValue) -> None:
-    """A value gets its widened type."""
+    """Give a value its widened type."""
     kind = widened(value.type)
     if kind != value.type:
         Rewriter.replace_value_with_new_type(value, kind)

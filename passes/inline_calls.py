@@ -1,4 +1,4 @@
-"""inline-calls: functions that cells call stand in the cells themselves.
+"""inline-calls: bodies of called functions replace the calls in cells.
 
 Before:
 ```
@@ -9,10 +9,11 @@ Before:
 }
 func.func private @half(%q: f64) -> f64 { ... arith.mulf ... }
 ```
-After: `arith.mulf` in place of the call; the function goes if it is private and nothing else calls it.
-1. A call is replaced where the function is in the module, has one block, only computes, and calls nothing that calls
-   it again. Calls within it are replaced, too.
-2. Others stay, and `raise-time-loop` says why.
+After: `arith.mulf` in place of the call. The function is erased if private and without another
+caller.
+1. A call is replaced if the function is in the module, has one block, only computes, and does not
+   call itself, directly or through others. Calls within the body are replaced, too.
+2. Other calls stay, and `raise-time-loop` says why.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def inline(call: CallOp, function: FuncOp) -> None:
 
 
 def inline_into(apply: Operation) -> set[FuncOp]:
-    """Inline all calls of a cell that can be; the functions that it called."""
+    """Inline all possible calls of a cell. Returns the called functions."""
     called: set[FuncOp] = set()
     pending = list(calls_in(apply))
     while pending:
@@ -56,7 +57,7 @@ def inline_into(apply: Operation) -> set[FuncOp]:
 
 
 def names_in(attribute: Attribute) -> set[str]:
-    """The symbols that an attribute names."""
+    """The symbols named by an attribute."""
     match attribute:
         case SymbolRefAttr():
             return {attribute.root_reference.data}
@@ -69,7 +70,7 @@ def names_in(attribute: Attribute) -> set[str]:
 
 
 def named(module: ModuleOp) -> set[str]:
-    """The symbols that operations of the module name."""
+    """The symbols named by operations of the module."""
     return {
         name
         for op in module.walk()
@@ -79,7 +80,7 @@ def named(module: ModuleOp) -> set[str]:
 
 
 class InlineCallsPass(ModulePass):
-    """Inline what cells call; see the module's documentation."""
+    """Inline the calls of cells; see the module's documentation."""
 
     name = "inline-calls"
 

@@ -1,4 +1,4 @@
-"""inline-values: a cheap value that only other applies read is computed where it is read.
+"""inline-values: a cheap value read by other applies only is computed by its readers.
 
 Before:
 ```
@@ -10,13 +10,13 @@ After:
 %v = stencil.apply(%x = %u : !t) -> (!t) {
   %a = access %x[0] - access %x[-1]; %b = access %x[1] - access %x[0]; return %b - %a }
 ```
-1. The value must have no other reader than applies, whose accesses reach every axis of it.
-2. It is inlined where that adds at most `MOST_OPERATIONS` operations: those of the value, once for each other
-   offset at which it is read.
-3. Each access becomes the value's operations, their accesses and coordinates moved by its offset.
+1. Every reader of the value must be an apply whose accesses have all axes of the value.
+2. The value is inlined if that adds at most `MOST_OPERATIONS` operations: the value's operations,
+   once for each further offset of an access.
+3. Each access becomes the value's operations, with accesses and coordinates moved by the offset.
 
-A value that is not inlined is held in a scratch field, which takes a store and a load of memory in kernels of
-one step, and planes in registers in kernels of several. Results have the same bits either way.
+A value not inlined is held in a scratch field: a store and a load of memory in kernels of one step,
+planes in registers in kernels of several. Results have equal bits either way.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 MOST_OPERATIONS = 16
-"""Operations that are added for a value at most: fewer than a load and a store of memory are worth."""
+"""Most operations added for a value: fewer than a load and a store of memory are worth."""
 
 Offset = tuple[int, ...]
 
 FREE = (arith.ConstantOp, stencil.AccessOp, stencil.IndexOp, stencil.ReturnOp)
-"""Operations of a cell that take no time of their own, or that equal ones share."""
+"""Operations of a cell that take no time of their own, or are shared by equal operations."""
 
 
 def readers(value: SSAValue) -> list[stencil.ApplyOp] | None:
-    """The applies of the value's block that read it; None where something else uses it."""
+    """
+    The applies of the value's block that read the value; None if another operation uses the value.
+    """
     found: dict[stencil.ApplyOp, None] = {}
     owner = value.owner
     for use in value.uses:
@@ -52,7 +54,7 @@ def readers(value: SSAValue) -> list[stencil.ApplyOp] | None:
 
 
 def reads_of(value: SSAValue, reader: stencil.ApplyOp) -> list[stencil.AccessOp] | None:
-    """The accesses of a value in a reader; None where it is read otherwise, or along fewer axes."""
+    """The accesses of a value in a reader; None for other uses, or for accesses with fewer axes."""
     found: list[stencil.AccessOp] = []
     for argument, operand in zip(reader.region.block.args, reader.args):
         if operand is not value:
@@ -66,7 +68,7 @@ def reads_of(value: SSAValue, reader: stencil.ApplyOp) -> list[stencil.AccessOp]
 
 
 def is_plain(apply: stencil.ApplyOp) -> bool:
-    """The apply has one result, of one cell, and operations without regions."""
+    """Whether the apply has one result, of one cell, and operations without regions."""
     end = apply.region.block.last_op
     return (
         len(apply.res) == 1
@@ -82,14 +84,14 @@ def is_plain(apply: stencil.ApplyOp) -> bool:
 
 
 def added(apply: stencil.ApplyOp, reads: list[stencil.AccessOp]) -> int:
-    """Operations that inlining a value adds."""
+    """The number of operations added by inlining a value."""
     offsets = {(op.parent_block(), tuple(op.offset)) for op in reads}
     cost = sum(not isinstance(op, FREE) for op in apply.region.block.ops)
     return cost * max(len(offsets) - 1, 0)
 
 
 def inline(apply: stencil.ApplyOp, reader: stencil.ApplyOp) -> None:
-    """Rewrite a reader so that it computes the value itself."""
+    """Rewrite a reader to compute the value itself."""
     reads = reads_of(apply.res[0], reader)
     assert reads is not None
     kept = [(a, v) for a, v in zip(reader.region.block.args, reader.args) if v is not apply.res[0]]
@@ -153,7 +155,7 @@ def copy_of(
 
 
 class InlineValuesPass(ModulePass):
-    """Compute cheap values where they are read; see the module's documentation."""
+    """Compute cheap values at their readers; see the module's documentation."""
 
     name = "inline-values"
 

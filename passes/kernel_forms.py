@@ -1,4 +1,6 @@
-"""What of a schedule decides the stages of a trial's kernel; layouts of one form share a kernel."""
+"""The part of a schedule that decides the stages of a trial's kernel. Layouts of one form share a
+kernel.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,10 @@ from timetile.passes.schedule import Form, Schedule
 
 @dataclass(frozen=True)
 class KernelForm:
-    """All that `Trials.build` reads of a schedule, for a loop whose step looks `far` along each in-plane axis."""
+    """
+    All parts of a schedule read by `Trials.build`, for a loop that reads `far` cells away along
+    each in-plane axis.
+    """
 
     depth: int
     sums: Form
@@ -19,11 +24,14 @@ class KernelForm:
     every: int
     delay: int
     copies: bool
-    """Planes are fetched ahead, so that copies serve who reads them."""
+    """Whether planes are fetched ahead, so that asynchronous copies serve readers."""
     crossing: tuple[bool, ...]
-    """Per in-plane axis: tiles have several warps along it."""
+    """For each in-plane axis, whether tiles have several warps along the axis."""
     edges: tuple[bool, ...]
-    """Per in-plane axis: a warp's cells are as many as the step looks far, so that edges serve its neighbours."""
+    """
+    For each in-plane axis, whether a warp has at least as many cells as the step reads far, so that
+    edges serve neighbours.
+    """
     tall: bool
     """A thread has several rows."""
 

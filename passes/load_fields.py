@@ -1,4 +1,4 @@
-"""load-fields: an apply that writes fields itself becomes loads, an apply with results, and stores.
+"""load-fields: an apply with output fields becomes loads, an apply with results, and stores.
 
 Before:
 ```
@@ -10,8 +10,8 @@ After:
 %v = stencil.apply(%x = %a : !t) -> (!t) { ... }
 stencil.store %v to %B(<[0], [8]>) : !t to !f
 ```
-This undoes `stencil-bufferize`: passes that follow see values alone. A field that is read and written
-keeps its meaning, as all its cells are read before any is written.
+The pass undoes `stencil-bufferize`: later passes see values alone. A field both read and written
+keeps its meaning, as all cells are read before any is written.
 """
 
 from __future__ import annotations

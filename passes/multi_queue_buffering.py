@@ -1,18 +1,26 @@
-"""multi-queue-buffering: a home for every queue.
+"""multi-queue-buffering: every queue gets a home.
 
 Before: `%u1 = tile.apply @cell(...) else %h1 : !tile.queue<f64, lag 1>`
 After, with `storage=registers`:
-`%u1 = tile.apply @cell(...) else %h1 home #tile.registers<depth 2, period 2> : ...`
+```
+%u1 = tile.apply @cell(...) else %h1 home #tile.registers<depth 2, period 2> : ...
+```
 After, with `storage=shared addressing=computed` (EBISU's circular multi-queue, section 4.2):
-`%u1 = tile.apply @cell(...) else %h1 home #tile.shared<slots 8, computed, base 3, reader tile> : ...`
+```
+%u1 = tile.apply @cell(...) else %h1 home #tile.shared<slots 8, computed, base 3, reader tile> : ...
+```
 
-The result is a complete, runnable kernel whatever the storage. Halos are read from memory where they
-are needed. With registers, exchanges keep their mail in shared memory; with shared storage every
-neighbour is read from the queue's own ring and the exchanges vanish.
+The result is a complete, runnable kernel for either storage. Halos are read from memory. With
+registers, exchanges keep their mail in shared memory. With shared storage every neighbour is read
+from the queue's own ring, and exchanges vanish.
 
-Where the device holds a tile (EBISU's device tiling, section 4.3), each block has the ring of its own part, and rows
-around it: exchanges stay for what crosses blocks, at barriers of the grid, of which one serves `every` steps.
-`%e1 = tile.exchange %u1 what edges delay 2 home #tile.mail<slots 4, computed, every 2, space global, sync grid>`
+If the device holds a tile (EBISU's device tiling, section 4.3), each block has the ring of its own
+part, with rows around. Exchanges stay for cells across blocks, at barriers of the grid, one for
+`every` steps:
+```
+%e1 = tile.exchange %u1 what edges delay 2
+    home #tile.mail<slots 4, computed, every 2, space global, sync grid>
+```
 """
 
 from __future__ import annotations
@@ -54,7 +62,10 @@ def dissolve_exchanges(kernel: KernelOp) -> None:
 
 
 def keep_edges(kernel: KernelOp, every: int) -> None:
-    """Let exchanges publish the edges of a block's part, and wait as many steps as pass between barriers."""
+    """
+    Let exchanges publish the edges of a block's part, and wait as many steps as pass between
+    barriers.
+    """
     for stage in kernel.stages:
         if isinstance(stage, ExchangeOp):
             stage.what, stage.delay = StringAttr("edges"), IntAttr(every)
@@ -63,8 +74,8 @@ def keep_edges(kernel: KernelOp, every: int) -> None:
 
 def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
     """
-    Every block of a streamed tile has a ring of its own. (Blocks that exchange by flags, and tiles that stay, are refused
-    by the lowering unless their planes move to registers before.)
+    Whether every block of a streamed tile has a ring of its own. (Lowering refuses rings in tiles
+    whose blocks exchange by flags, and in resident tiles, unless planes move to registers before.)
     """
     assert kernel.layout is not None
     streamed = kernel.layout.has_messages and kernel.stream_axis is not None
@@ -72,14 +83,15 @@ def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
 
 
 def meeting(kernel: KernelOp, schedule: Schedule) -> Schedule:
-    """The schedule as it holds for a kernel: blocks that have rings of their own meet at barriers of the grid."""
+    """The schedule of a kernel: blocks with rings of their own meet at barriers of the grid."""
     return replace(schedule, sync="grid") if rings_apart(kernel, schedule) else schedule
 
 
 def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
     """
-    Every plane in shared memory, where all threads of the tile read it, or those of a block of it, which takes from
-    the blocks beside what they look at around its part, at barriers of the grid, however warps wait elsewhere.
+    Put every plane into shared memory. All threads of the tile read the plane; in a tile of several
+    blocks, the threads of a block read the block's part and rows around, taken from neighbouring
+    blocks at barriers of the grid.
     """
     stream, apart = kernel.stream_axis, rings_apart(kernel, schedule)
     schedule = meeting(kernel, schedule)
@@ -112,11 +124,14 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
 
 
 MOST_TURNS = 64
-"""Turns of a loop until all its slots are back where they began, beyond which they are shifted: its code would be too long."""
+"""
+Most turns of a loop until all slots are back at their start. With more turns slots are shifted: the
+code would be too long.
+"""
 
 
 def turns_of_slots(kernel: KernelOp) -> int:
-    """Stream steps until the slots of all planes in shared memory are back where they began."""
+    """Stream steps until the slots of all planes in shared memory are back at their start."""
     homes = [getattr(stage, "home", None) for stage in kernel.stages]
     return lcm(*(home.slots.data for home in homes if isinstance(home, SharedAttr)))
 
@@ -134,17 +149,19 @@ class MultiQueueBufferingPass(ModulePass):
     every: int | None = None
 
     def say_what_is_ignored(self, kernel: KernelOp) -> None:
-        """A remark for each option that planes in shared memory have no use for."""
+        """Remark on each option without a use for planes in shared memory."""
         if self.ahead:
             remark(
                 kernel,
-                f"ahead={self.ahead} is ignored: planes in shared memory are fetched in the step that needs them; use "
+                f"ahead={self.ahead} is ignored: planes in shared memory are fetched in the step "
+                "that needs them; use "
                 "storage=registers",
             )
         if self.period:
             remark(
                 kernel,
-                f"period={self.period} is ignored: the slots of planes in shared memory say how often a loop is unrolled; "
+                f"period={self.period} is ignored: the slots of planes in shared memory say how "
+                "often a loop is unrolled; "
                 "use storage=registers, or addressing=computed",
             )
 
@@ -165,8 +182,10 @@ class MultiQueueBufferingPass(ModulePass):
                 if schedule.addressing == "fixed" and turns > MOST_TURNS:
                     remark(
                         kernel,
-                        f"a loop with slots at fixed places would be unrolled {turns} times, until all are back where they "
-                        "began: slots are shifted; use addressing=computed for a ring of a power of two",
+                        f"a loop with slots at fixed places would be unrolled {turns} times, until "
+                        "all are back where they "
+                        "began: slots are shifted; use addressing=computed for a ring of a power "
+                        "of two",
                     )
                     place_in_shared(kernel, replace(schedule, addressing="shifting"))
             else:

@@ -1,4 +1,6 @@
-"""Homes of queues in registers, of exchanges in slots of mail, and of what copies bring in rings."""
+"""
+Homes of queues: own cells in registers, exchanges in slots of mail, asynchronous copies in rings.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,28 @@ from timetile.passes.schedule import Schedule
 
 
 def barrier_steps(kernel: KernelOp, schedule: Schedule) -> int:
-    """Stream steps between two barriers: above 1 only where the blocks of a tile meet at barriers of the grid."""
+    """
+    Stream steps between two barriers: above 1 only where the blocks of a tile meet at barriers of
+    the grid.
+    """
     assert kernel.layout is not None
     meets = kernel.layout.has_messages and schedule.sync == "grid"
     return schedule.every if meets and kernel.stream_axis is not None else 1
 
 
 def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule) -> None:
-    """Refuse an `every` that was asked for where every step has a barrier."""
+    """Refuse a given `every` if every step has a barrier."""
     if asked is not None and (asked < 1 or barrier_steps(kernel, schedule) != asked):
         refuse(
             kernel,
-            f"every={asked} was asked for, and only blocks of a streamed tile that meet at barriers of the grid "
+            f"every={asked} was asked for, and only blocks of a streamed tile that meet at "
+            "barriers of the grid "
             "synchronise once in several steps; use tile=device and sync=grid, or every=1",
         )
 
 
 def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> MailAttr:
-    """The ring of an exchange that a load's asynchronous copies fill."""
+    """The ring of an exchange filled by a load's asynchronous copies."""
     assert kernel.layout is not None
     split = schedule.sync != "barrier"
     every = barrier_steps(kernel, schedule)
@@ -56,22 +62,25 @@ def mail_home(
     period: int = 1,
 ) -> MailAttr:
     """
-    The slots of an exchange: one for each plane that is published and not yet read by all, one for each of the `every`
-    stream steps until the next barrier, and at least `least`, which messages between blocks need. `period`: unrolling
-    of the stream loop.
+    The slots of an exchange: one for each plane published and not yet read by all readers, one for
+    each of the `every` stream steps until the next barrier, and at least `least`, the need of
+    messages between blocks. `period`: unrolling of the stream loop.
     """
     slots = exchange.delay.data + every + oldest_age(exchange.result, stream)
     slots = max(slots, 2, least) if stream is not None else 1
     if addressing == "computed":
         slots = power_of_two(slots)
     elif addressing == "fixed" and every > 1:
-        # The loop is unrolled until planes, slots and barriers are all back where they were: the shorter the better.
+        # The loop is unrolled until planes, slots and barriers are all back where they were: the
+        # shorter the better.
         slots = min(range(slots, 2 * slots + 1), key=lambda n: lcm(n, period, every))
     return MailAttr(slots, addressing, every)
 
 
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
-    """Keep the own cells of every queue in registers, and the mail of exchanges in shared memory."""
+    """
+    Keep the own cells of every queue in registers, and the mail of exchanges in shared memory.
+    """
     assert kernel.layout is not None
     stream = kernel.stream_axis
     period = 1 if stream is None else schedule.period or chosen_period(kernel)

@@ -1,4 +1,6 @@
-"""raise-time-loop: from the stencil dialect to `temporal.loop`, time loops whole and the rest in sweeps.
+"""
+raise-time-loop: the stencil dialect becomes `temporal.loop`s, one for a time loop, and sweeps for
+other stores.
 
 Before:
 ```
@@ -16,17 +18,18 @@ func.func private @step_cell0(%0: f64, ...) -> f64 { ... }
   temporal.update %b = @step_cell0(%a[-1, 0], ...) in <[0, 0], [8, 8]>
 }
 ```
-1. A loop's arguments must be fields and its yield a permutation of them: the rotation.
-2. Fields from outside that the body writes become buffers that do not rotate.
-3. Each apply becomes a private function of scalars: its accesses are the arguments.
-4. Stores become updates, in their order; stores of results of one apply over one box that follow each
-   other become one. A value that another apply reads, or whose sources change before it is stored, is
-   held in a scratch field (`passes/raising/order.py`).
+1. A loop's arguments must be fields, and its yield a permutation of them: the rotation.
+2. Outer fields written by the body become buffers that do not rotate.
+3. Each apply becomes a private function of scalars, with the accesses as arguments.
+4. Stores become updates, in order. Neighbouring stores of one apply's results over one box become
+   one update. A value read by another apply, or with sources changed before the store, is held in a
+   scratch field (`passes/raising/order.py`).
 5. Stores outside time loops become sweeps: loops of one step (`passes/raising/sweeps.py`).
 
-A time loop that the host has to take part in (it depends on the time index, reads or writes single
+A time loop in which the host takes part (the loop depends on the time index, reads or writes single
 cells, or decides) stays an `scf.for` with the attribute `timetile.time_loop`, and its stores become
-sweeps: it runs a step at a time. What cannot be raised at all stays as it is. Both with a remark.
+sweeps: the loop runs a step at a time. Operations that cannot be raised stay unchanged. Both cases
+have a remark.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ TIME_LOOP = "timetile.time_loop"
 
 
 def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
-    """Replace a time loop, or else the stores in it; a remark says why it was not replaced whole."""
+    """Replace a time loop, or else the stores in the loop, with a remark on the reason."""
     stride = integer_constant(loop.step)
     if stride is not None and stride < 1:
         refuse(loop, f"its step is {stride}; give it a step of 1 or more")
@@ -69,7 +72,7 @@ def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
 
 
 def raise_block(block: Block, module: ModuleOp, prefix: str, root: Operation) -> None:
-    """Raise a block of `root`: first what its operations hold, then its own stores."""
+    """Raise a block of `root`: first blocks inside, then the block's own stores."""
     for op in list(block.ops):
         if isinstance(op, stencil.ApplyOp | LoopOp):
             continue

@@ -1,4 +1,7 @@
-"""What runs out where one step more a launch makes a program much slower: registers, shared memory, cells, blocks."""
+"""
+The resource that runs out where one more step in a launch makes a program much slower: registers,
+shared memory, cells, blocks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from timetile.passes.targets.target import Target
 
 @dataclass(frozen=True)
 class Drop:
-    """A depth that is predicted to be much slower than the one before, and why."""
+    """A depth predicted to be much slower than the depth before, and the reason."""
 
     before: float
     """GCells/s with a step less."""
@@ -25,7 +28,10 @@ class Drop:
 
 
 def drop_at(loop: LoopOp, module: ModuleOp, target: Target, depth: int) -> Drop | None:
-    """What ran out at a depth; None where it is about as fast as the one before, or faster."""
+    """
+    The resource that runs out at a depth; None if the depth is about as fast as the depth before,
+    or faster.
+    """
     if depth < 2:
         return None
     before, now = (fitting(loop, module, target, each) for each in (depth - 1, depth))
@@ -33,7 +39,9 @@ def drop_at(loop: LoopOp, module: ModuleOp, target: Target, depth: int) -> Drop 
 
 
 def drop_between(trials: Trials, before: Candidate, now: Candidate | None) -> Drop | None:
-    """What ran out from what is chosen at a depth to what is chosen at the next one, if anything is."""
+    """
+    The resource that runs out between the schedules of two consecutive depths; None if none does.
+    """
     depth = before.depth + 1
     speed = 0.0 if now is None else now.cost.gcells_per_second
     if speed >= CLIFF * before.cost.gcells_per_second:
@@ -47,7 +55,10 @@ def drop_between(trials: Trials, before: Candidate, now: Candidate | None) -> Dr
 
 
 def lacking(trials: Trials, schedule: Schedule, depth: int) -> str | None:
-    """What a kernel of a depth has too little of with a schedule, and how little; None where it fits."""
+    """
+    The resource that a kernel of a depth lacks under a schedule, with numbers; None if the kernel
+    fits.
+    """
     model = trials.cost_of(depth, schedule)
     if model is None:
         return None
@@ -60,7 +71,10 @@ def lacking(trials: Trials, schedule: Schedule, depth: int) -> str | None:
     taken = model.registers()
     room = trials.free_registers(schedule, trials.spare_registers(model, schedule))
     if taken > room:
-        return f"registers: its tile takes {taken} a thread and has {room}, less those that guards take"
+        return (
+            f"registers: its tile takes {taken} a thread and has {room}, less those that guards "
+            "take"
+        )
     shared = model.shared_bytes(geometry, min(schedule.ahead, 1))
     if not trials.fits_shared(model, geometry, schedule, min(schedule.ahead, 1)):
         return f"shared memory: its tile takes {shared} bytes a block"
@@ -68,7 +82,9 @@ def lacking(trials: Trials, schedule: Schedule, depth: int) -> str | None:
 
 
 def spills(trials: Trials, before: Candidate, depth: int) -> str | None:
-    """How many registers the tile of the depth before has no room for at this one; None where it has."""
+    """
+    The registers missing at this depth for the tile of the depth before; None if none is missing.
+    """
     model = trials.cost_of(depth, before.schedule)
     if model is None:
         return None
@@ -78,10 +94,13 @@ def spills(trials: Trials, before: Candidate, depth: int) -> str | None:
 
 
 def overlaps(trials: Trials, before: Candidate, depth: int) -> str:
-    """The share of a tile's cells that are stored at the depth before, and at this one."""
+    """The share of a tile's cells that are stored, at the depth before and at this depth."""
     deeper = trials.attempt(before.schedule, depth)
     if deeper is None:
-        return "code: all levels of a tile that stays are written out, and such tiles are tried at few depths"
+        return (
+            "code: all levels of a tile that stays are written out, and such tiles are tried at "
+            "few depths"
+        )
     return (
         f"cells: {deeper.cost.valid:.0%} of its tile are stored, and {before.cost.valid:.0%} with "
         f"{before.depth} steps"

@@ -1,29 +1,32 @@
-"""register-streaming: own cells in registers, edges to neighbours, and the wait a step later.
+"""register-streaming: own cells in registers, edges for neighbours, and the wait a step later.
 
-Before (`storage=shared`): `%u1 = tile.apply ... home #tile.shared<slots 4, fixed, base 0, reader tile>`
+Before (`storage=shared`):
+```
+%u1 = tile.apply ... home #tile.shared<slots 4, fixed, base 0, reader tile>
+```
 After:
 ```
 %u1 = tile.apply ... home #tile.registers<depth 2, period 2>
 %e1 = tile.exchange %u1 what edges delay 1 home #tile.mail<slots 3, fixed, every 1, ...>
 ```
-1. A queue in shared memory whose own cells are tapped moves to registers. Other warps of its tile tap an exchange, which
-   keeps in shared memory what they look at: redundant register streaming (EBISU, section 4.3.3). A tile of one warp has no
-   exchange, as lanes are read by shuffles. Between the blocks of a tile that the device holds the
-   edges pass through global memory.
-2. A field that is fetched ahead is published by its asynchronous copies: they land where all
-   threads of the tile read them, with the cells around the tile that its readers look at. An
-   exchange along one axis publishes only the edges that neighbours read; one in planes of three axes, or
-   along several, the whole plane, whatever was asked for.
-3. An exchange waits `delay` steps where that makes no queue later than its readers allow anyway: then
-   one synchronisation per step serves all levels (lazy streaming, EBISU, section 4.3.2).
+1. A queue in shared memory moves to registers if stages tap its own cells. Other warps of the tile
+   tap an exchange, which keeps the cells read by them in shared memory: redundant register
+   streaming (EBISU, section 4.3.3). A tile of one warp has no exchange, as shuffles read other
+   lanes. Between blocks of a device tile, edges pass through global memory.
+2. A field fetched ahead is published by its asynchronous copies: all threads of the tile read the
+   place of the copies, which includes cells around the tile. An exchange along one axis publishes
+   edges only. An exchange in planes of three axes, or along several axes, publishes the whole
+   plane, whatever was asked for.
+3. An exchange waits `delay` steps if no queue gets a larger lag: one synchronisation a step then
+   serves all levels (lazy streaming, EBISU, section 4.3.2).
 4. Lags, depths, slots and the unrolling are computed anew.
-5. With `sync=mbarrier` the tile's warps synchronise in two halves, where that keeps all orders: they
-   arrive once their edges are published, and wait before they read their neighbours' in the next step.
-   For that all exchanges take their delay, whatever lag it costs: levels no longer wait for each other.
-   The blocks of a cluster always synchronise so.
-6. Edges between the blocks of a tile that the device holds go through global memory: as messages whose
-   words say which step they are of (`sync=flags`), or between barriers of all its blocks (`sync=grid`), of which
-   one serves the planes of `every` steps, and all levels: exchanges are then delayed by as many.
+5. With `sync=mbarrier` the tile's warps synchronise in two halves, if all orders are kept: warps
+   arrive once their edges are published, and wait before reading neighbours' edges in the next
+   step. All exchanges then take their delay, at any cost in lag: levels no longer wait for each
+   other. The blocks of a cluster always synchronise in two halves.
+6. Edges between the blocks of a device tile go through global memory: as messages with numbered
+   words (`sync=flags`), or between barriers of all blocks of the tile (`sync=grid`), one for the
+   planes of `every` steps and of all levels. Exchanges are then delayed by as many steps.
 """
 
 from __future__ import annotations
@@ -58,7 +61,9 @@ def streams_through_registers(kernel: KernelOp) -> bool:
 
 
 def placed_addressing(kernel: KernelOp, default: Addressing) -> Addressing:
-    """How slots are found that planes have in shared memory by now, or that mail has; the default where none has."""
+    """
+    The addressing of planes in shared memory, or of mail, if already placed; otherwise the default.
+    """
     choices: dict[str, Addressing] = {
         "fixed": "fixed",
         "shifting": "shifting",
@@ -87,17 +92,18 @@ def set_delay(exchange: ExchangeOp, delay: int) -> None:
 
 
 def total_lag(kernel: KernelOp) -> int:
-    """The sum of all lags: what laziness must not raise."""
+    """The sum of all lags, in stream steps. Delaying exchanges must not raise the sum."""
     assign_lags(kernel)
     return sum(queue_lag(result) for stage in kernel.stages for result in lagging(stage))
 
 
 def lagging(stage: object) -> tuple[SSAValue, ...]:
+    """The results of a stage whose lags count: those of applies."""
     return tuple(stage.res) if isinstance(stage, ApplyOp) else ()
 
 
 def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
-    """Delay every exchange where it costs no lag, or always where that was asked for."""
+    """Delay every exchange if the sum of lags stays, or with `always` in any case."""
     exchanges = [s for s in kernel.stages if isinstance(s, ExchangeOp)]
     if kernel.stream_axis is None or not exchanges:
         return
@@ -117,7 +123,7 @@ def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
 
 
 def split_barrier(kernel: KernelOp) -> None:
-    """Let the exchanges synchronise by one split barrier a step, where that keeps all orders."""
+    """Let the exchanges synchronise by one split barrier a step, if all orders are kept."""
     if kernel.stream_axis is None or not split_keeps(collect_orders(kernel)):
         return
     synchronise(kernel, "mbarrier", "mbarrier")
@@ -125,8 +131,8 @@ def split_barrier(kernel: KernelOp) -> None:
 
 def synchronise(kernel: KernelOp, inside: Sync, apart: Sync) -> None:
     """
-    Let the exchanges synchronise the warps of a block, and those of edges the blocks of a tile that the
-    device holds as well.
+    Let exchanges synchronise the warps of a block, and exchanges of edges also the blocks of a
+    device tile.
     """
     assert kernel.layout is not None
     space = "global" if kernel.layout.has_messages else "shared"
@@ -187,7 +193,8 @@ class RegisterStreamingPass(ModulePass):
             if self.sync == "barrier":
                 refuse(
                     kernel,
-                    "the blocks of its tile cannot meet at a block's barrier; give register-streaming "
+                    "the blocks of its tile cannot meet at a block's barrier; give "
+                    "register-streaming "
                     "sync=flags or sync=grid",
                 )
             whole = sync == "grid" or kernel.stream_axis is None

@@ -1,4 +1,4 @@
-"""Rewrites of stages and cells that several passes need."""
+"""Rewrites of stages and cells shared by several passes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def replace_apply(
     taps: Sequence[Tap] | None = None,
     otherwise: Sequence[SSAValue] | None = None,
 ) -> ApplyOp:
-    """Put a copy of the stage in its place, with the given operands; operands cannot be assigned."""
+    """Replace the stage by a copy with the given operands, as operands cannot be assigned."""
     new = ApplyOp(
         old.cell,
         old.queues if queues is None else queues,
@@ -37,7 +37,7 @@ def replace_apply(
 
 
 def replace_with(op: Operation, new: Sequence[Operation]) -> None:
-    """Put operations in the place of one, whose result and name the last one's takes."""
+    """Replace an operation by several. The last takes the old result's users and name."""
     Rewriter.insert_op(new, InsertPoint.before(op))
     old, result = op.results[0], new[-1].results[0]
     result.name_hint = old.name_hint
@@ -46,7 +46,7 @@ def replace_with(op: Operation, new: Sequence[Operation]) -> None:
 
 
 def erase_unread(values: Iterable[SSAValue], *kinds: type[Operation]) -> None:
-    """Erase the operations of these kinds among the makers of values that nothing needs any more."""
+    """Erase the operations of these kinds among the makers of values without a user."""
     for value in dict.fromkeys(values):
         if value.first_use is None and isinstance(value.owner, kinds):
             Rewriter.erase_op(value.owner)

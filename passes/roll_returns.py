@@ -1,17 +1,18 @@
-"""roll-returns: an apply that computes several neighbouring cells at once computes one again.
+"""roll-returns: an apply with several neighbouring cells a turn computes one cell again.
 
-Before: `stencil.return %v0, %v1 unroll <[1, 2]> : f64, f64`, where %v1 is the cell beside that of %v0.
+Before: `stencil.return %v0, %v1 unroll <[1, 2]> : f64, f64`, where %v1 is the cell beside %v0.
 After: `stencil.return %v : f64`.
 
-1. The value for the cell at offset k of the unrolled ones is moved by -k: each access and each coordinate
-   of what it depends on.
-2. Where the moved values are the same expression, the apply was unrolled by `stencil-unroll`, and the first
-   one is kept. Values of several results are listed by result, or by cell as `stencil-unroll` does.
+1. The value for the cell at offset k of the unrolled cells is moved by -k: every access and every
+   coordinate behind the value.
+2. If the moved values are equal expressions, the apply was unrolled by `stencil-unroll`, and the
+   first value is kept. Values of several results are listed by result, or by cell as in
+   `stencil-unroll`.
+3. Otherwise each cell selects its value by the remainder of its coordinate, counted from the start
+   of the stores: all values are computed, moved.
 
-3. Otherwise each cell selects its value by the remainder of its coordinate, counted from where the stores
-   begin: all values are computed, moved.
-
-An apply whose stores begin at several places, or that another apply reads, stays unrolled, with a remark.
+An apply with stores that start at several places, or with a reader apply, stays unrolled, with a
+remark.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def shifted(offset: stencil.IndexAttr, axes: Offset, by: Offset) -> Offset:
 
 
 def place_of(value: SSAValue) -> int | None:
-    """Which result of its operation a value is."""
+    """The position of a value among the results of its operation."""
     return value.index if isinstance(value, OpResult) else None
 
 
 def same_cell(a: SSAValue, b: SSAValue, by: Offset) -> bool:
-    """`b` is what `a` is, computed `by` cells further."""
+    """Whether `b` is the expression of `a`, computed `by` cells further."""
     first, second = a.owner, b.owner
     if not (isinstance(first, Operation) and isinstance(second, Operation)):
         return a is b
@@ -68,7 +69,10 @@ def same_cell(a: SSAValue, b: SSAValue, by: Offset) -> bool:
 
 
 def first_cells(groups: list[list[SSAValue]], places: list[Offset]) -> list[SSAValue] | None:
-    """The value of each group at the first place, if the others are that one, moved."""
+    """
+    The value of each group at the first place, if all other values are the first value, moved;
+    otherwise None.
+    """
     for group in groups:
         if not all(same_cell(group[0], value, by) for value, by in zip(group, places)):
             return None
@@ -91,7 +95,10 @@ def roll(op: stencil.ReturnOp) -> bool:
 
 
 def beginning(apply: stencil.ApplyOp) -> Offset | None:
-    """Where all stores of the results begin; None where they differ, or something else reads a result."""
+    """
+    The start of all stores of the results; None if starts differ, or if another operation reads a
+    result.
+    """
     found: set[Offset] = set()
     for result in apply.res:
         for use in result.uses:
@@ -102,7 +109,7 @@ def beginning(apply: stencil.ApplyOp) -> Offset | None:
 
 
 class Selection:
-    """The operations that select the value of a cell among those of its neighbours."""
+    """The operations that select the value of a cell among the values of neighbours."""
 
     def __init__(self, op: stencil.ReturnOp, begin: Offset):
         assert op.unroll is not None
@@ -141,7 +148,7 @@ class Selection:
         return self.moved[value, by]
 
     def is_at(self, place: Offset) -> SSAValue:
-        """The cell is the one at this place among its neighbours."""
+        """Whether the cell is at this place among its neighbours, as a value of type i1."""
         rank = len(place)
         here: SSAValue | None = None
         for axis, (k, factor) in enumerate(zip(place, self.factors)):
@@ -156,7 +163,7 @@ class Selection:
         return here
 
     def chosen(self, values: list[SSAValue], places: list[Offset]) -> SSAValue:
-        """The value of a cell, whichever place it is at."""
+        """The value of a cell, selected by the cell's place."""
         result = values[0]
         for value, place in zip(values[1:], places[1:]):
             result = self.add(arith.SelectOp(self.is_at(place), self.move(value, place), result))
@@ -174,7 +181,7 @@ def coordinate(axis: int, start: list[int], rank: int) -> stencil.IndexOp:
 
 
 def select(op: stencil.ReturnOp) -> bool:
-    """Select each cell's value; False where the stores do not say which cell is first."""
+    """Select each cell's value. Returns False if the stores do not say which cell is first."""
     apply = op.parent_op()
     assert isinstance(apply, stencil.ApplyOp) and op.unroll is not None
     begin = beginning(apply)
@@ -188,7 +195,7 @@ def select(op: stencil.ReturnOp) -> bool:
 
 
 class RollReturnsPass(ModulePass):
-    """One cell an apply; see the module's documentation."""
+    """Compute one cell for each apply; see the module's documentation."""
 
     name = "roll-returns"
 
@@ -197,6 +204,7 @@ class RollReturnsPass(ModulePass):
             if inner.unroll is not None and not (roll(inner) or select(inner)):
                 remark(
                     inner,
-                    "the cells that it returns are not one cell, moved, and its stores do not begin at one "
+                    "the cells that it returns are not one cell, moved, and its stores do not "
+                    "begin at one "
                     "place; it stays unrolled",
                 )

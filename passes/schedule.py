@@ -1,7 +1,7 @@
 """A schedule: every decision about how a time loop becomes kernels.
 
-`choose-schedule` writes it on the loop as a dictionary; the later passes read it unless their own
-options say otherwise.
+`choose-schedule` writes the schedule on the loop as a dictionary. Later passes read the entries,
+unless their own options say otherwise.
 """
 
 from __future__ import annotations
@@ -28,34 +28,47 @@ Sync = Literal["barrier", "mbarrier", "flags", "grid"]
 
 
 Form = Literal["none", "rows", "halves", "lanes"]
-"""How a sum is cut into stages: not at all, one plane each, two halves, or one column each (`split-sums`)."""
+"""
+How a sum is cut into stages: not at all, one stage for each plane, two halves, or one stage for
+each column (`split-sums`).
+"""
 
 Guards = Literal["rim", "all"]
-"""Which tiles run the copy with guards for cells outside the bounds: those that touch them, or all."""
+"""The tiles with guards for cells outside the bounds: tiles at the bounds, or all tiles."""
 
 Reads = Literal["memory"]
-"""Where taps are read if not in what a tile holds: in the fields themselves, whatever their reach."""
+"""
+The place of taps outside a tile: `memory` reads every tap from the field itself, at any reach.
+"""
 
 ColumnsAlone = Literal["alone"]
-"""No planes of a column are joined with those of others (`peel-boundaries`)."""
+"""No planes of a column are joined with planes of other columns (`peel-boundaries`)."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     """
-    `tile`: the threads that hold a tile. `cells`, `lanes`, `warps`: how the cells of each in-plane
-    axis are spread over a thread, a warp and a block; `blocks`, over a cluster or the device, where a tile
-    is held by one (no numbers stand for one block). `pack`: warp tiles per block. `form`: how sums
-    are split into stages. `storage` and `addressing`: where queues live. `ahead`: planes fetched
-    early. `period`: unrolling of the stream loop (0: as many as the planes need). `delay`: steps
-    between publishing and reading across warps. `every`: steps between two barriers of the whole
-    grid, where blocks meet at those. `sync`: how warps wait for each other, at a `barrier` or, in two
-    halves, at an `mbarrier`; where the device holds a tile, how its blocks do: by `flags` in what they send each other, or at a barrier of the whole `grid`. `guards`: which tiles
-    run the copy with guards; where no cell is replaced, all do. `stream`: none
-    where a tile stays in its threads' registers for all steps instead of being streamed. `columns`: alone where no chunk goes
-    on in the next column, which takes registers. `occupancy`: blocks per multiprocessor. `reads`: `memory` where
-    kernels of single steps read every tap from the fields and keep nothing, so that no reach is too far; `cuts`: the
-    numbers of the updates before which such a step is cut into kernels of its own.
+    The decisions:
+
+    - `tile`: the kind of thread group holding a tile.
+    - `cells`, `lanes`, `warps`, `blocks`: how the cells of each in-plane axis are spread over a
+      thread, a warp, a block, and over a cluster or the device (empty for one block).
+    - `pack`: warp tiles of a block.
+    - `form`: how sums are split into stages.
+    - `storage`, `addressing`: where queues live.
+    - `ahead`: planes fetched early.
+    - `period`: unrolling of the stream loop (0: as many steps as planes need).
+    - `delay`: steps between publishing and reading across warps.
+    - `every`: steps between two barriers of the whole grid, for blocks that meet at barriers.
+    - `sync`: how warps wait for each other, at a `barrier` or, in two halves, at an `mbarrier`; for
+      a device tile, how blocks wait: by `flags` in messages, or at a barrier of the whole `grid`.
+    - `occupancy`: blocks of a multiprocessor.
+    - `guards`: the tiles with guards; all tiles if no cell is replaced.
+    - `stream`: `none` for resident tiles, held in registers for all steps.
+    - `columns`: `alone` if no chunk goes on in the next column, to save registers.
+    - `reads`: `memory` for kernels of single steps that read every tap from fields and keep no
+      plane.
+    - `cuts`: with `reads`, the numbers of the updates before which a step is cut into kernels.
     """
 
     tile: TileLevel = "warp"
@@ -81,7 +94,7 @@ class Schedule:
 
     @property
     def stays(self) -> bool:
-        """Nothing is streamed: a tile keeps its place for all steps."""
+        """Whether a tile keeps its place for all steps, without streaming."""
         return self.stream == "none"
 
     def layout(self) -> LayoutAttr:
@@ -91,7 +104,7 @@ class Schedule:
         return LayoutAttr(self.tile, axes, self.pack if self.tile == "warp" else 1)
 
     def to_attribute(self) -> DictionaryAttr:
-        """The schedule as an attribute, one entry a field."""
+        """The schedule as an attribute, with one entry for each field."""
         entries: dict[str, Attribute] = {}
         for name, value in asdict(self).items():
             if value is None or value == ():
@@ -106,7 +119,7 @@ class Schedule:
 
     @staticmethod
     def from_attribute(attribute: DictionaryAttr | None) -> Schedule:
-        """The schedule that an attribute describes; defaults where it is silent."""
+        """The schedule described by an attribute, with defaults for missing entries."""
         if attribute is None:
             return Schedule()
         values: dict[str, Any] = {}
@@ -122,7 +135,7 @@ class Schedule:
 
 
 def schedule_of(kernel: KernelOp, module: ModuleOp) -> Schedule:
-    """The schedule of the loop that a kernel belongs to; the defaults where no loop of the module does."""
+    """The schedule of a kernel's loop; defaults if no loop of the module names the kernel."""
     for loop in module.walk():
         if isinstance(loop, LoopOp) and kernel.sym_name.data in loop.kernel_names:
             return Schedule.from_attribute(loop.schedule)

@@ -16,12 +16,13 @@ After:
 %r = stencil.access %x[-1] : !t
 %m = arith.select %p, %l, %r : f64
 ```
-1. From the inside out, what both branches hold moves before the `scf.if`: cells are pure, and both sides
-   are computed. Floating-point operations cannot fail, and integer quotients have a value for each divisor.
-2. Each result becomes a select of the two that the branches yield.
-3. `stencil.store_result` is its value, and `!stencil.result<f64>` is `f64`.
+1. From the inside out, the operations of both branches move before the `scf.if`: cells are pure,
+   and both sides are computed. Floating-point operations cannot fail, and integer quotients have a
+   value for each divisor.
+2. Each result becomes a select between the two yielded values.
+3. `stencil.store_result` is replaced by its value, and `!stencil.result<f64>` by `f64`.
 
-A branch that makes no result, or stores nothing, is refused by the pass that outlines cells.
+Outlining of cells refuses a branch without a result, and a branch that stores nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 
 def is_selectable(branch: scf.IfOp) -> bool:
-    """Both branches yield values, and hold nothing that has regions or stores nothing."""
+    """Whether both branches yield values, and contain neither regions nor stores of nothing."""
     blocks = [region.block for region in branch.regions if region.blocks]
     return bool(branch.results) and not any(
         op.regions or (isinstance(op, stencil.StoreResultOp) and op.arg is None)
@@ -64,7 +65,7 @@ def select(branch: scf.IfOp) -> None:
 
 
 def forget_results(apply: stencil.ApplyOp) -> None:
-    """Values of `!stencil.result` are the values that were stored."""
+    """Replace values of type `!stencil.result` by the stored values."""
     for op in list(apply.walk()):
         if isinstance(op, stencil.StoreResultOp) and op.arg is not None:
             op.res.replace_all_uses_with(op.arg)

@@ -1,13 +1,14 @@
-"""share-subexpressions: what a cell computes twice is computed once.
+"""share-subexpressions: equal expressions of a cell are computed once.
 
-Before:                                  After:
+Before: After:
 ```
 %d = arith.subf %x, %y : f64             %d = arith.subf %x, %y : f64
 %e = arith.subf %x, %y : f64
 %p = arith.mulf %d, %e : f64             %p = arith.mulf %d, %d : f64
 ```
-The work is xDSL's, on the cell functions. It comes after contraction: a product that two sums fuse costs
-nothing, where one product for both would cost an operation.
+xDSL's common subexpression elimination does the work, on the cell functions. The pass runs after
+contraction: a product fused by two sums costs nothing, and one product for both would cost an
+operation.
 """
 
 from __future__ import annotations

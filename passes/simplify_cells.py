@@ -1,18 +1,20 @@
-"""simplify-cells: what the cells compute of constants is computed now; known quotients become products.
+"""simplify-cells: cells' operations on constants are folded; quotients by known divisors become
+products.
 
-Before:                                  After:
+Before: After:
 ```
 %four = arith.constant 4.0 : f64         %r = arith.constant 0.25 : f64
 %q = arith.divf %x, %four : f64          %q = arith.mulf %x, %r : f64
 ```
-1. Operations on constants are folded, rounded as they would be.
-2. A quotient by a power of two is a product with its reciprocal, which is exact. (Contraction may fuse it
-   then, like any product: bits differ only where the quotient itself would overflow or be subnormal.)
-3. A quotient by another constant is only where the program allows it (`fastmath<arcp>`), or everywhere
-   with `fp-division=fast`: two roundings in place of one.
-4. A quotient by a square root becomes a product with a reciprocal root where the program allows both to be
-   approximate (`fastmath<afn>`), or everywhere with `fp-division=fast`, which allows it for all other quotients and
-   reciprocal roots, too: `expand-division` knows how. (`docs/command_line.md` says how far off they are.)
+1. Operations on constants are folded, with the rounding of the operation.
+2. A quotient by a power of two becomes a product with the exact reciprocal. (Contraction may fuse
+   the product like any other: bits differ only if the quotient would overflow or be subnormal.)
+3. A quotient by another constant becomes a product only if the program allows two roundings in
+   place of one (`fastmath<arcp>`), or everywhere with `fp-division=fast`.
+4. A quotient by a square root becomes a product with a reciprocal root if the program allows both
+   to be approximate (`fastmath<afn>`), or everywhere with `fp-division=fast`. The option also lets
+   all other quotients and reciprocal roots be approximate: see `expand-division`.
+   (`docs/command_line.md` states the errors.)
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ SMALLEST_NORMAL: dict[Attribute, float] = {f64: 2.0**-1022, f32: 2.0**-126}
 
 
 def constant(value: float, kind: Attribute) -> arith.ConstantOp | None:
-    """A constant of a type, rounded to it; None where it is not finite."""
+    """A constant of a type, rounded to the type; None if not finite."""
     if not isinstance(kind, Float32Type | Float64Type) or not math.isfinite(value):
         return None
     try:
@@ -51,8 +53,9 @@ def constant(value: float, kind: Attribute) -> arith.ConstantOp | None:
 
 def folded(op: Operation) -> arith.ConstantOp | None:
     """
-    The constant that an operation on constants is. Results of FP64, rounded to FP32, are FP32's own: FP64 has more
-    than twice its bits and two (S. Figueroa, "When is double rounding innocuous?", 1995).
+    The constant result of an operation on constants; None otherwise. FP64 results rounded to FP32
+    are exactly the results of FP32, as FP64 has more than twice the bits of FP32 and two (S.
+    Figueroa, "When is double rounding innocuous?", 1995).
     """
     known_operation = CELL_OPERATIONS.get(type(op))
     fold = None if known_operation is None else known_operation.fold
@@ -73,7 +76,10 @@ def is_power_of_two(value: float) -> bool:
 
 
 def reciprocal(op: arith.DivfOp, everywhere: bool) -> arith.ConstantOp | None:
-    """The constant that a quotient's numerator may be multiplied with instead."""
+    """
+    The constant with which to multiply a quotient's numerator instead; None if the quotient must
+    stay.
+    """
     divisor, kind = float_constant(op.rhs), op.result.type
     if divisor is None or divisor == 0.0 or float_constant(op.lhs) is not None:
         return None
@@ -90,13 +96,16 @@ APPROXIMATE = FastMathFlag.APPROX_FUNC
 
 Approximated = arith.DivfOp | math_dialect.SqrtOp | math_dialect.RsqrtOp
 """
-Operations that `fp-division=fast` allows to be approximate. A square root itself never is: it allows that of a quotient by
-it.
+Operations made approximate by `fp-division=fast`. A square root itself stays exact: its flag allows
+an approximate quotient by the root.
 """
 
 
 def by_reciprocal_root(op: arith.DivfOp) -> list[Operation]:
-    """The reciprocal root, and the product with it, that a quotient by a root may be instead; none where it may not."""
+    """
+    The reciprocal root, and the product with the reciprocal root, in place of a quotient by a root;
+    empty if not allowed.
+    """
     root = op.rhs.owner
     if not isinstance(root, math_dialect.SqrtOp):
         return []
@@ -109,7 +118,7 @@ def by_reciprocal_root(op: arith.DivfOp) -> list[Operation]:
 
 
 def replace(op: Operation, *new: Operation) -> None:
-    """Put operations in the place of one, and erase the constants and roots that only it needed."""
+    """Replace an operation, and erase constants and roots needed for the operation only."""
     operands = list(op.operands)
     replace_with(op, new)
     erase_unread(operands, arith.ConstantOp, math_dialect.SqrtOp)
@@ -133,7 +142,10 @@ class SimplifyCellsPass(ModulePass):
                     self.simplify(inner)
 
     def simplify(self, op: Approximated) -> None:
-        """Allow an operation to be approximate, and replace a quotient whose divisor allows it."""
+        """
+        Allow an operation to be approximate, and replace a quotient if the divisor allows a
+        product.
+        """
         fast = self.fp_division == "fast"
         if isinstance(op, arith.DivfOp) and (factor := reciprocal(op, fast)) is not None:
             replace(op, factor, arith.MulfOp(op.lhs, factor.result, op.fastmath))

@@ -1,36 +1,40 @@
-"""split-sums: a sum becomes a chain of stages: one plane each, two halves, or one column each.
+"""
+split-sums: a sum becomes a chain of stages: one for each plane, two halves, or one for each column.
 
 Before (`form=rows`), a 9-point box:
-`%u1 = tile.apply @cell(%u0[-1,-1], ..., %u0[1,1]) else %h1 : !tile.queue<f64, lag 1>`
+```
+%u1 = tile.apply @cell(%u0[-1,-1], ..., %u0[1,1]) else %h1 : !tile.queue<f64, lag 1>
+```
 After:
 ```
 %p1 = tile.apply @cell_rows0(%u0[-1,-1], %u0[-1,0], %u0[-1,1])           : !tile.queue<f64, lag -1>
 %s1 = tile.apply @cell_rows1(%p1[0,0], %u0[0,-1], %u0[0,0], %u0[0,1])    : !tile.queue<f64, lag 0>
 %u1 = tile.apply @cell_rows2(%s1[0,0], %u0[1,-1], ...) else %h1          : !tile.queue<f64, lag 1>
 ```
-Every plane is then tapped when it arrives and its cells are shuffled once; partial sums are kept
-instead of planes (the scatter form). After `form=halves`, a star of radius 4 that is streamed along z:
+Every plane is tapped when it arrives, and its cells are shuffled once; partial sums are kept
+instead of planes (the scatter form). After `form=halves`, a star of radius 4, streamed along z:
 ```
-%f = tile.apply @cell_halves0(%u0[-4,0,0], ..., %u0[-1,0,0])                     : !tile.queue<f64, lag -1>
-%u1 = tile.apply @cell_halves1(%f[0,0,0], %u0[0,0,0], ..., %u0[4,0,0]) else %h1   : !tile.queue<f64, lag 4>
+%f = tile.apply @cell_halves0(%u0[-4,0,0], ..., %u0[-1,0,0])           : !tile.queue<f64, lag -1>
+%u1 = tile.apply @cell_halves1(%f[0,0,0], %u0[0,0,0], ...) else %h1     : !tile.queue<f64, lag 4>
 ```
-The planes before the cell's own enter its sum together when the last of them is there, the others when all
-are (the semi-stencil: forward and backward halves): each half spans about half of the planes. After `form=lanes`, the
-box again, if its body takes the columns one after the other:
+The planes before the cell's own enter its sum together when the last of them arrives, the other
+planes when all have arrived (the semi-stencil: forward and backward halves). Each half spans about
+half of the planes. After `form=lanes`, the box again, for a body with one column after the other:
 ```
 %p1 = tile.apply @cell_lanes0(%u0[-1,0], %u0[0,0], %u0[1,0])             : !tile.queue<f64, lag 1>
 %s1 = tile.apply @cell_lanes1(%p1[0,-1], %u0[-1,0], %u0[0,0], %u0[1,0])  : !tile.queue<f64, lag 1>
 %t1 = tile.apply @cell_lanes2(%s1[0,-1], %u0[-1,0], %u0[0,0], %u0[1,0])  : !tile.queue<f64, lag 1>
 %u1 = tile.apply @cell_lanes3(%t1[0,1]) else %h1                         : !tile.queue<f64, lag 1>
 ```
-Partial sums travel along the row, from lane to lane, and each lane adds what it holds of its own column; what they end
-as goes back to its cell. Only sums are shuffled, however many planes they take (SSAM, section 4).
+Partial sums travel along the row, from lane to lane. Each lane adds cells of its own column, and
+the total returns to its cell. Only sums are shuffled, for any number of planes (SSAM, section 4).
 
-A sum is cut only between terms whose order it keeps: the body must be a chain that takes the planes, the oldest ahead, or
-the columns, the first ahead, one after the other, and no more partial sums than the cell has results pass from part to
-part. Constants, scalars, coordinates and what is computed of those alone are copied into the parts that need them
-(coordinates do not travel along rows). Others stay whole, with a remark; so do all sums of a kernel that streams
-nothing, and for `form=lanes` those of one whose rows lie along the stream or are held by several warps.
+A sum is cut only between terms, and keeps their order. The body must be a chain over planes, the
+oldest first, or over columns, the first first. From part to part no more partial sums may pass than
+the cell has results. Constants, scalars, coordinates and values computed from these alone are
+copied into the parts (coordinates do not travel along rows). Other sums stay whole, with a remark.
+All sums stay whole in a kernel without a streaming axis, and for `form=lanes` in a kernel whose
+rows lie along the stream or belong to several warps.
 """
 
 from __future__ import annotations
@@ -62,24 +66,30 @@ from timetile.passes.sum_parts import (
 )
 
 PARTS: dict[Form, str] = {"rows": "planes", "halves": "planes", "lanes": "columns"}
-"""What a sum must take one after the other to be split."""
+"""The items that a sum must take one after the other to be split."""
 
 
 def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
-    """The last plane of the part that takes a plane: the plane itself, or that of its half; or the column itself."""
+    """
+    The last plane of the part around a plane: the plane itself, or the last of its half. For
+    `lanes`, the column itself.
+    """
     if form != "halves":
         return offset
     return max(other for other in offsets if (other < 0) == (offset < 0))
 
 
 def cut_axis(kernel: KernelOp, form: Form) -> int:
-    """The axis along which sums are cut, of a kernel that streams: that of the lanes, or that of the stream."""
+    """
+    The axis along which sums of a streaming kernel are cut: the axis of the lanes, or the streaming
+    axis.
+    """
     assert kernel.stream_axis is not None
     return kernel.rank - 1 if form == "lanes" else kernel.stream_axis
 
 
 def one_warp_holds_rows(kernel: KernelOp) -> bool:
-    """Lanes of one warp lie along the rows of a tile; without a layout, as far as is known."""
+    """Whether lanes of one warp hold the rows of a tile. True without a layout."""
     return kernel.layout is None or kernel.layout.axis_layouts[-1].tile_warps == 1
 
 
@@ -90,17 +100,21 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
             "nothing is streamed, and planes do not arrive one after the other; its sums stay whole"
         )
     if form == "lanes" and kernel.stream_axis == kernel.rank - 1:
-        return "its rows lie along the stream, and no lanes along them; its sums stay whole; stream another axis"
+        return (
+            "its rows lie along the stream, and no lanes along them; its sums stay whole; stream "
+            "another axis"
+        )
     if form == "lanes" and not one_warp_holds_rows(kernel):
         return (
-            "several warps hold a row, from one to the next of which no sum travels; its sums stay whole; give "
+            "several warps hold a row, from one to the next of which no sum travels; its sums stay "
+            "whole; give "
             "device-tiling one warp along the row"
         )
     return None
 
 
 def places_of(apply: ApplyOp, form: Form) -> list[int]:
-    """Where the taps of a stage lie along the axis that its sum is cut along: the part that takes each."""
+    """The place of each tap of a stage along the cut axis: the part that takes the tap."""
     axis = cut_axis(apply.kernel, form)
     # A tap of another queue at its own plane counts with the plane of the same offset.
     places = [tap.offset[axis] for tap in apply.tap_list]
@@ -113,7 +127,7 @@ def can_split(apply: ApplyOp, form: Form) -> bool:
 
 
 Cuts = dict[tuple[str, Form, tuple[int, ...]], list[PartFunction]]
-"""The parts of a cell function, by how its taps are cut: every level has the same, and they are made once."""
+"""The parts of a cell function, by the cuts of its taps: all levels share the parts, made once."""
 
 
 class Splitter:
@@ -127,7 +141,7 @@ class Splitter:
         self.function = function
 
     def split(self) -> bool:
-        """Replace the apply; False where its body has another form."""
+        """Replace the apply by stages. Returns False if the body has another form."""
         apply, form = self.apply, self.form
         if form == "lanes" and apply.index_axes:
             return False
@@ -151,7 +165,7 @@ class Splitter:
         return True
 
     def functions(self, parts: Sequence[Part], offsets: Sequence[int]) -> list[PartFunction]:
-        """The functions of the parts, made once for all stages that are cut alike."""
+        """The functions of the parts, made once for all stages with equal cuts."""
         name = self.function.sym_name.data
         cut = (name, self.form, tuple(offsets))
         if cut not in self.cuts:
@@ -173,7 +187,10 @@ class Splitter:
         travelled: int,
         ends: bool,
     ) -> ApplyOp:
-        """The stage of one part, on the partial sums so far; the last one is bounded like the whole."""
+        """
+        The stage of one part, added to the partial sums so far. The last stage has the bounds of
+        the whole.
+        """
         apply, first = self.apply, len(partial)
         queues = [*partial, *apply.queues]
         taps = [Tap(k, along_row(apply, moved)) for k in range(first)]
@@ -195,7 +212,10 @@ class Splitter:
         )
 
     def returning(self, totals: Sequence[SSAValue], place: int, number: int) -> ApplyOp:
-        """The stage in which what travelling sums end as goes back to its cell, from so far along the row."""
+        """
+        The stage that returns the totals of travelling sums to their cell, from `place` cells along
+        the row.
+        """
         apply, kinds = self.apply, [queue_type(total).element for total in totals]
         block = Block(arg_types=kinds)
         block.add_op(ReturnOp(*block.args))
@@ -213,24 +233,29 @@ class Splitter:
 
 
 def moved_along_row(offset: Sequence[int], distance: int) -> tuple[int, ...]:
-    """An offset, so many cells further along the row."""
+    """An offset moved along the row by `distance` cells."""
     return (*offset[:-1], offset[-1] + distance)
 
 
 def along_row(apply: ApplyOp, distance: int) -> tuple[int, ...]:
-    """The offset of so many cells along the row."""
+    """The offset of a cell `distance` cells further along the row."""
     return moved_along_row((0,) * apply.kernel.rank, distance)
 
 
 def why_whole(apply: ApplyOp, form: Form) -> str:
     """Why a sum was not split."""
     if form == "lanes" and apply.index_axes:
-        return "its cell takes coordinates, which do not travel with a sum; it stays whole; use form=rows"
+        return (
+            "its cell takes coordinates, which do not travel with a sum; it stays whole; use "
+            "form=rows"
+        )
     return f"its sum does not take the {PARTS[form]} one after the other; it stays whole"
 
 
 def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
-    """Split all sums of a kernel; False where one cannot be, or none needs to be."""
+    """
+    Split all sums of a kernel. Returns False if some sum cannot be split, or if no sum needs to be.
+    """
     if why_none(kernel, form) is not None:
         return False
     stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]

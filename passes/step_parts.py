@@ -1,8 +1,8 @@
-"""Steps in parts: kernels of some of a step's updates that read every tap from memory.
+"""Steps in parts: kernels of some of a step's updates, with every tap read from memory.
 
-A step that no tile holds, as it looks too far or has too many fields and updates, runs in parts: each
-is a kernel of a few updates that follow each other, launched in the program's order. It advances no
-step by itself, so that it reads and writes the buffers that the unfused program does.
+A step too large for a tile, because of its reach or its number of fields and updates, runs in
+parts. Each part is a kernel of a few consecutive updates; parts are launched in the program's
+order. A part alone advances no step, so parts read and write the buffers of the unfused program.
 
 `temporal.update %b = @cell(%a[0, -8], %a[0, 0]) in <[0, 0], [64, 64]>` becomes
 ```
@@ -13,8 +13,8 @@ tile.kernel @far_step(%src, %dst) roles [...] steps 1 bounds <[0, 0], [64, 64]> 
   tile.store %b0 to %dst
 }
 ```
-Nothing is streamed, nothing overlaps, and nothing is kept: no reach is too far. Each thread makes the cells
-that it stores and no others, so that an update may also read its own cell of the buffer that it writes.
+No plane is streamed or kept, and no tiles overlap: any reach is possible. Each thread computes
+exactly the cells stored by the thread, so an update may also read its own cell of its target.
 """
 
 from __future__ import annotations
@@ -38,31 +38,37 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.schedule import Schedule
 
 LARGE_BODY = 64
-"""Registers of a cell's values and scalars beyond which one block of a multiprocessor is to have all registers."""
+"""
+Registers of a cell's values and scalars above which one block of a multiprocessor gets all
+registers.
+"""
 
 PART_TAPS = 64
-"""Taps of a part of several updates: each has its own address, or at least an offset, and a load in flight."""
+"""
+Most taps of a part of several updates. Each tap has its own address or offset, and a load in
+flight.
+"""
 
 
 class Part:
-    """Updates of a step that follow each other, and may run in one kernel."""
+    """Consecutive updates of a step that may run in one kernel."""
 
     def __init__(self, first: UpdateOp):
         self.updates = [first]
 
     @property
     def box(self) -> StencilBoundsAttr:
-        """The cells that every update of the part writes."""
+        """The cells written by every update of the part."""
         return self.updates[0].box
 
     @property
     def written(self) -> set[SSAValue]:
-        """The loop's arguments that the part writes."""
+        """The loop's arguments written by the part."""
         return {target for update in self.updates for target in update.targets}
 
     @property
     def needed(self) -> list[UpdateOp]:
-        """The updates without those of which a later one overwrites all before it is read."""
+        """The updates, without those whose results a later update overwrites before a read."""
         wanted, kept = self.written, list[UpdateOp]()
         for update in reversed(self.updates):
             if wanted.isdisjoint(update.targets):
@@ -73,8 +79,8 @@ class Part:
 
     def takes(self, update: UpdateOp) -> bool:
         """
-        The next update may join: it writes the same box, looks at no other cell of what the part writes,
-        and writes nothing of which the part reads another cell.
+        Whether the next update may join: with an equal box, no tap beside the cell of a field
+        written by the part, and no write of a field read beside the cell by the part.
         """
         taps = sum(len(each.tap_list) for each in (*self.updates, update))
         if update.box != self.box or taps > PART_TAPS:
@@ -86,12 +92,15 @@ class Part:
 
 
 def read_beside(update: UpdateOp) -> set[SSAValue]:
-    """The fields that an update taps at another cell than its own."""
+    """The fields tapped by an update beside its own cell."""
     return {update.sources[tap.operand] for tap in update.tap_list if any(tap.offset)}
 
 
 def largest_parts(loop: LoopOp) -> tuple[int, ...]:
-    """Where to cut a step into as few parts as may be: the numbers of the updates that begin one, but the first."""
+    """
+    The cuts of a step into as few parts as possible: the number of the first update of each part
+    but the first.
+    """
     cuts: list[int] = []
     part: Part | None = None
     for number, update in enumerate(loop.updates):
@@ -115,7 +124,9 @@ def memory_schedule(loop: LoopOp) -> Schedule:
 
 
 def has_large_bodies(loop: LoopOp) -> bool:
-    """Some cell takes more registers than a thread has of two blocks that share a multiprocessor."""
+    """
+    Whether some cell takes more registers than a thread has if two blocks share a multiprocessor.
+    """
     module = loop.get_toplevel_object()
     assert isinstance(module, Operation)
     functions = [SymbolTable.lookup_symbol(module, update.cell) for update in loop.updates]
@@ -125,12 +136,16 @@ def has_large_bodies(loop: LoopOp) -> bool:
 
 
 def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:
-    """The parts of a step that is cut before the updates of these numbers; refused where one cannot be a kernel."""
+    """
+    The parts of a step cut before the updates of these numbers. Refuses a part that cannot be a
+    kernel.
+    """
     count = len(loop.updates)
     if any(not 0 < cut < count for cut in cuts):
         refuse(
             loop,
-            f"a step of {count} updates is cut before updates 1 to {count - 1}, got {list(cuts)}; give "
+            f"a step of {count} updates is cut before updates 1 to {count - 1}, got {list(cuts)}; "
+            "give "
             "device-tiling cuts of those",
         )
     parts: list[Part] = []
@@ -142,14 +157,15 @@ def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:
         else:
             refuse(
                 loop,
-                f"update {number} cannot share a kernel with the one before it: it looks at other cells of what "
+                f"update {number} cannot share a kernel with the one before it: it looks at other "
+                "cells of what "
                 f"that writes, or writes another box; give device-tiling cuts with {number}",
             )
     return parts
 
 
 def part_kernels(loop: LoopOp, schedule: Schedule, name: str) -> list[KernelOp]:
-    """The kernels of a step in the parts that its schedule says, with a layout, in the order of their launches."""
+    """The kernels of a step in the parts of its schedule, with a layout, in launch order."""
     parts = parts_of(loop, schedule.cuts)
     names = [name] if len(parts) == 1 else [f"{name}_{k}" for k in range(len(parts))]
     kernels = [PartBuilder(loop, part).build(own) for own, part in zip(names, parts)]
@@ -168,7 +184,7 @@ class PartBuilder:
         self.roles: list[RoleAttr] = []
         self.arguments: dict[RoleAttr, SSAValue] = {}
         self.versions: dict[SSAValue, SSAValue] = {}
-        """The queues of what the part has made, by the loop's argument."""
+        """The queues of versions made by the part, by the loop's argument."""
         self.loads: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = {}
 
     def argument(self, kind: RoleKind, index: int, like: SSAValue) -> SSAValue:
@@ -182,14 +198,14 @@ class PartBuilder:
         return self.arguments[role]
 
     def field(self, source: SSAValue) -> SSAValue:
-        """The kernel's argument for a field that an update reads."""
+        """The kernel's argument for a field read by an update."""
         own = self.loop.body.block.args
         if source in own:
             return self.argument("source", own.index(source), source)
         return self.argument("capture", self.loop.captures.index(source), source)
 
     def tapped(self, source: SSAValue, offset: tuple[int, ...]) -> SSAValue:
-        """The queue that has a field's cells so far away at the own cell."""
+        """The queue with a field's cells at a distance, to be tapped at the own cell."""
         if source in self.versions:
             return self.versions[source]
         if (source, offset) not in self.loads:
@@ -198,7 +214,7 @@ class PartBuilder:
         return self.loads[source, offset]
 
     def apply(self, update: UpdateOp) -> None:
-        """The stage of an update; its results are what later ones read of its targets."""
+        """Add the stage of an update. Later updates read the results as versions of the targets."""
         tapped = [
             self.tapped(update.sources[tap.operand], tuple(tap.offset)) for tap in update.tap_list
         ]

@@ -1,4 +1,7 @@
-"""The parts of a cell function that is a sum: what needs the taps up to one plane, or column, and nothing later."""
+"""
+The parts of a cell function that is a sum: each part needs the taps up to one plane, or column, and
+no later tap.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +18,33 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.simt import CELL_BYTES
 
 Latest = dict[SSAValue, int | None]
-"""The largest offset, of planes or of columns, that each value of a body depends on; None for what depends on no tap."""
+"""
+For each value of a body, the largest offset, in planes or columns, on which the value depends; None
+for values independent of taps.
+"""
 
 
 @dataclass
 class Part:
-    """The operations of the body that need the taps up to one plane, or column, and not those of earlier parts."""
+    """
+    The operations of the body that need the taps up to one plane, or column, and are not in earlier
+    parts.
+    """
 
     offset: int
     taps: list[int]
     operations: list[Operation]
     incoming: list[SSAValue]
-    """The values of earlier parts that this one or later ones need."""
+    """The values of earlier parts needed in this part or in later parts."""
     results: list[SSAValue]
 
 
 @dataclass(frozen=True)
 class PartFunction:
-    """A function of a part, by name, and which of the whole function's scalars and coordinates it takes, by number."""
+    """
+    A function of a part, by name, and the numbers of the whole function's scalars and coordinates
+    taken by the part.
+    """
 
     name: str
     others: tuple[int, ...]
@@ -40,8 +52,8 @@ class PartFunction:
 
 def latest_plane(function: FuncOp, offsets: Sequence[int]) -> Latest:
     """
-    For each value of the body: the largest offset that it depends on; None for constants, scalars, coordinates and all
-    that is computed from those alone. `offsets` are those of the taps.
+    For each value of the body, the largest offset on which the value depends. None for constants,
+    scalars, coordinates, and values computed from these alone. `offsets`: the offsets of the taps.
     """
     latest: Latest = dict.fromkeys(function.body.block.args)
     latest.update(zip(function.body.block.args, offsets))
@@ -52,14 +64,14 @@ def latest_plane(function: FuncOp, offsets: Sequence[int]) -> Latest:
 
 
 def returned(function: FuncOp) -> Sequence[SSAValue]:
-    """The values that a function returns."""
+    """The values returned by a function."""
     terminator = function.body.block.last_op
     assert isinstance(terminator, ReturnOp)
     return terminator.operands
 
 
 def crossing_values(block: Block, latest: Latest, plane: int) -> list[SSAValue]:
-    """The values made of planes up to `plane` that operations on later planes use."""
+    """The values made from planes up to `plane` and used by operations on later planes."""
     crossing: list[SSAValue] = []
     for op in block.ops:
         own = max((o for r in op.results if (o := latest[r]) is not None), default=None)
@@ -76,8 +88,8 @@ def crossing_values(block: Block, latest: Latest, plane: int) -> list[SSAValue]:
 
 def split_body(function: FuncOp, offsets: Sequence[int]) -> list[Part] | None:
     """
-    The body in parts, the oldest plane first, where no more values pass from each part to the next than the body has
-    results; None where more do, or one that no queue can hold.
+    The body in parts, the oldest plane first. None if more values pass from a part to the next than
+    the body has results, or a value of a type that no queue holds.
     """
     block = function.body.block
     latest = latest_plane(function, offsets)
@@ -103,8 +115,8 @@ def part_function(
     module: ModuleOp, function: FuncOp, part: Part, name: str, latest: Latest
 ) -> PartFunction:
     """
-    The function of one part: of the incoming partial sums and its taps, and what it needs of the scalars and
-    coordinates. What depends on no tap is copied.
+    The function of one part: of incoming partial sums, taps, and the needed scalars and
+    coordinates. Operations independent of taps are copied.
     """
     block = Block()
     own = set(part.operations)
@@ -135,8 +147,8 @@ def part_function(
 
 def held(module: ModuleOp, function: FuncOp, part: FuncOp) -> str:
     """
-    The name by which a module has a part of a function: that of an equal part, if there is one. Stages that share a
-    function may be cut differently.
+    The module's name of a part of a function: the name of an equal part, or a new name. Stages with
+    one function may be cut differently.
     """
     name, number = part.sym_name.data, 0
     while (known := SymbolTable.lookup_symbol(module, part.sym_name)) is not None:

@@ -1,8 +1,9 @@
-"""target-arch: say on the module which GPU its kernels are compiled for.
+"""target-arch: write on the module the GPU for which kernels are compiled.
 
 After: `builtin.module attributes {timetile.arch = "sm_80"}`
 
-`lower-tile-to-gpu` refuses kernels that the GPU has no room for, and `-t ptx` prints for it, sm_90 where nothing is said.
+`lower-tile-to-gpu` refuses kernels too large for the GPU, and `-t ptx` prints for the GPU; sm_90
+without the attribute.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""temporal-fusion: the depths for which kernels are made.
+"""temporal-fusion: choose the depths for which kernels are made.
 
-Before: `temporal.loop %n (...) rotate [1, 0] {...}`
-After:  `temporal.loop %n (...) rotate [1, 0] depths [12, 8, 4, 2, 1] {...}`
+Before: `temporal.loop %n (...) rotate [1, 0] {...}` After: `temporal.loop %n (...) rotate [1, 0]
+depths [12, 8, 4, 2, 1] {...}`
 
-A kernel of depth d advances d steps per pass over memory. Besides the given depths there are always
-the powers of two below the deepest, so that any number of steps has a short plan, and 1 (the last
-steps run one at a time, straight into the program's buffers). Where data can stay in the program's own
-buffers, as with two that take turns and an odd depth, these are as near to the powers as that allows:
-`depths [11, 9, 5, 3, 1]`. Without the option the depths are left to `choose-schedule`.
+A kernel of depth d advances d steps in one pass over memory. Besides the given depths there are the
+powers of two below the deepest, so that any number of steps has a short plan, and 1 (the last steps
+run one at a time, straight into the program's buffers). If data can stay in the program's own
+buffers, as for two rotating buffers and an odd depth, the smaller depths are the nearest with this
+property: `depths [11, 9, 5, 3, 1]`. Without the option, `choose-schedule` chooses the depths.
 
-A loop whose number of steps is a constant gets only the depths that its plan takes: `depths [1]` for one step.
+A loop with a constant number of steps gets only the depths of its plan: `depths [1]` for one step.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from timetile.passes.diagnostics import CompileError, remark
 
 def complete_depths(depths: Sequence[int], home_cycles: Sequence[int] = ()) -> tuple[int, ...]:
     """
-    The given depths, the powers of two below the deepest, and 1; deepest first. Where the deepest leaves data in
-    the program's own buffers, as it is no multiple of `Rotation.home_cycles`, the powers give way to the next
-    depths that do so, too.
+    The given depths, the powers of two below the deepest, and 1; deepest first. If launches of the
+    deepest depth leave data in the program's own buffers, being no multiple of
+    `Rotation.home_cycles`, each power is replaced by the next depth that does, too.
     """
     deepest = max(depths)
 
@@ -51,8 +51,8 @@ def complete_depths(depths: Sequence[int], home_cycles: Sequence[int] = ()) -> t
 
 def write_depths(loop: LoopOp, depths: Sequence[int]) -> None:
     """
-    Write the depths on a loop, and those that complete them. Where the program states how many steps
-    the loop runs, only depths that its plan takes, none deeper than a launch of that plan can be.
+    Write the depths on a loop, completed by smaller ones. If the program states the number of
+    steps, only depths of the loop's plan are written, none deeper than a launch of the plan can be.
     """
     home_cycles = rotation_of(loop).home_cycles if loop.updates else ()
     most = most_steps_at_once(loop)
@@ -61,12 +61,13 @@ def write_depths(loop: LoopOp, depths: Sequence[int]) -> None:
 
 
 def remark_left_out(loop: LoopOp, depths: Sequence[int]) -> None:
-    """Say which of the depths that were asked for the loop's number of steps has no use for."""
+    """Remark on each given depth without a use for the loop's number of steps."""
     left_out = sorted(set(depths) - set(loop.depth_list), reverse=True)
     if left_out:
         remark(
             loop,
-            f"no launch advances {' or '.join(map(str, left_out))} steps where the program states how many it runs, "
+            f"no launch advances {' or '.join(map(str, left_out))} steps where the program states "
+            "how many it runs, "
             f"{constant_steps(loop)}: it has kernels of {', '.join(map(str, loop.depth_list))}",
         )
 
@@ -84,7 +85,8 @@ class TemporalFusionPass(ModulePass):
             return
         if not self.depths or not 1 <= min(self.depths) <= max(self.depths) <= MOST_DEPTH:
             raise CompileError(
-                f"temporal-fusion: depths are numbers from 1 to {MOST_DEPTH}, got {list(self.depths)}"
+                f"temporal-fusion: depths are numbers from 1 to {MOST_DEPTH}, got "
+                f"{list(self.depths)}"
             )
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             write_depths(loop, self.depths)

@@ -1,6 +1,6 @@
-"""How a block of the stencil dialect becomes updates: what `raise-time-loop` is made of.
+"""The parts of `raise-time-loop`: from a block of the stencil dialect to updates.
 
-`memory` names memory, `cells` outlines an apply, `demand` says over which boxes values are needed,
-`order` when updates run so that each reads what the program reads, `sequence` emits them, `sweeps`
-and `loops` replace a block's operations and a time loop.
+`memory` names memory, `cells` outlines an apply, `demand` computes the boxes over which values are
+needed, `order` decides when updates run, `sequence` emits updates, `sweeps` replaces a block's
+operations, `loops` replaces a time loop.
 """

@@ -34,14 +34,14 @@ def covers(outer: StencilBoundsAttr, inner: StencilBoundsAttr) -> bool:
 
 
 def below(box: StencilBoundsAttr, axis: int, end: int) -> StencilBoundsAttr | None:
-    """The cells of the box whose coordinate along the axis is less than `end`; None if there is none."""
+    """The cells of the box with a coordinate below `end` along the axis; None if empty."""
     high = list(box.ub)
     high[axis] = min(high[axis], end)
     return box_of(list(box.lb), high) if tuple(box.lb)[axis] < high[axis] else None
 
 
 def above(box: StencilBoundsAttr, axis: int, start: int) -> StencilBoundsAttr | None:
-    """The cells of the box whose coordinate along the axis is `start` or more; None if there is none."""
+    """The cells of the box with a coordinate of `start` or more along the axis; None if empty."""
     low = list(box.lb)
     low[axis] = max(low[axis], start)
     return box_of(low, list(box.ub)) if low[axis] < tuple(box.ub)[axis] else None

@@ -1,4 +1,4 @@
-"""From an apply to a scalar function: its accesses, scalars and coordinates become arguments."""
+"""Outlines an apply as a scalar function: accesses, scalars and coordinates become arguments."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from timetile.passes.raising.demand import Access, accesses
 from timetile.passes.raising.errors import CannotRaiseError
 
 SourceOf = Callable[[Access], SSAValue]
-"""The field that an access of an apply reads."""
+"""The field read by an access of an apply."""
 
 
 @dataclass
 class Cell:
-    """An outlined apply: its function's body and what each argument is."""
+    """An outlined apply: the body of the function, and the meaning of each argument."""
 
     block: Block = field(default_factory=Block)
     sources: list[SSAValue] = field(default_factory=list[SSAValue])
@@ -34,7 +34,10 @@ class Cell:
     results: list[SSAValue] = field(default_factory=list[SSAValue])
 
     def function(self, name: str, results: list[int]) -> FuncOp:
-        """A private function of some of the results, without what they do not need."""
+        """
+        A private function that returns the given results, without operations needed for other
+        results only.
+        """
         mapping: dict[SSAValue, SSAValue] = {}
         block = Block(arg_types=self.block.arg_types)
         mapping.update(zip(self.block.args, block.args))
@@ -48,14 +51,14 @@ class Cell:
 
 
 def erase_unused(block: Block) -> None:
-    """Erase what no result needs; everything in a cell function is pure."""
+    """Erase operations without a used result. Every operation of a cell function is pure."""
     for op in reversed(list(block.ops)):
         if not isinstance(op, FuncReturnOp) and all(r.first_use is None for r in op.results):
             Rewriter.erase_op(op)
 
 
 def copying_cell(source: SSAValue, rank: int) -> Cell:
-    """The cell function that returns its only tap."""
+    """A cell function that returns its only tap."""
     cell = Cell(sources=[source], taps=[Tap(0, (0,) * rank)])
     argument = cell.block.insert_arg(element_type(source), 0)
     cell.results = [argument]
@@ -63,7 +66,7 @@ def copying_cell(source: SSAValue, rank: int) -> Cell:
 
 
 def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> Cell:
-    """The scalar function of an apply whose accesses read the fields that `source_of` gives."""
+    """The scalar function of an apply. `source_of` gives the field of each access."""
     cell, body = Cell(), apply.region.block
     mapping: dict[SSAValue, SSAValue] = {}
     add_taps(apply, cell, mapping, source_of)
@@ -85,7 +88,7 @@ def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> Cell:
 def add_taps(
     apply: stencil.ApplyOp, cell: Cell, mapping: dict[SSAValue, SSAValue], source_of: SourceOf
 ) -> None:
-    """One argument for each place of a field that is read, in the order of first reads."""
+    """Add one argument for each place of a field read by the apply, in the order of first reads."""
     known: dict[Tap, SSAValue] = {}
     for access in accesses(apply):
         source = source_of(access)
@@ -99,7 +102,9 @@ def add_taps(
 
 
 def add_coordinates(apply: stencil.ApplyOp, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> None:
-    """One argument for each axis whose coordinate is read, and a sum where it is moved."""
+    """
+    Add one argument for each coordinate axis read by the apply, and a sum for a moved coordinate.
+    """
     rank = apply.get_rank()
     reads = [op for op in apply.region.block.ops if isinstance(op, stencil.IndexOp)]
     for read in reads:

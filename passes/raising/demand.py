@@ -1,8 +1,8 @@
-"""Over which boxes the values of a block are needed: backwards, from its stores.
+"""Computes the boxes over which the values of a block are needed, backwards from the stores.
 
-A `stencil.store` needs its value over the store's box. An apply that is computed over a box needs each
-operand over that box moved by the offset of every access. `stencil.combine` divides a box between the
-values that it joins; `stencil.buffer` is another name of its operand.
+A `stencil.store` needs its value over the store's box. An apply computed over a box needs each
+operand over the box moved by the offset of every access. `stencil.combine` divides a box between
+the joined values; `stencil.buffer` is another name of its operand.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from timetile.passes.raising.errors import CannotRaiseError
 
 @dataclass(frozen=True)
 class Access:
-    """A read of an operand of an apply, with its offset along all axes of the domain."""
+    """A read of an operand of an apply, with the offset along all axes of the domain."""
 
     op: stencil.AccessOp
     operand: SSAValue
     offset: tuple[int, ...]
     axes: tuple[int, ...]
-    """The axes of the domain that the operand has."""
+    """The axes of the domain present in the operand."""
 
 
 def accesses(apply: stencil.ApplyOp) -> Iterator[Access]:
-    """The reads of an apply, in order; an axis that an operand lacks has offset 0."""
+    """The reads of an apply, in order. An axis missing in an operand has offset 0."""
     rank, block = apply.get_rank(), apply.region.block
     for op in block.walk():
         if not isinstance(op, stencil.AccessOp):
@@ -47,7 +47,10 @@ def accesses(apply: stencil.ApplyOp) -> Iterator[Access]:
 def extents(
     apply: stencil.ApplyOp, box: StencilBoundsAttr
 ) -> Iterator[tuple[SSAValue, StencilBoundsAttr]]:
-    """What an apply over a box reads at computed places, by the declared extents of the accesses."""
+    """
+    The operands read by an apply over a box at computed places, with boxes by the declared extents
+    of the accesses.
+    """
     block = apply.region.block
     for op in block.walk():
         if isinstance(op, stencil.DynAccessOp) and len(op.lb) == len(box.lb):
@@ -65,14 +68,14 @@ class Piece:
 
 
 def unbuffered(value: SSAValue) -> SSAValue:
-    """The value that `stencil.buffer` operations name."""
+    """The value named by `stencil.buffer` operations."""
     while isinstance(value.owner, stencil.BufferOp):
         value = value.owner.temp
     return value
 
 
 def combined(op: stencil.CombineOp, value: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
-    """What a result of `stencil.combine` is below its index, and from its index on."""
+    """The values of a result of `stencil.combine`: below the index, and from the index on."""
     at = op.results.index(value)
     both = len(op.lower)
     if at < both:
@@ -83,7 +86,7 @@ def combined(op: stencil.CombineOp, value: SSAValue) -> tuple[SSAValue | None, S
 
 
 def pieces(value: SSAValue | None, box: StencilBoundsAttr | None, reader: Operation) -> list[Piece]:
-    """What a value is made of over a box; nothing where either is None."""
+    """The pieces of a value over a box; empty if value or box is None."""
     if value is None or box is None:
         return []
     value = unbuffered(value)
@@ -106,8 +109,8 @@ def pieces(value: SSAValue | None, box: StencilBoundsAttr | None, reader: Operat
 @dataclass
 class Demand:
     """
-    What a block needs: for each apply the boxes of its direct stores, and for each value that an apply
-    reads the smallest box around all reads.
+    The needs of a block: for each apply the boxes of direct stores, and for each value read by an
+    apply the smallest box around all reads.
     """
 
     stored: dict[stencil.ApplyOp, list[StencilBoundsAttr]] = field(
@@ -120,7 +123,7 @@ class Demand:
     loaded: dict[stencil.LoadOp, StencilBoundsAttr] = field(
         default_factory=dict[stencil.LoadOp, StencilBoundsAttr]
     )
-    """For each load that is stored as it is, the smallest box around what is stored."""
+    """For each load stored unchanged, the smallest box around the stored cells."""
 
     def boxes(self, apply: stencil.ApplyOp) -> list[StencilBoundsAttr]:
         """The boxes over which an apply is computed, in no order."""
@@ -129,7 +132,7 @@ class Demand:
         return list(dict.fromkeys(boxes))
 
     def copied(self, load: stencil.LoadOp) -> StencilBoundsAttr:
-        """The cells that a copy of a loaded field must hold."""
+        """The cells needed in a copy of a loaded field."""
         read, stored = self.read.get(load.res), self.loaded.get(load)
         if read is None or stored is None:
             found = read or stored
@@ -152,7 +155,7 @@ class Demand:
 
 
 def demand_of(ops: Sequence[Operation]) -> Demand:
-    """What the operations of a block need, backwards."""
+    """The needs of the operations of a block, computed backwards."""
     demand = Demand()
     for op in reversed(ops):
         match op:

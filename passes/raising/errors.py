@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 
 class CannotRaiseError(Exception):
-    """An operation is not of the form that can be raised; `reason` is a fact and a way out."""
+    """An operation has a form that cannot be raised. `reason` is a fact and a way out."""
 
     def __init__(self, op: Operation, reason: str):
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""From `scf.for` over rotated fields to one `temporal.loop`."""
+"""Raises an `scf.for` over rotated fields to one `temporal.loop`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ from timetile.passes.raising.sweeps import RAISED, check_outer_loads, check_spre
 
 
 def rotation_of(loop: scf.ForOp) -> list[int]:
-    """For each argument, the argument whose buffer it names after one iteration."""
+    """
+    For each argument, the argument whose buffer the argument names after one iteration. Raises
+    CannotRaiseError if the loop carries other values than fields, or does not yield a permutation.
+    """
     args = loop.body.block.args[1:]
     for arg in args:
         if not isinstance(arg.type, stencil.FieldType):
@@ -58,7 +61,7 @@ def rotation_of(loop: scf.ForOp) -> list[int]:
 
 
 def trip_count(loop: scf.ForOp) -> tuple[list[Operation], SSAValue]:
-    """The number of iterations as an index value, and the operations that compute it."""
+    """The number of iterations as an index value, and the operations computing the number."""
     if (
         integer_constant(loop.lb) == 0
         and integer_constant(loop.step) == 1
@@ -82,8 +85,8 @@ def trip_count(loop: scf.ForOp) -> tuple[list[Operation], SSAValue]:
 
 def invariants(loop: scf.ForOp) -> list[Operation]:
     """
-    The operations of the body whose values are the same in every iteration, in order; CannotRaiseError
-    for one that the host has to run in each.
+    The operations of the body with equal values in every iteration, in order. Raises
+    CannotRaiseError for an operation that the host must run in each iteration.
     """
     block = loop.body.block
     written = [memory for op in block.ops for memory in written_memory(op)]
@@ -97,7 +100,8 @@ def invariants(loop: scf.ForOp) -> list[Operation]:
         if isinstance(op, GatherOp):
             raise CannotRaiseError(
                 op,
-                "it reads cells at computed places from memory, as no kernel of several steps does; read at "
+                "it reads cells at computed places from memory, as no kernel of several steps "
+                "does; read at "
                 "constant offsets for that",
             )
         is_load = isinstance(op, memref.LoadOp)
@@ -113,14 +117,14 @@ def invariants(loop: scf.ForOp) -> list[Operation]:
 
 
 def is_name_of_own(op: Operation, block: Block) -> bool:
-    """The operation gives another name to a field that the loop carries."""
+    """Whether the operation gives another name to a field carried by the loop."""
     return is_alias(op) and memory_of(op.results[0]).owner is block
 
 
 def static_names(loop: scf.ForOp, rotation: Sequence[int]) -> list[SSAValue]:
     """
-    For each carried field the name with static bounds by which the body uses it: the argument, or a
-    cast of it. Fields that take turns have casts to one type.
+    For each carried field, the name with static bounds used in the body: the argument, or a cast of
+    the argument. Fields of one cycle of the rotation have casts to one type.
     """
     args = loop.body.block.args[1:]
     names: list[SSAValue] = list(args)
@@ -149,7 +153,7 @@ def static_names(loop: scf.ForOp, rotation: Sequence[int]) -> list[SSAValue]:
 
 
 def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
-    """Replace one loop; CannotRaiseError leaves it as it was."""
+    """Replace one loop. On CannotRaiseError the loop is unchanged."""
     name_fields_once(loop)
     rotation = rotation_of(loop)
     hoisted = invariants(loop)
@@ -206,7 +210,7 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
 
 
 def aliases_in(loop: scf.ForOp, own: dict[SSAValue, int]) -> list[SSAValue]:
-    """The carried fields, and the other names that the body gives them."""
+    """The carried fields, and other names of carried fields in the body."""
     results = [op.results[0] for op in loop.body.block.ops if is_alias(op)]
     return [*own, *(value for value in results if memory_of(value) in own)]
 
@@ -217,7 +221,7 @@ def cast_to(field: SSAValue, kind: stencil.FieldType[Attribute]) -> stencil.Cast
 
 
 def casted(init: SSAValue, name: SSAValue) -> tuple[SSAValue, bool]:
-    """The field that a loop begins with, cast to the type by which its body uses it."""
+    """The initial field of a loop, cast to the type used in the body."""
     if init.type == name.type:
         return init, False
     memory = memory_of(init)
@@ -239,7 +243,7 @@ def replace_results(loop: scf.ForOp, raised: LoopOp) -> None:
 
 
 def check_outer_names(loop: scf.ForOp, updates: Updates) -> None:
-    """CannotRaiseError where a field that was loaded before the loop is written in it."""
+    """Raise CannotRaiseError if the loop writes a field loaded before the loop."""
     written = [memory_of(t) for item in updates.items for t in map(updates.target, item.targets)]
     for item in updates.items:
         for value, _, _ in item.reads():

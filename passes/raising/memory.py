@@ -1,4 +1,4 @@
-"""Which operations name memory, and which memory an operation may write."""
+"""Memory of operations: names of memory, and writes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ ALIASES = (
 """Operations that give memory another name."""
 
 ANY_MEMORY = None
-"""The memory that an operation with unknown effects may write."""
+"""The memory written by an operation with unknown effects."""
 
 
 def is_alias(op: object) -> bool:
-    """The operation names its only operand's memory."""
+    """Whether the operation is another name of its only operand's memory."""
     return isinstance(op, ALIASES) and len(op.operands) == len(op.results) == 1
 
 
 def memory_of(field: SSAValue) -> SSAValue:
     """
-    The value that a field or memref was cast or loaded from: another name of one memory. Of an LLVM
-    descriptor of a memref that is the pointer that was inserted into it.
+    The first name of a field's memory: the value from which a field or memref was cast or loaded.
+    For an LLVM descriptor of a memref, the inserted pointer.
     """
     while isinstance(owner := field.owner, Operation):
         if is_alias(owner):
@@ -49,7 +49,7 @@ def is_memory(kind: Attribute) -> bool:
 
 
 def name_fields_once(root: Operation) -> None:
-    """Of several casts of one memory to one type, `root` and what it holds use the first."""
+    """Of several casts of one memory to one type, make `root` and its regions use the first."""
     known: dict[tuple[SSAValue, Attribute], SSAValue] = {}
     inner = [op for region in root.regions for block in region.blocks for op in block.ops]
     for op in (root, *inner):
@@ -60,7 +60,7 @@ def name_fields_once(root: Operation) -> None:
 
 
 def written_memory(op: Operation) -> list[SSAValue | None]:
-    """The memory that a host operation, with all that it holds, may write; None is any memory."""
+    """The memory written by a host operation and its regions; None stands for any memory."""
     written: list[SSAValue | None] = []
     for inner in op.walk():
         if isinstance(inner, memref.StoreOp | memref.AtomicRMWOp):
@@ -79,7 +79,7 @@ def written_memory(op: Operation) -> list[SSAValue | None]:
 
 
 def is_pure(op: Operation) -> bool:
-    """The operation computes values and has no effect; what it reads no operation writes."""
+    """Whether the operation computes values without effects, from constant memory."""
     if is_alias(op) or isinstance(op, llvm.InsertValueOp | llvm.UndefOp):
         return True
     if op.name.startswith(("arith.", "math.")):

@@ -1,16 +1,16 @@
-"""When the updates of a block run, so that each reads what the program reads.
+"""Decides when the updates of a block run, so that every update reads the values of the program.
 
-`stencil.load` is a snapshot: an apply reads fields as they were when they were loaded. An update is made
-where its value is stored, and reads fields there. Where a field has changed in between, the value is
-computed earlier, into a scratch field, and copied when it is stored:
+`stencil.load` is a snapshot: an apply reads fields as of the load. An update runs at the store of
+its value, and reads fields there. If a field has changed in between, the value is computed earlier,
+into a scratch field, and copied at the store:
 
-1. A value that another apply reads is held by the field that it is stored to before, or else is
-   computed into a scratch field where the apply stands.
-2. A stored value whose sources change before the store, or that reads its own target beside the
-   cell, is computed into a scratch field where the apply stands, and copied at the store.
-3. A field that changes between a load and the apply is copied to a scratch field at the load.
+1. A value read by another apply is held by a field stored to before. Otherwise the value is
+   computed into a scratch field at the apply.
+2. A stored value is computed into a scratch field at the apply, and copied at the store, if its
+   sources change before the store, or if the apply reads the target beside the cell.
+3. A field changed between a load and the apply is copied to a scratch field at the load.
 
-A law for each update: no cell that it reads is written between the load and the update.
+A law for each update: no cell read by the update is written between the load and the update.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import memory_of, written_memory
 
 Position = tuple[int, int]
-"""Where something happens: the operation's place in the block, and which of its pieces."""
+"""A point in a block: the operation's place, and the number of the piece."""
 
 BEFORE: Position = (-1, 0)
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """A field that the compiler adds, for a value over a box."""
+    """A field added by the compiler, for a value over a box."""
 
     value: SSAValue
 
@@ -47,7 +47,7 @@ Target = SSAValue | Scratch
 
 @dataclass(frozen=True)
 class Write:
-    """Cells that change at a position; any cell, of any memory, where box or memory is None."""
+    """Cells changed at a position. None as a box or a memory stands for any."""
 
     at: Position
     memory: SSAValue | None
@@ -61,14 +61,14 @@ class Item:
 
     at: Position
     op: Operation
-    """The operation that asks for the update: a store, an apply, a load or a combine."""
+    """The operation behind the update: a store, an apply, a load or a combine."""
     source: stencil.ApplyOp | SSAValue
     results: list[int]
     targets: list[Target]
     box: StencilBoundsAttr
 
     def reads(self) -> Iterator[tuple[SSAValue, tuple[int, ...], Access | None]]:
-        """The values that the update reads, with their offsets."""
+        """The values read by the update, with offsets."""
         if isinstance(self.source, SSAValue):
             yield self.source, (0,) * len(self.box.lb), None
             return
@@ -85,11 +85,11 @@ class Order:
     place: dict[Operation, int] = field(init=False)
     barriers: list[Write] = field(init=False)
     early: set[stencil.ApplyOp] = field(default_factory=set[stencil.ApplyOp])
-    """Applies that are computed where they stand, into scratch fields."""
+    """Applies computed at their own place, into scratch fields."""
     copied: set[stencil.LoadOp] = field(default_factory=set[stencil.LoadOp])
-    """Loads whose field is copied where they stand."""
+    """Loads whose field is copied at the load's place."""
     unheld: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Values that no field holds for as long as they are read."""
+    """Values not held by any field until the last read."""
 
     def __post_init__(self) -> None:
         self.place = {op: k for k, op in enumerate(self.ops)}
@@ -101,7 +101,7 @@ class Order:
         ]
 
     def items(self) -> list[Item]:
-        """The updates, in the order in which they run; CannotRaiseError where there is none."""
+        """The updates, in running order. Raises CannotRaiseError if no order keeps the law."""
         while True:
             items = merged(sorted(self.made(), key=lambda item: item.at), self)
             if not self.mend(items):
@@ -130,7 +130,7 @@ class Order:
                     continue
 
     def computed(self, apply: stencil.ApplyOp, at: int) -> Iterator[Item]:
-        """What is computed where an apply stands."""
+        """The updates made at the place of an apply."""
         early = apply in self.early
         held = [
             k
@@ -157,7 +157,7 @@ class Order:
     def stored(
         self, op: Operation, value: SSAValue, target: Target, box: StencilBoundsAttr
     ) -> Iterator[Item]:
-        """The updates of a store, or of a combine that is held in a scratch field."""
+        """The updates of a store, or of a combine held in a scratch field."""
         for number, piece in enumerate(pieces(value, box, op)):
             at = (self.place[op], number)
             if isinstance(piece.source, stencil.LoadOp):
@@ -169,7 +169,7 @@ class Order:
                 yield Item(at, op, piece.source, [piece.result], [target], piece.box)
 
     def holder(self, value: SSAValue) -> stencil.StoreOp | None:
-        """The first store that puts all of a value that is read into a field."""
+        """The first store of all cells read of a value; None if no store has all."""
         if value in self.unheld or value not in self.demand.read:
             return None
         stores = (op for op in self.ops if isinstance(op, stencil.StoreOp))
@@ -181,7 +181,7 @@ class Order:
     # Where the law is broken.
 
     def writes(self, items: Sequence[Item]) -> list[Write]:
-        """All cells of the program's fields that change."""
+        """All changes of cells of the program's fields."""
         return self.barriers + [
             Write(item.at, memory_of(target), item.box, item.op)
             for item in items
@@ -190,7 +190,10 @@ class Order:
         ]
 
     def mend(self, items: Sequence[Item]) -> bool:
-        """Find a read that breaks the law, and note what has to be held elsewhere for it."""
+        """
+        Find a read that breaks the law, and note which value must be held elsewhere. Returns
+        whether one was found.
+        """
         writes = self.writes(items)
         for item in items:
             for value, offset, _ in item.reads():
@@ -203,7 +206,9 @@ class Order:
     def broken(
         self, item: Item, value: SSAValue, offset: tuple[int, ...], writes: Sequence[Write]
     ) -> Write | None:
-        """A write between the load of what an update reads and the update."""
+        """
+        A write between an update and the load of a value read by the update; None if the law holds.
+        """
         since = self.since(unbuffered(value), item)
         if since is None:
             return None
@@ -223,7 +228,10 @@ class Order:
         return None
 
     def since(self, value: SSAValue, item: Item) -> tuple[Position, SSAValue] | None:
-        """The field that an update reads a value from, and since when; None for scratch fields."""
+        """
+        The field from which an update reads a value, and the position of the load; None for scratch
+        fields.
+        """
         owner = value.owner
         if isinstance(owner, stencil.LoadOp):
             if owner in self.copied:
@@ -239,7 +247,9 @@ class Order:
         return (self.place[store], 1 << 30), store.field
 
     def hold(self, item: Item, value: SSAValue, broken: Write) -> None:
-        """Note that a value is held elsewhere; CannotRaiseError where it cannot be."""
+        """
+        Note that a value is held elsewhere. Raises CannotRaiseError if no field can hold the value.
+        """
         load = value.owner
         is_load = isinstance(load, stencil.LoadOp)
         if not is_load and not isinstance(value.type, stencil.FieldType):
@@ -255,7 +265,7 @@ class Order:
             )
 
     def is_late(self, item: Item, broken: Write) -> bool:
-        """The update is made after its apply stands, and reads nothing wrong if it is made there."""
+        """Whether the update runs after its apply, and would read correct values at the apply."""
         apply = item.source
         if not isinstance(apply, stencil.ApplyOp) or isinstance(item.op, stencil.ApplyOp):
             return False
@@ -263,7 +273,7 @@ class Order:
 
 
 def merged(items: Sequence[Item], order: Order) -> list[Item]:
-    """Neighbouring stores of results of one apply over one box as one update."""
+    """Join neighbouring stores of results of one apply over one box into one update."""
     joined: list[Item] = []
     for item in items:
         last = joined[-1] if joined else None
@@ -277,7 +287,7 @@ def merged(items: Sequence[Item], order: Order) -> list[Item]:
 
 
 def are_one(last: Item, item: Item, order: Order) -> bool:
-    """Two updates can be made at once: nothing that runs between them reads or writes."""
+    """Whether two updates can be one: no operation in between reads or writes their memory."""
     if not (isinstance(last.op, stencil.StoreOp) and isinstance(item.op, stencil.StoreOp)):
         return False
     if not isinstance(item.source, stencil.ApplyOp) or last.source is not item.source:
@@ -294,6 +304,6 @@ def are_one(last: Item, item: Item, order: Order) -> bool:
 def same_block(
     items: Sequence[Item], order: Order, breaks: Sequence[Operation]
 ) -> list[list[Item]]:
-    """The updates between operations that must not run at another time, in order."""
+    """The updates between operations with a fixed place, in order."""
     places = [-1, *(order.place[op] for op in breaks), len(order.ops)]
     return [[item for item in items if low < item.at[0] < high] for low, high in pairwise(places)]

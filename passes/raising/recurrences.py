@@ -1,4 +1,4 @@
-"""Applies that read what they write, beside the cell: they read old values, and a remark says so."""
+"""Remarks on applies that read their own target beside the cell: old values are read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from timetile.passes.raising.memory import memory_of
 
 
 def remark_recurrences(ops: Sequence[Operation]) -> None:
-    """Name each apply that reads cells of a field which it writes itself at other cells."""
+    """Remark on each apply that reads cells of a field written by the apply at other cells."""
     told: set[Operation] = set()
     for op in ops:
         if not isinstance(op, stencil.StoreOp):
@@ -27,7 +27,8 @@ def remark_recurrences(ops: Sequence[Operation]) -> None:
                 told.add(apply)
                 remark(
                     apply,
-                    "it reads beside the cell the field that it is stored to: old values are read, as a "
+                    "it reads beside the cell the field that it is stored to: old values are read, "
+                    "as a "
                     "stencil.load is a snapshot; a recurrence along an axis is no stencil",
                 )
 
@@ -35,7 +36,7 @@ def remark_recurrences(ops: Sequence[Operation]) -> None:
 def reads_own(
     apply: stencil.ApplyOp, box: stencil.StencilBoundsAttr, store: stencil.StoreOp
 ) -> bool:
-    """Some access with an offset reads a cell that the store writes."""
+    """Whether an access with an offset reads a cell written by the store."""
     for access in accesses(apply):
         load = unbuffered(access.operand).owner
         if not isinstance(load, stencil.LoadOp) or not any(access.offset):

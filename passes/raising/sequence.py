@@ -1,4 +1,4 @@
-"""From the updates of a block to the updates of a `temporal.loop`, with the fields that hold values."""
+"""Emits the updates of a `temporal.loop` from the updates of a block, with scratch fields."""
 
 from __future__ import annotations
 
@@ -28,25 +28,28 @@ from timetile.passes.raising.order import Item, Order, Scratch, Target
 from timetile.passes.raising.recurrences import remark_recurrences
 
 Spread = tuple[SSAValue, tuple[int, ...]]
-"""A loaded value of fewer axes, and the axes of the domain that it has."""
+"""A loaded value of fewer axes, and the domain's axes of the value."""
 
 
 @dataclass
 class Updates:
-    """The updates of operations of one block, in order, and the fields that are made for them."""
+    """The updates of a block, in order, and the fields made for them."""
 
     order: Order
     items: list[Item]
     scratch: dict[SSAValue, ScratchOp] = field(default_factory=dict[SSAValue, ScratchOp])
     spread: dict[Spread, BroadcastOp] = field(default_factory=dict[Spread, BroadcastOp])
-    """By the load where the source is read; placed there by whoever emits the updates."""
+    """
+    Broadcasts, by loaded value and axes. Each is placed at the load by the function that emits the
+    updates.
+    """
 
     def target(self, target: Target) -> SSAValue:
-        """The field that an update writes."""
+        """The field written by an update."""
         return self.scratch[target.value].field if isinstance(target, Scratch) else target
 
     def source(self, value: SSAValue, axes: tuple[int, ...], rank: int) -> SSAValue:
-        """The field that a read of a value reads."""
+        """The field from which a value is read."""
         value = unbuffered(value)
         if value in self.scratch:
             return self.scratch[value].field
@@ -59,7 +62,7 @@ class Updates:
         return store.field
 
     def wide(self, value: SSAValue, held: SSAValue, axes: tuple[int, ...]) -> SSAValue:
-        """A field of fewer axes as one of all axes."""
+        """A field of fewer axes as a field of all axes."""
         key = value, axes
         if key not in self.spread:
             box, own = self.order.demand.read[value], field_bounds(held)
@@ -83,7 +86,10 @@ class Updates:
 
 
 def updates_of(ops: Sequence[Operation]) -> Updates:
-    """The updates that operations of one block make; CannotRaiseError where they cannot be raised."""
+    """
+    The updates made by operations of one block. Raises CannotRaiseError if the operations cannot be
+    raised.
+    """
     check_values(ops)
     demand = demand_of(ops)
     for op in ops:
@@ -98,7 +104,7 @@ def updates_of(ops: Sequence[Operation]) -> Updates:
 
 
 def check_values(ops: Sequence[Operation]) -> None:
-    """CannotRaiseError for a value of a field's cells that no operation among these makes."""
+    """Raise CannotRaiseError for a value of a field's cells not made by the given operations."""
     for op in ops:
         if not isinstance(op, stencil.ApplyOp | stencil.StoreOp | stencil.CombineOp):
             continue
@@ -122,7 +128,7 @@ def check_values(ops: Sequence[Operation]) -> None:
 
 
 def add_scratch(updates: Updates) -> None:
-    """A field for each value that is held in one of its own, over all cells that are written."""
+    """Make a field for each value held in a scratch field, over all written cells."""
     boxes: dict[SSAValue, StencilBoundsAttr] = {}
     for item in updates.items:
         for target in item.targets:
@@ -145,8 +151,8 @@ def build(
     before: Sequence[FuncOp] = (),
 ) -> tuple[list[FuncOp], list[UpdateOp]]:
     """
-    The cell functions, and the updates that apply them. `rename` gives the loop's own names; no function
-    takes the name of one of `before`.
+    The cell functions, and the updates applying them. `rename` gives the loop's own names. Names of
+    functions in `before` are taken.
     """
     functions: list[FuncOp] = []
     made: list[UpdateOp] = []
@@ -172,7 +178,10 @@ def build(
 
 
 def check_fields(fields: Sequence[SSAValue], op: Operation) -> None:
-    """CannotRaiseError for a field without static bounds, or of cells that no kernel holds."""
+    """
+    Raise CannotRaiseError for a field without static bounds, or with cells of a type that no kernel
+    holds.
+    """
     for value in fields:
         try:
             field_bounds(value)
@@ -183,14 +192,14 @@ def check_fields(fields: Sequence[SSAValue], op: Operation) -> None:
 
 
 def check_aliases(written: Sequence[SSAValue], others: Sequence[SSAValue], op: Operation) -> None:
-    """CannotRaiseError where two names of fields, one of which is written, are one memory."""
+    """Raise CannotRaiseError if two names of fields, one of them written, are one memory."""
     memory = [memory_of(value) for value in (*written, *others)]
     if any(memory.count(memory_of(buffer)) > 1 for buffer in written):
         raise CannotRaiseError(op, "two of its buffers are one field; give each its own")
 
 
 def verify_updates(updates: Sequence[UpdateOp], op: Operation) -> None:
-    """CannotRaiseError where an update is not one that the dialect allows."""
+    """Raise CannotRaiseError if the dialect does not allow an update."""
     for update in updates:
         try:
             update.verify_()
@@ -199,7 +208,7 @@ def verify_updates(updates: Sequence[UpdateOp], op: Operation) -> None:
 
 
 def unique_symbol(module: ModuleOp, name: str, functions: Sequence[FuncOp] = ()) -> str:
-    """A symbol that neither the module nor the functions define yet."""
+    """A symbol defined neither in the module nor by the functions."""
     taken = {function.sym_name.data for function in functions}
     candidate, number = name, 0
     while (

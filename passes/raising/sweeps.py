@@ -1,4 +1,5 @@
-"""From the stores of a block to sweeps: `temporal.loop`s of one step, between the host's operations.
+"""
+Raises the stores of a block to sweeps: `temporal.loop`s of one step, between the host's operations.
 
 Before:
 ```
@@ -15,7 +16,7 @@ After:
 }
 %s = memref.load %series[%t] : memref<9xf64>
 ```
-Operations that may read or write memory keep their place: a sweep ends before each of them.
+Operations that may read or write memory keep their place: a sweep ends before each such operation.
 """
 
 from __future__ import annotations
@@ -57,11 +58,11 @@ RAISED = (
     stencil.ApplyOp,
     stencil.LoadOp,
 )
-"""Operations that updates replace."""
+"""Operations replaced by updates."""
 
 
 def stores_fields(block: Block) -> bool:
-    """The block itself, not what it holds, stores to fields."""
+    """Whether the block itself, without regions of its operations, stores to fields."""
     return any(
         isinstance(op, stencil.StoreOp) or (isinstance(op, stencil.ApplyOp) and op.dest)
         for op in block.ops
@@ -69,7 +70,7 @@ def stores_fields(block: Block) -> bool:
 
 
 def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -> None:
-    """Replace the stores of a block; CannotRaiseError leaves the block as it was."""
+    """Replace the stores of a block. On CannotRaiseError the block is unchanged."""
     if not stores_fields(block):
         return
     name_fields_once(root)
@@ -98,7 +99,7 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
 
 
 def check_spread(wide: BroadcastOp, load: Operation | Block) -> None:
-    """CannotRaiseError where a field of fewer axes does not cover what is read of it."""
+    """Raise CannotRaiseError if a field of fewer axes does not cover the cells read."""
     try:
         wide.verify_()
     except VerifyException as error:
@@ -107,7 +108,7 @@ def check_spread(wide: BroadcastOp, load: Operation | Block) -> None:
 
 
 def breaks(ops: Sequence[Operation], updates: Updates) -> list[Operation]:
-    """The operations that must run after all updates before them, and before all others."""
+    """The operations that must run after all earlier updates, and before all later updates."""
     narrow = {
         value.owner
         for item in updates.items
@@ -123,14 +124,16 @@ def breaks(ops: Sequence[Operation], updates: Updates) -> list[Operation]:
 
 
 def reads_constant(op: Operation, written: Sequence[SSAValue | None]) -> bool:
-    """The operation reads a cell of memory that nothing in the block writes."""
+    """Whether the operation reads a cell of memory not written in the block."""
     if not isinstance(op, memref.LoadOp) or None in written:
         return False
     return memory_of(op.memref) not in written
 
 
 def check_outer_loads(updates: Updates, block: Block) -> None:
-    """CannotRaiseError where a field that was loaded outside the block changes before the block is through."""
+    """
+    Raise CannotRaiseError if a field loaded outside the block changes before the end of the block.
+    """
     for item in updates.items:
         for value, _, _ in item.reads():
             load = value.owner
@@ -146,7 +149,9 @@ def check_outer_loads(updates: Updates, block: Block) -> None:
 
 
 def until(block: Block, load: stencil.LoadOp) -> list[Operation]:
-    """What runs after a load, in its block, up to the operation that holds another block."""
+    """
+    The operations after a load, in the load's block, up to the operation around another block.
+    """
     outer, root = load.parent, block.parent_op()
     assert outer is not None and root is not None
     holder = outer.find_ancestor_op_in_block(root)
@@ -157,7 +162,7 @@ def until(block: Block, load: stencil.LoadOp) -> list[Operation]:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep that is not in the block yet: it belongs before the operation `end`."""
+    """A sweep not yet in the block. The sweep belongs before the operation `end`."""
 
     end: Operation
     functions: list[FuncOp]
@@ -173,7 +178,7 @@ def loop_of(
     prefix: str,
     before: Sequence[FuncOp],
 ) -> Sweep:
-    """The cell functions of a sweep, and the operations that make it."""
+    """The cell functions of a sweep, and the operations of the sweep."""
     written = [updates.target(target) for item in items for target in item.targets]
     buffers = list(dict.fromkeys(written))
     one = arith.ConstantOp(IntegerAttr(1, IndexType()))
@@ -195,8 +200,8 @@ def loop_of(
 
 def check_carried(block: Block, root: Operation) -> None:
     """
-    CannotRaiseError where a loop around the block carries one field twice, or where the block uses a
-    carried field by the name that it has outside: two names of one memory.
+    Raise CannotRaiseError if a loop around the block carries one field twice, or if the block uses
+    a carried field by its outer name: two names of one memory.
     """
     memory = {
         memory_of(operand): op
@@ -225,7 +230,7 @@ def check_carried(block: Block, root: Operation) -> None:
 
 
 def emit(updates: Updates, sweeps: Sequence[Sweep], module: ModuleOp, block: Block) -> None:
-    """Put the sweeps into the block, and take out what they replace."""
+    """Put the sweeps into the block, and remove the replaced operations."""
     for sweep in sweeps:
         inner = [operand for update in sweep.loop.updates for operand in update.operands]
         used = {*sweep.loop.buffers, *inner}
@@ -242,21 +247,21 @@ def emit(updates: Updates, sweeps: Sequence[Sweep], module: ModuleOp, block: Blo
 
 
 def erase_raised(block: Block) -> None:
-    """Erase the stencil operations of a block whose values nobody uses any more."""
+    """Erase the stencil operations of a block without a used result."""
     for op in reversed(list(block.ops)):
         if isinstance(op, RAISED) and all(result.first_use is None for result in op.results):
             Rewriter.erase_op(op)
 
 
 def erase_unused_loads(block: Block) -> None:
-    """Erase the loads of a block that no operation reads, as what read them was raised."""
+    """Erase the loads of a block without readers."""
     for op in list(block.ops):
         if isinstance(op, stencil.LoadOp) and op.res.first_use is None:
             Rewriter.erase_op(op)
 
 
 def top_level(block: Block, module: ModuleOp) -> Operation:
-    """The operation of the module's body that holds the block."""
+    """The operation of the module's body around the block."""
     op = block.parent_op()
     assert op is not None
     while (parent := op.parent_op()) is not module:

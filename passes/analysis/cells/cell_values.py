@@ -32,7 +32,10 @@ def why_not_in_cell(op: Operation) -> str | None:
         if isinstance(op, arith.TruncFOp):
             wider, narrower = narrower, wider
         if wider <= narrower:
-            return f"it makes {op.result.type} of {op.input.type}; use extf from f32 to f64 and truncf back"
+            return (
+                f"it makes {op.result.type} of {op.input.type}; use extf from f32 to f64 and "
+                "truncf back"
+            )
     for operand, allowed in zip(op.operands, known.operands, strict=True):
         if operand.type == i1 and i1 not in allowed:
             # As a signed number true is -1.

@@ -37,7 +37,8 @@ def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
             if max(-low, high) > FARTHEST:
                 refuse(
                     op,
-                    f"a field reaches from {low} to {high} along axis {axis}, and coordinates end at {FARTHEST}; cut "
+                    f"a field reaches from {low} to {high} along axis {axis}, and coordinates end "
+                    f"at {FARTHEST}; cut "
                     "the domain into several",
                 )
 
@@ -58,6 +59,7 @@ def checked_geometry(kernel: KernelOp) -> Geometry:
     except ValueError:
         refuse(
             kernel,
-            "what its taps reach around a tile leaves none of its cells; give device-tiling more cells, a smaller "
+            "what its taps reach around a tile leaves none of its cells; give device-tiling more "
+            "cells, a smaller "
             "depth or reads=memory, or run register-streaming, whose copies bring what is loaded",
         )
