@@ -14,15 +14,18 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, llvm, memref, scf, stencil
 from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
+from xdsl.utils.hints import isa
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import ALIASES
+from timetile.runtime.allocations import ALLOCATIONS, FREED, check_allocation
 from timetile.runtime.arithmetic import evaluate, no_signals
 from timetile.runtime.run_record import RunRecord
 
@@ -57,7 +60,7 @@ SCALARS: dict[type[Operation], Callable[..., Any]] = {
 """What the host computes of scalars, though no cell may."""
 
 
-IGNORED = (memref.DeallocOp,)
+IGNORED = FREED
 """Operations that have nothing to do here."""
 
 
@@ -215,6 +218,13 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
         op = waiting.pop(0)
         if not (isinstance(op, runnable) or type(op) in SCALARS or is_scalar(op)):
             refuse(op, WHY_NOT_RUN)
+        if isinstance(op, memref.LoadOp) and isa(op.res.type, MemRefType[Attribute]):
+            refuse(
+                op,
+                "it reads which memory to use; make each buffer an argument, and carry them in the loop",
+            )
+        if isinstance(op, ALLOCATIONS):
+            check_allocation(op)
         if isinstance(op, scf.ForOp) and (stride := integer_constant(op.step)) is not None:
             check_stride(op, stride)
         if isinstance(op, CallOp):

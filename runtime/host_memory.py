@@ -22,6 +22,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.temporal_fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias, memory_of
+from timetile.runtime.allocations import ALLOCATIONS, allocated
 from timetile.runtime.arithmetic import dtype_of
 from timetile.runtime.arrays import is_numpy_array
 from timetile.runtime.host import Handler, Values
@@ -184,6 +185,7 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
     ScratchOp,
     BroadcastOp,
     GatherOp,
+    *ALLOCATIONS,
 )
 """Operations for which every executor gives the host a handler."""
 
@@ -214,6 +216,9 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
             memory.write(buffer, place, ATOMIC_KINDS[kind](old, dtype.type(value)))
         return [old]
 
+    def allocate(op: Operation, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        return [memory.new(op, *allocated(op))]
+
     def scratch(op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         shape = shape_of(field_bounds(op.field))
         return [memory.new(op, shape, dtype_of(element_type(op.field)))]
@@ -236,6 +241,7 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
         return [memref_shape(op.source, buffer)[int(axis)]]
 
     return {
+        **dict.fromkeys(ALLOCATIONS, allocate),
         memref.LoadOp: load,
         memref.StoreOp: store,
         memref.AtomicRMWOp: change,

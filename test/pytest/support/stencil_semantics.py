@@ -7,12 +7,14 @@ for their cells. Arithmetic is NumPy's, an operation at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects import arith, llvm, memref, scf, stencil
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnrealizedConversionCastOp
+from xdsl.dialects import arith, llvm, math, memref, scf, stencil
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnrealizedConversionCastOp, f32
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
@@ -26,12 +28,17 @@ ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
     arith.AddfOp: np.add,
     arith.SubfOp: np.subtract,
     arith.MulfOp: np.multiply,
+    arith.DivfOp: np.divide,
+    arith.NegfOp: np.negative,
+    math.FloorOp: np.floor,
+    math.FPowIOp: lambda base, power: np.asarray(base) ** np.float64(power),
     arith.AddiOp: np.add,
     arith.SubiOp: np.subtract,
     arith.MuliOp: np.multiply,
     arith.RemUIOp: np.remainder,
     arith.SelectOp: np.where,
     arith.SIToFPOp: np.float64,
+    arith.FPToSIOp: np.int64,
     arith.ExtFOp: np.float64,
     arith.IndexCastOp: np.int64,
 }
@@ -61,10 +68,33 @@ def of_apply(op: stencil.ApplyOp, operands: Sequence[Any], result: int) -> Cells
     def cells(box: Box) -> Array:
         known: dict[SSAValue, Any] = dict(zip(op.region.block.args, operands))
         shape = tuple(high - low for low, high in box)
+        end = op.region.block.last_op
+        assert isinstance(end, stencil.ReturnOp)
+        if end.unroll is not None:
+            return unrolled(op, operands, result, tuple(end.unroll), box)
         values = in_block(op.region.block, known, box)
         return np.broadcast_to(np.asarray(values[result]), shape)
 
     return cells
+
+
+def unrolled(
+    op: stencil.ApplyOp, operands: Sequence[Any], result: int, factors: tuple[int, ...], box: Box
+) -> Array:
+    """
+    Cells of an apply that computes several at once, the first at coordinates that its factors divide: each from the
+    block at the first cell of its group.
+    """
+    block, whole = op.region.block, np.zeros(tuple(high - low for low, high in box))
+    places = list(product(*map(range, factors)))
+    for number, place in enumerate(places):
+        known: dict[SSAValue, Any] = dict(zip(block.args, operands))
+        first = moved(box, [-d for d in place])
+        value = in_block(block, known, first)[result * len(places) + number]
+        axes = [np.arange(low, high) % n == d for (low, high), n, d in zip(box, factors, place)]
+        here = reduce(np.logical_and, np.meshgrid(*axes, indexing="ij"))
+        whole = np.where(here, np.broadcast_to(value, whole.shape), whole)
+    return whole
 
 
 def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
@@ -90,6 +120,8 @@ def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
                 around = tuple((int(p.min()), int(p.max()) + 1) for p in places)
                 read = known[op.temp](around)
                 known[op.res] = read[tuple(p - low for p, (low, _) in zip(places, around))]
+            case stencil.StoreResultOp():
+                known[op.res] = known[op.arg]
             case CallOp():
                 called = function_of(op)
                 inner = dict(zip(called.body.block.args, (known[v] for v in op.arguments)))
@@ -111,7 +143,7 @@ def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
                 return [known[value] for value in op.operands]
             case _:
                 meaning = ARITHMETIC[type(op)]
-                known[op.results[0]] = meaning(*(known[v] for v in op.operands))
+                known[op.results[0]] = rounded(op, meaning(*(known[v] for v in op.operands)))
     raise AssertionError("a block of a cell ends with what it yields")
 
 
@@ -125,7 +157,12 @@ def function_of(op: CallOp) -> FuncOp:
 def constant(op: arith.ConstantOp) -> Any:
     value = op.value
     assert isinstance(value, FloatAttr | IntegerAttr)
-    return value.value.data
+    return rounded(op, value.value.data)
+
+
+def rounded(op: Operation, value: Any) -> Any:
+    """A float of an operation as a number of its own type."""
+    return np.float32(value) if op.results[0].type == f32 else value
 
 
 def box_of(bounds: stencil.StencilBoundsAttr) -> Box:
@@ -175,6 +212,21 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
                 store(op.field, known[op.field], op.bounds, known[op.temp])
             case UnrealizedConversionCastOp() | stencil.CastOp() | stencil.ExternalLoadOp():
                 known[op.results[0]] = known[op.operands[0]]
+            case memref.AllocOp():
+                known[op.memref] = np.zeros(op.memref.type.get_shape())
+            case stencil.AllocOp():
+                bounds = op.field.type.bounds
+                known[op.field] = np.zeros([b - a for a, b in zip(bounds.lb, bounds.ub)])
+            case memref.DeallocOp():
+                continue
+            case llvm.UndefOp():
+                known[op.res] = None
+            case llvm.InsertValueOp():
+                known[op.res] = known[op.value]
+            case stencil.ExternalStoreOp():
+                assert known[op.temp] is known[op.field], (
+                    "a field is stored where it was loaded from"
+                )
             case CallOp() | llvm.StoreOp():
                 # A timer, which no cell depends on.
                 known.update((value, 0.0) for value in op.results)
@@ -199,7 +251,8 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
             case ReturnOp() | scf.YieldOp():
                 return [known[value] for value in op.operands]
             case _:
-                known[op.results[0]] = ARITHMETIC[type(op)](*(known[v] for v in op.operands))
+                found = ARITHMETIC[type(op)](*(known[v] for v in op.operands))
+                known[op.results[0]] = rounded(op, found)
     return []
 
 
