@@ -1,4 +1,4 @@
-"""The arrays of a state, of NumPy, CuPy, PyTorch and their like: what they are, and copies of them."""
+"""Arrays of a state (NumPy, CuPy, PyTorch and the like): checks and copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPES = ("float32", "float64")
 
 
 def check_array(name: str, array: object) -> None:
-    """TypeError unless something is an array of f32 or f64 numbers that a program can take."""
+    """Raise TypeError unless `array` is an array of f32 or f64 numbers accepted by programs."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(
             f"{name} is masked, and its mask would be ignored; pass a plain array, as a.filled(0)"
@@ -22,7 +22,8 @@ def check_array(name: str, array: object) -> None:
     known = is_numpy_array(array) or is_on_device(array) or hasattr(array, "__dlpack__")
     if not known:
         raise TypeError(
-            f"{name} is a {type(array).__name__}; pass an array of NumPy, CuPy or PyTorch, as np.asarray(a)"
+            f"{name} is a {type(array).__name__}; pass an array of NumPy, CuPy or PyTorch, as "
+            "np.asarray(a)"
         )
     if type_of(array) not in TYPES:
         raise TypeError(
@@ -51,14 +52,19 @@ def copy_of(array: Any) -> Any:
 
 
 def readable(array: Any, taken: Sequence[Any]) -> Any:
-    """An array that is only read, or a copy where a program cannot take it as it is, or has taken it already."""
+    """
+    The array itself for reading only, or a copy if a program cannot use the array directly, or
+    already has the array.
+    """
     if any(array is other for other in taken) or not is_taken_as_it_is(array):
         return copy_of(array)
     return array
 
 
 def is_taken_as_it_is(array: Any) -> bool:
-    """A program takes the array without a copy: it is in C order, may be written, and begins where vectors may."""
+    """
+    Whether a program can use the array without a copy: C order, writable, aligned for vectors.
+    """
     if not is_on_device(array):
         flags = np.asarray(array).flags
         return bool(flags.c_contiguous and flags.writeable)
@@ -73,7 +79,7 @@ def is_taken_as_it_is(array: Any) -> bool:
 
 
 def seen_by_program(array: Any) -> Any:
-    """The array as a program takes it: tensors in host memory as NumPy's view of them."""
+    """The array as given to a program: tensors in host memory as NumPy views."""
     if is_numpy_array(array) or is_on_device(array):
         return array
     return np.asarray(array)

@@ -1,4 +1,4 @@
-"""Which cells an assignment gives new values: those whose reads lie inside the arrays."""
+"""The cells updated by an assignment: those with all reads inside the arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Margins = tuple[tuple[int, int], ...]
 
 
 def margins(step: Step, made: Assignment) -> Margins:
-    """How far the reads of an assignment go before and behind its cell, or as far as the step declares."""
+    """
+    The distances, before and behind a cell on each axis, of an assignment's reads, or the distances
+    declared by the step.
+    """
     if step.reach is not None and made.region is None:
         return ((step.reach, step.reach),) * step.rank
     before, behind = [0] * step.rank, [0] * step.rank
@@ -32,7 +35,7 @@ def margins(step: Step, made: Assignment) -> Margins:
 
 
 def box_of(step: Step, made: Assignment, shape: Sequence[int]) -> Box:
-    """The cells of arrays of a shape that an assignment gives new values; ValueError where there is none."""
+    """The cells of arrays of a shape updated by an assignment. Raises ValueError if no cell is."""
     box: list[tuple[int, int]] = []
     for axis, (size, (before, behind)) in enumerate(zip(shape, margins(step, made))):
         region = slice(None) if made.region is None else made.region[axis]
@@ -40,8 +43,10 @@ def box_of(step: Step, made: Assignment, shape: Sequence[int]) -> Box:
         low, high = max(first, before), min(end, size - behind)
         if low >= high:
             raise ValueError(
-                f"{made.field}.next in line {made.place.line} of {step.label} gets no new value along axis {axis} of size "
-                f"{size}, as it reads {before} before and {behind} behind each; pass larger arrays or another region"
+                f"{made.field}.next in line {made.place.line} of {step.label} gets no new value "
+                f"along axis {axis} of size "
+                f"{size}, as it reads {before} before and {behind} behind each; pass larger arrays "
+                "or another region"
             )
         box.append((low, high))
     return tuple(box)

@@ -32,7 +32,7 @@ Key = tuple[Any, ...]
 
 
 def located(op: Operation, place: Place) -> Operation:
-    """The operation, with the place of the source that it comes from."""
+    """The operation, marked with its place in the source."""
     column = IntAttr(max(place.column, 0) + 1)
     op.location = FileLineColLoc(StringAttr(place.file), IntAttr(place.line), column)
     return op
@@ -55,7 +55,7 @@ class Cell:
         return [done[id(value)] for value in values]
 
     def result(self, value: Value, operands: Sequence[SSAValue]) -> SSAValue:
-        """What one operation of given operands makes: the earlier one if there was such a one."""
+        """The result of an operation on given operands; an equal earlier operation is reused."""
         if value.operation == "scalar":
             return self.inputs[(value.payload,)]
         # The text of a number tells -0.0 from 0.0.
@@ -65,14 +65,14 @@ class Cell:
         return self.made[key]
 
     def computed(self, value: Value, operands: Sequence[SSAValue]) -> SSAValue:
-        """What one operation makes."""
+        """The result of an operation on given operands."""
         ops = self.operations(value, operands)
         for op in ops:
             self.block.add_op(located(op, value.place))
         return ops[-1].results[0]
 
     def operations(self, value: Value, operands: Sequence[SSAValue]) -> Sequence[Operation]:
-        """The operations of a value, the last of which makes it."""
+        """The operations of a value. The last operation computes the value."""
         name, payload = value.operation, value.payload
         if name == "constant":
             return [self.constant(value)]
@@ -105,7 +105,7 @@ class Cell:
         return [self.arithmetic(table[name], operands)]
 
     def arithmetic(self, kind: type[IRDLOperation], operands: Sequence[SSAValue]) -> Operation:
-        """An operation whose operands and result have one type."""
+        """An operation with operands and a result of one type."""
         fast: dict[str, Any] = {}
         if "fastmath" in kind.get_irdl_definition().properties:
             fast["fastmath"] = arith.FastMathFlagsAttr("none")
@@ -120,7 +120,7 @@ class Cell:
         return arith.ConstantOp(IntegerAttr(int(number), i1 if value.kind is Kind.BOOLEAN else i64))
 
     def rounded(self, number: float) -> float:
-        """A number of Python as one of the fields' type: infinite beyond its greatest, as NumPy has it."""
+        """A Python number in the fields' type: infinite beyond the greatest number, as in NumPy."""
         if isinstance(self.element, Float64Type):
             return number
         with np.errstate(over="ignore"):

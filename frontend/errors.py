@@ -1,4 +1,4 @@
-"""Errors of a step function: Python's file and line, the expression underlined, and what to write instead."""
+"""Errors of a step function: file and line, the underlined expression, and a correction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Place:
-    """An expression in a file: its lines, counted from 1, and its columns, counted from 0; -1 where unknown."""
+    """An expression in a file: lines from 1, and columns from 0; -1 if unknown."""
 
     file: str
     line: int
@@ -26,7 +26,7 @@ class Place:
     end_column: int = -1
 
     def underlined(self) -> str:
-        """The line of the expression with `^` under it; empty where the source is not there."""
+        """The line of the expression with `^` below; empty without the source."""
         text = linecache.getline(self.file, self.line).rstrip("\n")
         if not text:
             return ""
@@ -40,14 +40,17 @@ class Place:
 
 
 def columns(text: str, count: int) -> int:
-    """Characters of a line for so many of its bytes: Python counts columns of code in bytes of UTF-8."""
+    """
+    The number of characters in the first `count` bytes of a line: Python counts columns of code in
+    bytes of UTF-8.
+    """
     return len(text.encode()[:count].decode(errors="ignore"))
 
 
 class StencilError(CompileError):
     """
-    A step function is wrong. `reason` is one sentence with what to write instead, `file` and `line` say where;
-    the message adds the line of source with the expression underlined.
+    A step function is wrong. `reason` is one sentence with a correction; `file` and `line` say the
+    place. The message adds the line of source with the expression underlined.
     """
 
     def __init__(self, reason: str, place: Place):
@@ -60,7 +63,7 @@ class StencilError(CompileError):
 
 
 def place_in(code: CodeType, instruction: int, line: int | None) -> Place:
-    """The expression of an instruction, by its offset in bytes."""
+    """The expression of an instruction, given by its offset in bytes."""
     found = next(islice(code.co_positions(), max(instruction, 0) // 2, None), None)
     first, last, start, end = found or (None, None, None, None)
     known = first or line or code.co_firstlineno
@@ -70,7 +73,7 @@ def place_in(code: CodeType, instruction: int, line: int | None) -> Place:
 
 
 def is_own(frame: FrameType) -> bool:
-    """The frame is one of this package."""
+    """Whether the frame belongs to timetile's frontend."""
     return Path(frame.f_code.co_filename).parent == OWN
 
 
@@ -83,18 +86,20 @@ def frames() -> Iterator[FrameType]:
 
 
 def current_place() -> Place:
-    """The expression of the user's code that is being evaluated."""
+    """The evaluated expression of the user's code."""
     frame = next(frame for frame in frames() if not is_own(frame))
     return place_in(frame.f_code, frame.f_lasti, frame.f_lineno)
 
 
 def error(reason: str) -> StencilError:
-    """An error about the expression of the user's code that is being evaluated."""
+    """An error at the evaluated expression of the user's code."""
     return StencilError(reason, current_place())
 
 
 def place_of_traceback(traceback: TracebackType | None) -> Place | None:
-    """The expression of the user's code in which an exception was raised; None where it was in other code."""
+    """
+    The expression of the user's code behind an exception; None for an exception in other code.
+    """
     last = traceback
     while last is not None and last.tb_next is not None:
         last = last.tb_next

@@ -11,30 +11,30 @@ MOST_AXES = 3
 
 def where(condition: Value, if_true: Value | float, if_false: Value | float) -> Value:
     """
-    `if_true` where the condition holds, else `if_false`, cell by cell; both are computed. Raises StencilError where
-    the first argument is no condition.
+    `if_true` where the condition holds, else `if_false`, cell by cell; both are computed. Raises
+    StencilError where the first argument is no condition.
     """
     return choice(condition, if_true, if_false)
 
 
 def coordinate(axis: int) -> Value:
     """
-    The cell's place along an axis of the arrays, an integer from 0 on: what `np.indices(u.shape)[axis]` has there. Raises
-    StencilError where the axis is none of 0 to 2.
+    The cell's place along an axis of the arrays, an integer from 0 on: equal to
+    `np.indices(u.shape)[axis]`. Raises StencilError for an axis other than 0 to 2.
     """
     return Value("coordinate", Kind.INTEGER, (), checked_axis(axis))
 
 
 def extent(axis: int) -> Value:
     """
-    How many cells the arrays have along an axis, an integer: `u.shape[axis]`. Raises StencilError where the axis is none
-    of 0 to 2.
+    The number of cells of the arrays along an axis, an integer: `u.shape[axis]`. Raises
+    StencilError for an axis other than 0 to 2.
     """
     return Value("extent", Kind.INTEGER, (), checked_axis(axis))
 
 
 def checked_axis(axis: object) -> int:
-    """An axis; StencilError where it is none."""
+    """A valid axis. Raises StencilError for other objects."""
     if not isinstance(axis, int) or not 0 <= axis < MOST_AXES:
         raise error(
             f"an axis is an int from 0 to {MOST_AXES - 1}, got {axis!r}; write the first as 0"

@@ -1,4 +1,4 @@
-"""A step that runs: compiled once for each shape and type of arrays, it advances a state."""
+"""A step that runs: compiled once for each shape and type of arrays, the step advances a state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_mapping(state: object) -> bool:
 
 
 class Options(TypedDict, total=False):
-    """Options of `timetile.compile` that a model takes."""
+    """Options of `timetile.compile` for a model."""
 
     executor: Executor | None
     depth: int | None
@@ -56,19 +56,20 @@ class Options(TypedDict, total=False):
 
 class Model:
     """
-    A time step that `timetile.stencil` made of a Python function.
+    A time step made by `timetile.stencil` from a Python function.
 
     ```
     state = {"u": np.zeros((64, 64))}
     state = heat.advance(state, steps=1000, k=0.2)
     ```
 
-    A state has one array for each field, by its name. The arrays are of NumPy, or of CuPy, PyTorch and the like in GPU
-    memory, of float32 or float64, and of one shape; a field without some axis has that axis's size left out. A field that
-    is read one step earlier has a second array, `"u.prev"`; without it the field was the same a step earlier.
+    A state has one array for each field, by name. Arrays are of NumPy, or of CuPy, PyTorch and the
+    like in GPU memory, of float32 or float64, and of one shape; the array of a field without some
+    axis lacks the axis. A field read one step earlier has a second array, `"u.prev"`; without the
+    second array the field was equal a step earlier.
 
-    With the boundary `keep`, the arrays hold the whole domain: cells whose reads would lie outside the arrays keep what
-    they hold.
+    With the boundary `keep`, the arrays hold the whole domain: a cell with a read outside the
+    arrays keeps its value.
     """
 
     def __init__(self, step: Step, doc: str | None = None, **options: Unpack[Options]):
@@ -84,19 +85,20 @@ class Model:
 
     def on(self, **options: Unpack[Options]) -> Model:
         """
-        The step with other options of `timetile.compile`: `executor`, `depth`, `arch`, `fp_contract`, `fp_division`, `gpu`,
-        `threads`, `cache`.
+        The step with other options of `timetile.compile`: `executor`, `depth`, `arch`,
+        `fp_contract`, `fp_division`, `gpu`, `threads`, `cache`.
         """
         return Model(self.step, self.__doc__, **{**self.options, **options})
 
     def module(self, shape: tuple[int, ...], dtype: DType = "float64") -> ModuleOp:
         """
-        The stencil program for arrays of a shape and type: what `timetile.compile` takes. ValueError where no cell of such
-        arrays gets a new value.
+        The stencil program for arrays of a shape and type, as taken by `timetile.compile`. Raises
+        ValueError if no cell of such arrays gets a new value.
         """
         if len(shape) != self.step.rank:
             raise ValueError(
-                f"the shape {shape} is not of the {self.step.rank} axes of {self.step.label}; give a size for each"
+                f"the shape {shape} is not of the {self.step.rank} axes of {self.step.label}; give "
+                "a size for each"
             )
         if dtype not in TYPES:
             raise ValueError(f"the type is float32 or float64, got {dtype!r}")
@@ -104,26 +106,32 @@ class Model:
 
     def program(self, shape: tuple[int, ...], dtype: DType = "float64") -> CompiledProgram:
         """
-        The compiled program for arrays of a shape and type, compiled at the first call. Raises CompileError where it cannot
-        be compiled, ValueError where no cell of such arrays gets a new value.
+        The compiled program for arrays of a shape and type, compiled at the first call. Raises
+        CompileError if the program cannot be compiled, ValueError if no cell of such arrays gets a
+        new value.
         """
         key = (tuple(shape), dtype)
         if key not in self._programs:
             module = self.module(*key)
-            # All buffers of a field are copies of one array: what no step writes is the same in all.
+            # All buffers of a field are copies of one array: what no step writes is the same in
+            # all.
             self._programs[key] = compile_program(module, halos="common", **self.options)
         self._latest = key
         return self._programs[key]
 
     @property
     def mlir(self) -> str:
-        """The text of the stencil program for the arrays of the latest call; RuntimeError before the first one."""
+        """
+        The text of the stencil program for the arrays of the latest call. Raises RuntimeError
+        before the first call.
+        """
         return str(self.module(*self._known("module")))
 
     def explain(self, steps: int | None = None) -> Explanation:
         """
-        How fast the program for the arrays of the latest call is predicted to be, and what limits it; `steps` adds the
-        launches of a run of so many steps. RuntimeError before the first call.
+        The predicted speed of the program on a GPU for the arrays of the latest call, and the
+        limits. `steps` adds the launches of a run of so many steps. Raises RuntimeError before the
+        first call.
         """
         return self.program(*self._known("program")).explain(steps)
 
@@ -131,7 +139,8 @@ class Model:
         """The shape and type of the latest call."""
         if self._latest is None:
             raise RuntimeError(
-                f"{self.step.label} has not run, and the shape of its arrays is not known; advance a state, or call "
+                f"{self.step.label} has not run, and the shape of its arrays is not known; advance "
+                "a state, or call "
                 f"{method}(shape)"
             )
         return self._latest
@@ -140,14 +149,15 @@ class Model:
         self, state: Mapping[str, A], steps: int = 1, *, stream: Any = None, **scalars: float
     ) -> dict[str, A]:
         """
-        The state after so many steps, with new arrays for the fields that the step assigns. The arrays of `state` stay as
-        they are, and fields that are only read are passed on.
+        The state after `steps` steps, with new arrays for the fields assigned by the step. The
+        arrays of `state` stay unchanged, and fields only read are passed on.
 
-        `scalars` are the step's scalar arguments by name. Arrays in GPU memory are advanced there, asynchronously on
-        `stream`, a CUDA stream: give the current one of the arrays' library where that is not the default stream. Raises
-        TypeError or ValueError where an array or a scalar is missing, unknown, or of the wrong shape or type; CompileError
-        where the step cannot be compiled for the arrays. A RuntimeWarning says which fields, in NumPy arrays, got cells that
-        are NaN or infinite, and had none.
+        `scalars` are the step's scalar arguments by name. Arrays in GPU memory are advanced there,
+        asynchronously on `stream`, a CUDA stream: give the current stream of the arrays' library
+        unless the current stream is the default. Raises TypeError or ValueError for an array or a
+        scalar missing, unknown, or of a wrong shape or type; CompileError if the step cannot be
+        compiled for the arrays. A RuntimeWarning names fields, in NumPy arrays, with cells that
+        became NaN or infinite.
         """
         advanced = self._advanced(state, steps, stream, scalars)
         self._warn(state, advanced, f"after {steps} steps")
@@ -163,16 +173,16 @@ class Model:
         **scalars: float,
     ) -> Iterator[tuple[int, dict[str, A]]]:
         """
-        Advance by so many steps, and stop after `every` so many and at the end: yields the number of steps that are done,
-        and the state then, in arrays of its own.
+        Advance by `steps` steps, and stop after every `every` steps and at the end: yields the
+        number of steps done, and the state, in arrays of its own.
 
         ```
         for step, state in heat.snapshots(state, steps=1000, every=100, k=0.2):
             np.savez(f"heat-{step}.npz", **state)
         ```
 
-        The bits are those of one `advance`, and so are the errors, at the first state that is asked for. ValueError where a
-        number of steps is negative, or `every` is no number of 1 or more.
+        Bits and errors are those of one `advance`; errors come at the first state asked for. Raises
+        ValueError for a negative number of steps, or an `every` below 1.
         """
         self._check_mapping(state)
 
@@ -184,7 +194,7 @@ class Model:
         return in_pieces(run, dict(state), steps, every)
 
     def _warn(self, before: Mapping[str, Any], after: Mapping[str, Any], when: str) -> None:
-        """A RuntimeWarning of fields that were finite before a run and are not."""
+        """Give a RuntimeWarning for fields finite before a run and not afterwards."""
         fields = {
             name: after[name]
             for name in self.step.written
@@ -199,7 +209,7 @@ class Model:
     def _advanced(
         self, state: Mapping[str, A], steps: int, stream: Any, scalars: Mapping[str, float]
     ) -> dict[str, A]:
-        """The state after so many steps."""
+        """The state after `steps` steps."""
         if index(steps) < 0:
             raise ValueError(f"the number of steps is not negative, got {steps}")
         self._check_mapping(state)
@@ -226,11 +236,12 @@ class Model:
         if not is_mapping(state):
             names = ", ".join(f'"{name}": ...' for name in self.step.fields)
             raise TypeError(
-                f"a state has an array for each field by its name, got {type(state).__name__}; pass {{{names}}}"
+                f"a state has an array for each field by its name, got {type(state).__name__}; "
+                f"pass {{{names}}}"
             )
 
     def _check_names(self, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:
-        """TypeError unless there is an array for each field and a number for each scalar."""
+        """Raise TypeError unless each field has an array and each scalar a number."""
         optional = {f"{name}.prev" for name in self.step.second}
         for kind, needed, given in (
             ("an array", set(self.step.fields), set(state)),
@@ -242,11 +253,15 @@ class Model:
             if unknown := sorted(given - known):
                 names = ", ".join(sorted(known)) or "none"
                 raise TypeError(
-                    f"{self.step.label} has no place for {', '.join(unknown)}; it takes {kind} for {names}"
+                    f"{self.step.label} has no place for {', '.join(unknown)}; it takes {kind} for "
+                    f"{names}"
                 )
 
     def _shape(self, state: Mapping[str, Any]) -> tuple[tuple[int, ...], DType]:
-        """The shape of the domain and the type of its cells; TypeError or ValueError where arrays do not fit together."""
+        """
+        The shape of the domain and the type of its cells. Raises TypeError or ValueError for arrays
+        that do not fit together.
+        """
         for name, array in state.items():
             check_array(name, array)
         first = self.step.written[0]
@@ -255,22 +270,25 @@ class Model:
             axes = self.step.fields[name.removesuffix(".prev")]
             if len(shape_of(array)) != len(axes):
                 raise ValueError(
-                    f"{name} has shape {shape_of(array)}, and {self.step.label} indexes it along {len(axes)} axes; pass "
+                    f"{name} has shape {shape_of(array)}, and {self.step.label} indexes it along "
+                    f"{len(axes)} axes; pass "
                     "an array of so many"
                 )
             expected = tuple(shape[axis] for axis in axes)
             if shape_of(array) != expected:
                 raise ValueError(
-                    f"{name} has shape {shape_of(array)}, and {first} has {shape}; pass {name} of shape {expected}"
+                    f"{name} has shape {shape_of(array)}, and {first} has {shape}; pass {name} of "
+                    f"shape {expected}"
                 )
             if type_of(array) != dtype:
                 raise TypeError(
-                    f"{name} has elements of {type_of(array)}, and {first} of {dtype}; pass all of one type"
+                    f"{name} has elements of {type_of(array)}, and {first} of {dtype}; pass all of "
+                    "one type"
                 )
         return shape, "float32" if dtype == "float32" else "float64"
 
     def _buffers(self, state: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Buffer, Any]:
-        """The arrays that the program gets: copies of those that it writes."""
+        """The arrays given to the program, with copies of written arrays."""
         arrays: dict[Buffer, Any] = {}
         for name, level in buffers_of(self.step):
             if name not in self.step.written:

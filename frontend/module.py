@@ -1,4 +1,6 @@
-"""From a step to a module of the stencil dialect: one function, with a time loop over buffers that take turns."""
+"""Makes a module of the stencil dialect from a step: one function, with a time loop over rotating
+buffers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ Buffer = tuple[str, str]
 
 
 def buffers_of(step: Step) -> list[Buffer]:
-    """The arrays that the function of a step takes, in order."""
+    """The arrays taken by the function of a step, in order."""
     buffers: list[Buffer] = []
     for name in step.fields:
         buffers.append((name, NOW))
@@ -32,23 +34,23 @@ def buffers_of(step: Step) -> list[Buffer]:
 
 
 def spelled(name: str) -> str:
-    """A name of Python as one of MLIR, which has letters of ASCII alone: `λ` is `x3bb`."""
+    """A Python name as an MLIR name, in ASCII letters: `λ` becomes `x3bb`."""
     return "".join(letter if letter.isascii() else f"x{ord(letter):x}" for letter in name)
 
 
 def hint(buffer: Buffer) -> str:
-    """The name of a buffer: that of its field, and its time level unless it is the present."""
+    """The name of a buffer: the field's name, with the time level unless present."""
     name, level = spelled(buffer[0]), buffer[1]
     return name if level == NOW else f"{name}_{level}"
 
 
 def shape_of(step: Step, name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a field's array, which may have fewer axes than the step."""
+    """The shape of a field's array. The array may have fewer axes than the step."""
     return tuple(shape[axis] for axis in step.fields[name])
 
 
 def reads_of(made: Sequence[Assignment]) -> list[Buffer]:
-    """The buffers that assignments read, each once, in the order of the source."""
+    """The buffers read by assignments, each once, in the order of the source."""
     found: dict[Buffer, None] = {}
     for value in walk([item.value for item in made]):
         if value.operation == "access":
@@ -58,7 +60,10 @@ def reads_of(made: Sequence[Assignment]) -> list[Buffer]:
 
 
 def groups_of(step: Step, shape: Sequence[int]) -> list[tuple[Box, list[Assignment]]]:
-    """Assignments one after the other to the same cells of several fields, none of which reads what another writes."""
+    """
+    Groups of consecutive assignments to equal cells of several fields, none reading a field written
+    by another.
+    """
     groups: list[tuple[Box, list[Assignment]]] = []
     for made in step.assignments:
         box = box_of(step, made, shape)
@@ -135,7 +140,7 @@ class Builder:
         body.add_op(scf.YieldOp(*(inner[self.following(buffer)] for buffer in self.carried)))
 
     def following(self, buffer: Buffer) -> Buffer:
-        """The buffer that takes the place of another after a step."""
+        """The buffer in the place of another after a step."""
         name, level = buffer
         last = PREV if name in self.step.second else NOW
         return name, {NOW: NEXT, NEXT: last, PREV: NOW}[level]
@@ -167,5 +172,7 @@ class Builder:
 
 
 def module_of(step: Step, shape: Sequence[int], element: FloatType) -> ModuleOp:
-    """The stencil program of a step for arrays of a shape; ValueError where they are too small."""
+    """
+    The stencil program of a step for arrays of a shape. Raises ValueError for too small arrays.
+    """
     return Builder(step, shape, element).module()

@@ -1,4 +1,4 @@
-"""What a cell of a step function computes: NumPy's names, and the operations that they become."""
+"""Operations of a cell in a step function: NumPy's names, and the MLIR operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from xdsl.irdl import IRDLOperation
 
 
 class Kind(Enum):
-    """What a value of a cell is: a float of the fields' type, an integer of 64 bits, or a truth value."""
+    """
+    The kind of a cell's value: a float of the fields' type, an integer of 64 bits, or a truth
+    value.
+    """
 
     FLOAT = auto()
     INTEGER = auto()
@@ -68,7 +71,7 @@ INTEGERS: dict[str, type[IRDLOperation]] = {
     "minimum": arith.MinSIOp,
     "floor_divide": arith.FloorDivSIOp,
 }
-"""Operations that stay integers where all operands are: those of coordinates."""
+"""Operations with an integer result if all operands are integers: those of coordinates."""
 
 COMPARISONS: dict[str, tuple[str, str]] = {
     "less": ("olt", "slt"),

@@ -16,10 +16,11 @@ StepFunction = Callable[..., None]
 
 
 def check_options(boundary: object, reach: object) -> None:
-    """StencilError for a boundary that there is not, and a reach that is none."""
+    """Raise StencilError for an unknown boundary, or a reach that is no number of cells."""
     if boundary in PLANNED:
         raise error(
-            f"the boundary {boundary!r} is not built yet; use 'keep', and give cells at the rim their values by "
+            f"the boundary {boundary!r} is not built yet; use 'keep', and give cells at the rim "
+            "their values by "
             "regions, as u.next[0:1, :] = u[1, 0]"
         )
     if boundary not in BUILT:
@@ -59,15 +60,18 @@ def stencil(
     state = heat.advance({"u": np.random.rand(64, 64)}, steps=1000, k=0.2)
     ```
 
-    The function is called once, when it is decorated, with symbols that record what it does; loops of Python over
-    numbers unroll. Its arguments are fields of 1 to 3 axes, and scalars. `u[-1, 0]` is the value of the cell before along
-    axis 0 at the beginning of the step, `u.prev[0, 0]` that of a step earlier, `u.next = value` the cell's new value, and
-    `u.next[-1, 0]` reads what the step has assigned before. `u.next[0:1, :] = value` assigns to a region of the array.
+    The function is called once, at its decoration, with symbols that record operations; Python
+    loops over numbers unroll. Arguments are fields of 1 to 3 axes, and scalars. `u[-1, 0]` is the
+    value of the neighbour before the cell along axis 0 at the beginning of the step, `u.prev[0, 0]`
+    the value a step earlier, `u.next = value` the cell's new value, and `u.next[-1, 0]` reads a new
+    value assigned before. `u.next[0:1, :] = value` assigns to a region of the array.
 
-    `boundary` says what happens where reads would lie outside the arrays: with `keep` such cells keep what they hold.
-    `reach` is how many cells away the step may read; with it, a rim of that width is kept on all sides.
+    `boundary` decides about cells with reads outside the arrays: with `keep` such cells keep their
+    values. `reach` is the largest distance, in cells, of a read; with `reach`, a rim of this width
+    is kept on all sides.
 
-    Raises StencilError, a CompileError, with file, line and the expression underlined, where the function is no such step.
+    Raises StencilError, a CompileError with file, line and the underlined expression, for a
+    function that is no step.
     """
     check_options(boundary, reach)
     if function is None:
@@ -76,7 +80,10 @@ def stencil(
 
 
 def model_of(function: StepFunction, reach: int | None) -> Model:
-    """The model of a function; an error's traceback ends here, as its message has the place in the function."""
+    """
+    The model of a function. The traceback of an error ends here, as the message has the place in
+    the function.
+    """
     try:
         return Model(traced(function, reach), function.__doc__)
     except StencilError as problem:

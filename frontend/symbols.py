@@ -1,4 +1,4 @@
-"""What the arguments of a step function are: fields, of which it reads cells near by, and scalars."""
+"""The arguments of a step function: fields, read near the cell, and scalars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from timetile.frontend.operations import Kind
 from timetile.frontend.values import Value, as_float, lifted
 
 Offset = tuple[int | None, ...]
-"""How far from the cell along each axis; None along an axis that the field does not have."""
+"""The distance from the cell along each axis; None along an axis missing in the field."""
 
 Index = int | None | tuple[int | None, ...]
 Region = tuple["slice[Any, Any, Any]", ...]
@@ -36,19 +36,19 @@ class Assignment:
 
 @dataclass
 class Recorder:
-    """What a step does, in the order of the program; `rank` is that of the first index."""
+    """The record of a step, in the order of the program. `rank` is the rank of the first index."""
 
     rank: int | None = None
     first: str = ""
     reach: int | None = None
     assignments: list[Assignment] = field(default_factory=list[Assignment])
     axes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    """The axes of each field that is read or written."""
+    """The axes of each field read or written."""
     previous: set[str] = field(default_factory=set[str])
     read_next: set[str] = field(default_factory=set[str])
 
     def check_rank(self, text: str, count: int) -> None:
-        """StencilError where an index has another number of axes than the first one."""
+        """Raise StencilError for an index with another number of axes than the first index."""
         if self.rank is None:
             if not 1 <= count <= MOST_AXES:
                 raise error(f"{text} has {count} offsets; a field has 1 to {MOST_AXES} axes")
@@ -56,7 +56,8 @@ class Recorder:
         if count != self.rank:
             plural = "offset" if count == 1 else "offsets"
             raise error(
-                f"{text} has {count} {plural}, and {self.first} has {self.rank}; write one for each axis, None "
+                f"{text} has {count} {plural}, and {self.first} has {self.rank}; write one for "
+                "each axis, None "
                 "along an axis that a field does not have"
             )
 
@@ -71,7 +72,8 @@ class Recorder:
         far = max((abs(k) for k in plain if k is not None), default=0)
         if self.reach is not None and far > self.reach:
             raise error(
-                f"{text} reads {far} cells away, and the step declares reach={self.reach}; declare reach={far}"
+                f"{text} reads {far} cells away, and the step declares reach={self.reach}; declare "
+                f"reach={far}"
             )
         self.check_axes(name, text, plain)
         if level == PREV:
@@ -82,20 +84,24 @@ class Recorder:
         return Value("access", Kind.FLOAT, (), (name, level, plain))
 
     def check_axes(self, name: str, text: str, offsets: Offset) -> None:
-        """StencilError where a field has other axes than at its first index, or none."""
+        """
+        Raise StencilError for a field with other axes than at its first index, or without axes.
+        """
         axes = tuple(axis for axis, k in enumerate(offsets) if k is not None)
         if not axes:
             raise error(f"{text} has no offset; write a number along each axis that the field has")
         if self.axes.setdefault(name, axes) != axes:
             raise error(
-                f"{text} has other axes than {name} had before; write None along the same axes everywhere"
+                f"{text} has other axes than {name} had before; write None along the same axes "
+                "everywhere"
             )
 
     def check_next(self, name: str) -> None:
-        """StencilError where the new values of a field are read before they are assigned."""
+        """Raise StencilError if the new values of a field are read before their assignment."""
         if all(made.field != name for made in self.assignments):
             raise error(
-                f"{name}.next is read before the step assigns it; assign it first, or read the value at the "
+                f"{name}.next is read before the step assigns it; assign it first, or read the "
+                "value at the "
                 f"beginning of the step, {name}[...]"
             )
 
@@ -108,7 +114,8 @@ class Recorder:
         before = [made for made in self.assignments if made.field == name]
         if region is None and before:
             raise error(
-                f"{name}.next is assigned twice, first in line {before[0].place.line}; assign it once, and parts of "
+                f"{name}.next is assigned twice, first in line {before[0].place.line}; assign it "
+                "once, and parts of "
                 f"it by regions, {name}.next[2:5] = ..."
             )
         place = current_place()
@@ -119,7 +126,8 @@ class Recorder:
         slices = cast("tuple[object, ...]", region if isinstance(region, tuple) else (region,))
         if not all(map(is_plain, slices)):
             raise error(
-                f"a region of {name}.next has a slice without a step for each axis; write {name}.next[0:1, :] for the "
+                f"a region of {name}.next has a slice without a step for each axis; write "
+                f"{name}.next[0:1, :] for the "
                 f"first row, and {name}.next = ... for all cells"
             )
         self.check_rank(f"the region of {name}.next", len(slices))
@@ -133,15 +141,17 @@ def shown(offset: object) -> str:
 
 
 def check_offset(name: str, offset: object) -> None:
-    """StencilError where an offset is not a number that is known when the step is traced."""
+    """Raise StencilError for an offset that is no number known at tracing."""
     if isinstance(offset, slice):
         raise error(
-            f"{name} is indexed by a slice, and a step reads single cells; write how far from the cell: "
+            f"{name} is indexed by a slice, and a step reads single cells; write how far from the "
+            "cell: "
             f"{name}[-1, 0] is the one before along axis 0"
         )
     if isinstance(offset, Value):
         raise error(
-            f"{name} is indexed by a value of the cell, and offsets are constants; write a number, and choose "
+            f"{name} is indexed by a value of the cell, and offsets are constants; write a number, "
+            "and choose "
             "between several with timetile.where"
         )
     whole = isinstance(offset, int | np.integer) and not isinstance(offset, bool)
@@ -172,30 +182,34 @@ class Level:
         self._recorder, self._name, self._level = recorder, name, level
 
     def __getitem__(self, offsets: Index) -> Value:
-        """The value there, so many cells away along each axis; StencilError where the index is wrong."""
+        """The value `offsets` cells away along each axis. Raises StencilError for a wrong index."""
         return self._recorder.read(self._name, self._level, offsets)
 
 
 class Next(Level):
-    """The new values of a field: `u.next[0, 0]` after they are assigned, and `u.next[2:5, :] = value` for a region."""
+    """
+    The new values of a field: `u.next[0, 0]` after their assignment, and `u.next[2:5, :] = value`
+    for a region.
+    """
 
     __slots__ = ()
 
     def __setitem__(self, region: slice | tuple[slice, ...], value: Value | float) -> None:
         """
-        New values for the cells of a region of the array, given by slices as NumPy counts them, from the array's own
-        beginning and end. StencilError where the region is no slice for each axis.
+        New values for the cells of a region of the array, given by slices as NumPy counts them,
+        from the array's own beginning and end. StencilError where the region is no slice for each
+        axis.
         """
         self._recorder.assign_region(self._name, region, value)
 
 
 class Field:
     """
-    A field of a step function, a number for each cell of an array.
+    A field of a step function, with a number for each cell of an array.
 
-    `u[-1, 0]` is its value one cell before along axis 0, at the beginning of the step; `u.prev[-1, 0]` that of one step
-    earlier. `u.next = value` gives each cell its new value, and `u.next[-1, 0]` reads it afterwards. `w[0, None]` reads a
-    field that has axis 0 alone.
+    `u[-1, 0]` is the value one cell before along axis 0, at the beginning of the step; `u.prev[-1,
+    0]` the value one step earlier. `u.next = value` gives each cell its new value, and `u.next[-1,
+    0]` reads a new value afterwards. `w[0, None]` reads a field with axis 0 alone.
     """
 
     __slots__ = ("_name", "_recorder")
@@ -206,7 +220,7 @@ class Field:
         self._recorder, self._name = recorder, name
 
     def __getitem__(self, offsets: Index) -> Value:
-        """The value at the beginning of the step, so many cells away along each axis."""
+        """The value at the beginning of the step, `offsets` cells away along each axis."""
         return self._recorder.read(self._name, NOW, offsets)
 
     def __setitem__(self, offsets: object, value: object) -> None:
@@ -214,21 +228,24 @@ class Field:
 
     @property
     def prev(self) -> Level:
-        """The field one step earlier, for what is of second order in time."""
+        """The field one step earlier, for equations of second order in time."""
         return Level(self._recorder, self._name, PREV)
 
     @property
     def next(self) -> Next:
-        """The new values, once they are assigned."""
+        """The new values, after their assignment."""
         return Next(self._recorder, self._name, NEXT)
 
     @next.setter
     def next(self, value: Value | float) -> None:
+        """Assign the new value of each cell."""
         self._recorder.assign(self._name, None, value)
 
 
 class Scalar(Value):
-    """A scalar argument of a step function: one number, the same for all cells and steps of a run."""
+    """
+    A scalar argument of a step function: one number, the same for all cells and steps of a run.
+    """
 
     __slots__ = ()
 

@@ -1,4 +1,6 @@
-"""From a Python function to a step: the function is called once, on symbols that record what it does."""
+"""
+Traces a Python function as a step: the function is called once, on symbols that record operations.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,17 @@ from timetile.frontend.symbols import Assignment, Field, Recorder, Scalar
 from timetile.frontend.values import Value
 
 TAKEN = {"state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots"}
-"""Names of the arguments of the methods of `Model` that take scalars by name."""
+"""Names of arguments of `Model`'s methods with scalars by name."""
 
 DECLARED = {"Field": Field, "timetile.Field": Field, "Scalar": Scalar, "timetile.Scalar": Scalar}
-"""Annotations as text, for step functions whose module does not say them at run time."""
+"""Annotations as text, for step functions in modules without the names at run time."""
 
 
 @dataclass(frozen=True)
 class Step:
     """
-    One time step. `fields` has the axes of each field in the order of the arguments; `second` are the fields that it reads
-    one step earlier.
+    One time step. `fields` has the axes of each field in the order of the arguments; `second` are
+    the fields read one step earlier.
     """
 
     name: str
@@ -41,7 +43,7 @@ class Step:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The fields that get new values, in the order of the arguments."""
+        """The fields with new values, in the order of the arguments."""
         names = {made.field for made in self.assignments}
         return tuple(name for name in self.fields if name in names)
 
@@ -52,7 +54,7 @@ class Step:
 
 
 def walk(values: Sequence[Value]) -> Iterator[Value]:
-    """Each value that these are made of, and these: operands first."""
+    """The values, and all values behind them: operands first."""
     seen: set[int] = set()
     stack = [(value, False) for value in reversed(values)]
     while stack:
@@ -66,13 +68,13 @@ def walk(values: Sequence[Value]) -> Iterator[Value]:
 
 
 def annotation_of(parameter: inspect.Parameter) -> object:
-    """What a parameter is declared to be."""
+    """The declared type of a parameter."""
     found = parameter.annotation
     return DECLARED.get(found, found) if isinstance(found, str) else found
 
 
 def signature_of(function: Callable[..., object]) -> inspect.Signature:
-    """The signature of a function, its annotations as objects where they have a meaning."""
+    """The signature of a function, with annotations as objects if they have a meaning."""
     try:
         return inspect.signature(function, eval_str=True)
     except (NameError, AttributeError):
@@ -89,7 +91,8 @@ def arguments_of(
             raise StencilError(f"{name} is no plain argument; name each field and scalar", place)
         if parameter.default is not inspect.Parameter.empty:
             raise StencilError(
-                f"{name} has a default value; give the value to advance, or use a number from around the function",
+                f"{name} has a default value; give the value to advance, or use a number from "
+                "around the function",
                 place,
             )
         if name in TAKEN:
@@ -101,7 +104,8 @@ def arguments_of(
             symbols[name] = Scalar(name)
         else:
             raise StencilError(
-                f"it is not said what {name} is; write {name}: timetile.Field or {name}: timetile.Scalar",
+                f"it is not said what {name} is; write {name}: timetile.Field or {name}: "
+                "timetile.Scalar",
                 place,
             )
     return symbols
@@ -110,7 +114,7 @@ def arguments_of(
 def called(
     function: Callable[..., object], symbols: dict[str, Field | Scalar], place: Place
 ) -> None:
-    """Call the step function; names and types that are wrong in it become a StencilError."""
+    """Call the step function. Wrong names and types in the function become a StencilError."""
     try:
         returned = function(**symbols)
     except (AttributeError, NameError, TypeError) as problem:
@@ -123,7 +127,7 @@ def called(
 
 
 def advice_on(problem: Exception) -> str:
-    """What to write instead, where Python itself found a step wrong."""
+    """A correction for a step found wrong by Python itself."""
     text = str(problem)
     if isinstance(problem, NameError):
         return (
@@ -137,7 +141,7 @@ def advice_on(problem: Exception) -> str:
 
 
 def traced(function: Callable[..., object], reach: int | None) -> Step:
-    """The step that a function describes; StencilError where it describes none."""
+    """The step described by a function. Raises StencilError if the function is no step."""
     if not inspect.isfunction(function):
         raise error(f"stencil takes a function of one time step, got {function!r}")
     place = place_of_function(function.__code__)
@@ -171,12 +175,14 @@ def check(step: Step, fields: Sequence[str]) -> None:
     for made in step.assignments:
         if len(step.fields[made.field]) != step.rank:
             raise StencilError(
-                f"{made.field} gets new values, and has fewer axes than the step, which has {step.rank}; give it all axes",
+                f"{made.field} gets new values, and has fewer axes than the step, which has "
+                f"{step.rank}; give it all axes",
                 made.place,
             )
     for name in sorted(step.second - set(step.written)):
         raise StencilError(
-            f"{name}.prev is read, and {name} gets no new values; read {name}[...], which stays as it is",
+            f"{name}.prev is read, and {name} gets no new values; read {name}[...], which stays "
+            "as it is",
             step.place,
         )
     for value in walk([made.value for made in step.assignments]):
@@ -185,13 +191,17 @@ def check(step: Step, fields: Sequence[str]) -> None:
         names_axis = value.operation in ("coordinate", "extent")
         if names_axis and isinstance(axis, int) and axis >= step.rank:
             raise StencilError(
-                f"{value.operation}({axis}) names axis {axis}, and the last axis of the step is {step.rank - 1}; count from 0",
+                f"{value.operation}({axis}) names axis {axis}, and the last axis of the step is "
+                f"{step.rank - 1}; count from 0",
                 value.place,
             )
 
 
 def check_own(step: Step, value: Value) -> None:
-    """StencilError for a field or a scalar of another step, whose value came in by a name around the functions."""
+    """
+    Raise StencilError for a field or a scalar of another step, brought in by a name around the
+    functions.
+    """
     name = value.payload if value.operation == "scalar" else None
     if value.operation == "access" and isinstance(value.payload, tuple):
         name = value.payload[0]

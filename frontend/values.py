@@ -1,4 +1,4 @@
-"""Values of a cell while a step function is traced: what Python's operators and NumPy's functions make of them."""
+"""Values of a cell during tracing, with Python's operators and NumPy's functions."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ CHOICE = "write timetile.where(condition, a, b)"
 
 class Value:
     """
-    A number of every cell: what an index into a field, a scalar argument or a coordinate gives, and what operators make of
-    it. Arithmetic, comparisons, `&`, `|`, `^` and `~` work as on NumPy's arrays, and so do NumPy's functions of a number
-    (`np.exp(u[0])`). It has no truth value: `timetile.where` chooses.
+    A number for every cell: from an index into a field, a scalar argument, a coordinate, or
+    operators. Arithmetic, comparisons, `&`, `|`, `^` and `~` work as on NumPy's arrays, and so do
+    NumPy's functions of a number (`np.exp(u[0])`). A value has no truth value: `timetile.where`
+    chooses.
     """
 
     __slots__ = ("kind", "operands", "operation", "payload", "place")
@@ -128,7 +129,8 @@ class Value:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Value:
         if method != "__call__" or options:
             raise error(
-                f"np.{ufunc.__name__} takes values of a cell only by itself; write np.{ufunc.__name__}(a)"
+                f"np.{ufunc.__name__} takes values of a cell only by itself; write "
+                f"np.{ufunc.__name__}(a)"
             )
         return made(ufunc.__name__, *inputs)
 
@@ -138,7 +140,8 @@ class Value:
         if function is np.where and len(arguments) == 3:
             return choice(*arguments)
         raise error(
-            f"np.{function.__name__} is not a function of one cell; write it with {', '.join(NUMPY_FUNCTIONS)}, or "
+            f"np.{function.__name__} is not a function of one cell; write it with "
+            f"{', '.join(NUMPY_FUNCTIONS)}, or "
             "timetile.where"
         )
 
@@ -152,7 +155,8 @@ class Value:
 
     def __float__(self) -> float:
         raise error(
-            "a value of a cell is no Python number; write NumPy's function, as np.sin(u[0]) for math.sin"
+            "a value of a cell is no Python number; write NumPy's function, as np.sin(u[0]) for "
+            "math.sin"
         )
 
     def __index__(self) -> int:
@@ -189,7 +193,8 @@ def lifted(value: object) -> Value:
     if name in ("Field", "Level", "Next"):
         raise error("a field has a value at each cell; say which: u[0, 0] is the cell's own")
     raise error(
-        f"a {name} is no number of a cell; pass what differs from cell to cell as a timetile.Field, and "
+        f"a {name} is no number of a cell; pass what differs from cell to cell as a "
+        "timetile.Field, and "
         "numbers as a float or a timetile.Scalar"
     )
 
@@ -206,7 +211,7 @@ def as_float(value: Value) -> Value:
 
 
 def made(name: str, *given: object) -> Value:
-    """What an operation makes of its operands; StencilError where there is no such operation."""
+    """The result of an operation on operands. Raises StencilError for an unknown operation."""
     operands = [lifted(value) for value in given]
     name = SAME.get(name, name)
     if name in COMPARISONS:
@@ -245,7 +250,7 @@ def logical(name: str, operands: Sequence[Value]) -> Value:
 
 
 def whole_division(name: str, operands: Sequence[Value]) -> Value:
-    """`//` and `%` of a coordinate by a positive integer, as Python rounds them: down."""
+    """`//` and `%` of a coordinate by a positive integer, rounded down as in Python."""
     value, divisor = operands
     number = divisor.payload
     known = value.kind is Kind.INTEGER and divisor.operation == "constant"
@@ -258,7 +263,7 @@ def whole_division(name: str, operands: Sequence[Value]) -> Value:
 
 
 def power(base: Value, exponent: Value) -> Value:
-    """A power: products where the exponent is a small whole number, a root where it is a half."""
+    """A power: products for a small whole exponent, a root for an exponent of a half."""
     number = exponent.payload if exponent.operation == "constant" else None
     if number == 0.5:
         return made("sqrt", base)

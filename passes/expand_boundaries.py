@@ -1,4 +1,6 @@
-"""expand-boundaries: cells outside a box that an update does not keep are written by updates of their own.
+"""
+expand-boundaries: cells outside a box that an update does not keep are written by updates of their
+own.
 
 Before:
 ```
@@ -15,14 +17,16 @@ After:
   temporal.update %b = @cell_moved(%c[0]) in <[64], [65]>
 } : ...
 ```
-1. `dialects/temporal_boundary.py` lists the layers of cells outside the box, and the cells that they take.
-2. An update reads its own target at the cell itself only, so a layer passes through a scratch field of its size.
-   A constant needs none.
-3. The loop's schedule and kernels are those of other updates: the pass comes before they are chosen.
+1. `dialects/temporal_boundary.py` lists the layers of cells outside the box, and the cells that
+   they take.
+2. An update reads its own target at the cell itself only, so a layer passes through a scratch field
+   of its size. A constant needs none.
+3. The loop's schedule and kernels are those of other updates: the pass comes before they are
+   chosen.
 
-Every level below has updates that keep cells outside their boxes, and nothing else to know of boundaries.
-A kernel of several steps computes the layers again at each level. A periodic axis reaches across the whole
-box: kernels then advance one step and read memory.
+Every level below has updates that keep cells outside their boxes, and nothing else to know of
+boundaries. A kernel of several steps computes the layers again at each level. A periodic axis
+reaches across the whole box: kernels then advance one step and read memory.
 """
 
 from __future__ import annotations
@@ -56,7 +60,10 @@ class Expansion:
         self.scratch: list[ScratchOp] = []
 
     def run(self) -> None:
-        """Put updates behind those that do not keep all cells, and a loop with the scratch fields in the loop's place."""
+        """
+        Put updates behind those that do not keep all cells, and a loop with the scratch fields in
+        the loop's place.
+        """
         block = self.loop.body.block
         for update in self.loop.updates:
             if update.outside is None:
@@ -104,7 +111,10 @@ class Expansion:
     def function(
         self, name: str, inputs: Sequence[Attribute], block: Block, kind: Attribute
     ) -> str:
-        """Add a cell function to the module, under a name that is free; functions of earlier layers may serve again."""
+        """
+        Add a cell function to the module, under a name that is free; functions of earlier layers
+        may serve again.
+        """
         made = FuncOp(name, (inputs, [kind]), Region(block), visibility="private")
         candidate, number = name, 0
         while (known := SymbolTable.lookup_symbol(self.module, StringAttr(candidate))) is not None:
@@ -163,7 +173,8 @@ class ExpandBoundariesPass(ModulePass):
             if loop.kernel_names or loop.schedule is not None:
                 refuse(
                     loop,
-                    "its schedule and kernels are those of a step without its boundaries; run expand-boundaries before "
+                    "its schedule and kernels are those of a step without its boundaries; run "
+                    "expand-boundaries before "
                     "choose-schedule",
                 )
             Expansion(loop, op).run()

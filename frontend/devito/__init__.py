@@ -1,11 +1,11 @@
-"""timetile runs operators of Devito (https://www.devitoproject.org), as Devito from PyPI makes them.
+"""Runs operators of Devito (https://www.devitoproject.org), unchanged from PyPI, on timetile.
 
     with timetile.devito.backend():
         op = Operator([Eq(u.forward, solve(pde, u.forward))])
     op.apply(time=100, dt=dt)
 
-The operator's arrays are updated in place; what has no translation runs in Devito's own C, and a warning says which
-equation that is and why.
+The operator's arrays are updated in place. An operator without a translation runs in Devito's own
+C, and a warning names the equation and the reason.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["DevitoWarning", "backend", "register"]
 @contextmanager
 def backend(**options: Any) -> Generator[None]:
     """
-    Operators that are made in the block run on timetile, in the block and after it. `options` are those of
-    `timetile.compile`: `executor`, `depth`, `cache` and the like.
+    Operators made in the block run on timetile, in the block and afterwards. `options` are options
+    of `timetile.compile`: `executor`, `depth`, `cache` and the like.
     """
     configuration = module("devito").configuration
     known = module("devito.operator.registry").operator_registry

@@ -25,18 +25,18 @@ COMPARISONS = {
 }  # fmt: skip
 
 MOST_FACTORS = 16
-"""The largest whole exponent that is written as products."""
+"""The largest whole exponent written as products."""
 
 Leaf = Callable[[Any], str | None]
-"""The value of an expression that comes from elsewhere; None where operations are to compute it."""
+"""The value of an expression known from elsewhere; None if operations must compute the value."""
 
 
 OTHERS = ("And", "Or", "Not", "Max", "Min", "Piecewise", "ExprCondPair", "BooleanTrue")
-"""Further classes that operations are written for."""
+"""Further classes with operations."""
 
 
 def check_operations(expression: Any) -> None:
-    """NotCovered for an expression that computes what no operation does."""
+    """Raise NotCovered for an expression without an operation."""
     if getattr(expression, "is_Indexed", False):
         return
     for part in expression.args:
@@ -57,8 +57,9 @@ def nowhere(expression: Any) -> str | None:
 @dataclass
 class Cells:
     """
-    Writes operations on values of `kind`. `leaf` says what comes from elsewhere: what indexed functions hold,
-    scalars; `is_outside` which of that no operation needs to compute; `reciprocal` where one over an expression comes from. `prefix` begins the names of values.
+    Writes operations on values of `kind`. `leaf` gives values from elsewhere: cells of indexed
+    functions, scalars. `is_outside` says which leaves no operation computes. `reciprocal` gives the
+    reciprocal of an expression, if known. `prefix` begins the names of values.
     """
 
     kind: str
@@ -70,7 +71,7 @@ class Cells:
     known: dict[Any, str] = field(default_factory=dict[Any, str])
 
     def add(self, text: str) -> str:
-        """Append an operation; the name of its result."""
+        """Append an operation, and return the result's name."""
         name = f"%{self.prefix}{len(self.lines)}"
         self.lines.append(f"{name} = {text}")
         return name
@@ -94,7 +95,7 @@ class Cells:
         return self.known[expression]
 
     def compute(self, expression: Any) -> str:
-        """The operations of an expression that is no leaf."""
+        """Write the operations of an expression that is no leaf."""
         name = type(expression).__name__
         if expression.is_Number or expression.is_NumberSymbol:
             return self.number(number_of(expression))
@@ -113,7 +114,7 @@ class Cells:
         raise NotCovered(f"it computes {expression}, and timetile has no operation for {name}")
 
     def sum(self, terms: Any) -> str:
-        """A sum: what is added first, then what is taken away."""
+        """A sum: added terms first, subtracted terms after."""
         minus = [term for term in terms if is_negative(term)]
         plus = [term for term in terms if not is_negative(term)]
         total = self.value(plus[0] if plus else minus.pop(0))
@@ -124,7 +125,9 @@ class Cells:
         return total
 
     def product(self, factors: Any) -> str:
-        """A product: factors that `leaf` knows together as one, then the others, over their denominators."""
+        """
+        A product: factors known to `leaf` together as one, then other factors, then denominators.
+        """
         scalars = [f for f in factors if f.is_Number or self.is_outside(f)]
         rest = [factor for factor in factors if factor not in scalars]
         below = [f for f in rest if f.is_Pow and f.args[1].is_Number and f.args[1] < 0]
@@ -154,11 +157,13 @@ class Cells:
         return self.binary("divf", total, bottom)
 
     def inverse(self, base: Any, exponent: Any) -> str | None:
-        """One over the base, if the power is that and it comes from elsewhere."""
+        """
+        The reciprocal of the base for an exponent of -1, if known from elsewhere; otherwise None.
+        """
         return self.reciprocal(base) if exponent == -1 else None
 
     def power(self, base: Any, exponent: Any) -> str:
-        """A power: products where the exponent is a small whole number, roots where it is a half."""
+        """A power: products for a small whole exponent, a root for an exponent of a half."""
         inverse = self.inverse(base, exponent)
         if inverse is not None:
             return inverse
@@ -202,7 +207,10 @@ class Cells:
         return self.add(f"arith.cmpf {COMPARISONS[name]}, {left}, {right} : {self.kind}")
 
     def choice(self, pieces: Any) -> str:
-        """The value of the first piece whose condition holds; NotCovered where none may hold."""
+        """
+        The value of the first piece with a true condition. Raises NotCovered if possibly no
+        condition holds.
+        """
         *others, last = pieces
         if last[1] != sympy.true:
             raise NotCovered("it has a Piecewise without a last case; add (value, True)")
@@ -217,5 +225,5 @@ class Cells:
 
 
 def is_negative(term: Any) -> bool:
-    """The term is taken away: its numeric factor is negative."""
+    """Whether the term's numeric factor is negative."""
     return bool(term.as_coeff_Mul()[0].is_negative)

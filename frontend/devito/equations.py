@@ -1,4 +1,6 @@
-"""From Devito's lowered equations to updates of whole boxes, and what of them has no translation."""
+"""Reads Devito's lowered equations as updates of whole boxes, and finds equations without a
+translation.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ KINDS = {"float32": "f32", "float64": "f64"}
 @dataclass(frozen=True)
 class Role:
     """
-    One array of a function during a step. A `level` is a buffer that takes turns, counted from the step's
-    own, modulo the number of buffers; a `slot` is one of a series, at an index that the step gives; `all` is a function without time.
+    One array of a function during a step. A `level` is one of several rotating buffers, counted
+    from the step's own, modulo the number of buffers. A `slot` is one of a series, at an index
+    given by the step. `all` is a function without time.
     """
 
     function: str
@@ -27,7 +30,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop over one dimension, from its first to its last value; both are expressions."""
+    """A loop over one dimension, from its first to its last value. Both are expressions."""
 
     dimension: Any
     first: Any
@@ -37,8 +40,8 @@ class Loop:
 @dataclass(frozen=True)
 class Equation:
     """
-    An equation: `target` is an indexed function, or a number that only sparse operations use. `loops` are over
-    all but time, `when` are the conditions on time, and `where` those on cells.
+    An equation. `target` is an indexed function, or a number of a sparse operation. `loops` are
+    over all dimensions but time; `when` are conditions on time, `where` conditions on cells.
     """
 
     number: int
@@ -60,7 +63,7 @@ class Equation:
 
     @property
     def reads(self) -> list[Any]:
-        """The indexed functions that the equation reads, each once."""
+        """The indexed functions read by the equation, each once."""
         places = [self.value, *self.where, *((self.target,) if self.adds else ())]
         found = [i for part in places for i in indexed_in(part)]
         return list(dict.fromkeys(found))
@@ -68,23 +71,23 @@ class Equation:
 
 @dataclass
 class Equations:
-    """All equations of an operator, in order, and the functions in them by name."""
+    """All equations of an operator, in order, and their functions by name."""
 
     items: list[Equation]
     functions: dict[str, Any]
     time: Any = None
     axes: tuple[Any, ...] = ()
     levels: dict[str, int] = field(default_factory=dict[str, int])
-    """The number of buffers of each function whose buffers take turns."""
+    """The number of buffers of each function with rotating buffers."""
 
     @property
     def written(self) -> frozenset[str]:
-        """The functions that some equation writes, at whatever step."""
+        """The functions written by some equation, at any step."""
         targets = [equation.target for equation in self.items]
         return frozenset(t.function.name for t in targets if getattr(t, "is_Indexed", False))
 
     def role(self, indexed: Any) -> Role:
-        """The array that an indexed function is in; NotCovered where its time index is none that is known."""
+        """The array of an indexed function. Raises NotCovered for an unknown time index."""
         function = indexed.function
         if not has_time(function):
             return Role(function.name, "all")
@@ -99,7 +102,7 @@ class Equations:
         return Role(function.name, "slot", at)
 
     def loop_of(self, index: Any, equation: Equation) -> tuple[Loop | None, Any]:
-        """The loop whose value an index moves with, if any, and what is added to it."""
+        """The loop moving an index, if any, and the offset added to the loop's value."""
         loops = [loop for loop in equation.loops if loop.dimension in index.free_symbols]
         if not loops:
             return None, index
@@ -110,7 +113,7 @@ class Equations:
 
 
 def indexed_in(expression: Any) -> list[Any]:
-    """The indexed functions in an expression, in its order."""
+    """The indexed functions in an expression, in order."""
     if getattr(expression, "is_Indexed", False):
         inner = [i for index in expression.indices for i in indexed_in(index)]
         return [expression, *inner]
@@ -133,7 +136,7 @@ def left_of(function: Any, dimension: Any) -> int:
 
 
 def is_grid_function(function: Any) -> bool:
-    """The function has a cell at each point of a grid along some of its dimensions."""
+    """Whether the function has a cell at each point of a grid along some dimensions."""
     return bool(getattr(function, "is_DiscreteFunction", False)) and not is_sparse(function)
 
 
@@ -145,7 +148,10 @@ def is_sparse(function: Any) -> bool:
 
 
 def is_sparse_equation(equation: Equation) -> bool:
-    """The equation runs over points beside the grid, or makes a number for one that does."""
+    """
+    Whether the equation runs over points beside the grid, or computes a number for such an
+    equation.
+    """
     if not getattr(equation.target, "is_Indexed", False):
         return True
     return not all(loop.dimension.root.is_Space for loop in equation.loops)
@@ -182,7 +188,10 @@ def equation_of(number: int, lowered: Any) -> Equation:
 
 
 def equations_of(lowered: Sequence[Any]) -> Equations:
-    """All lowered equations of an operator; NotCovered says of which there is no translation."""
+    """
+    All lowered equations of an operator. Raises NotCovered, naming an equation without a
+    translation.
+    """
     items = [equation_of(number, each) for number, each in enumerate(lowered)]
     found = Equations(items, {})
     for equation in items:
@@ -225,7 +234,7 @@ def check(found: Equations, equation: Equation) -> None:
 
 
 def check_dense(found: Equations, equation: Equation) -> None:
-    """NotCovered for an equation over the grid that is no update of a box."""
+    """Raise NotCovered for an equation over the grid that is no update of a box."""
     target = equation.target
     space = space_of(target.function)
     roots = tuple(dimension.root for dimension in space)
@@ -255,7 +264,10 @@ def check_dense(found: Equations, equation: Equation) -> None:
 def check_read(
     found: Equations, equation: Equation, places: Sequence[tuple[Loop | None, Any]], read: Any
 ) -> None:
-    """NotCovered for a read that is not at a fixed distance from the cell, or that depends on the order of cells."""
+    """
+    Raise NotCovered for a read at a varying distance from the cell, or dependent on the order of
+    cells.
+    """
     target = equation.target
     if is_sparse(read.function):
         raise NotCovered(f"it reads {read}, which is no function of the grid, at every cell")
@@ -279,7 +291,8 @@ def check_read(
         apart = apart or (own is None and distance != 0)
     if moved and not apart and found.role(read) == found.role(target):
         raise NotCovered(
-            f"it reads {read}, a cell that the equation itself writes in an order that Devito chooses"
+            f"it reads {read}, a cell that the equation itself writes in an order that Devito "
+            "chooses"
         )
 
 

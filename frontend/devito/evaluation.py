@@ -1,4 +1,4 @@
-"""The value of an expression that no field of the grid is part of: for all points at once, with NumPy."""
+"""Evaluates expressions without fields of the grid: for all points at once, with NumPy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Array = NDArray[Any]
 
 
 def int_divide(a: Any, b: Any) -> Any:
-    """The quotient of integers as C has it: rounded towards zero."""
+    """The quotient of integers in C: rounded towards zero."""
     return np.trunc(np.divide(a, b)).astype(np.int64)
 
 
 def whole(a: Any) -> Any:
-    """An integer of a number as C's cast makes it: rounded towards zero."""
+    """An integer from a number as by C's cast: rounded towards zero."""
     return np.trunc(a).astype(np.int64)
 
 
@@ -50,7 +50,7 @@ def any_of(*values: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """A power; of a whole exponent by products, as the generated C has it."""
+    """A power; for a whole exponent by products, as in the generated C."""
     if np.ndim(exponent) == 0 and float(exponent).is_integer() and abs(exponent) <= 8:
         result = product_of(*[base] * int(abs(exponent))) if exponent else base * 0 + 1
         return result if exponent >= 0 else 1 / result
@@ -89,25 +89,25 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "sqrt": np.sqrt,
     "tan": np.tan,
 }
-"""What functions and operators of SymPy and Devito compute, by the names of their classes."""
+"""The meanings of functions and operators of SymPy and Devito, by class name."""
 
 
 def meaning_of(expression: Any) -> Callable[..., Any] | None:
-    """What a function or an operator computes, by its class or one that it is derived from."""
+    """The meaning of a function or an operator, by class or base class; None if unknown."""
     names = (kind.__name__ for kind in type(expression).__mro__)
     return next((MEANINGS[name] for name in names if name in MEANINGS), None)
 
 
 def number_of(expression: Any) -> float:
     """
-    The value of a number as the generated C has it, which prints no more digits than the number has: Devito's weights
-    of derivatives have nine.
+    A number as printed in the generated C, with no more digits than the number has: Devito's
+    weights of derivatives have nine digits.
     """
     return float(str(expression)) if expression.is_Float else float(expression)
 
 
 def is_known(expression: Any) -> bool:
-    """The expression has a value once its symbols have."""
+    """Whether the expression has a value once its symbols have values."""
     if expression.is_Symbol or expression.is_Number or expression.is_NumberSymbol:
         return True
     if expression in (sympy.true, sympy.false):
@@ -119,7 +119,9 @@ def is_known(expression: Any) -> bool:
 
 def evaluate(expression: Any, values: Mapping[str, Any], kind: type[Any] = np.float64) -> Any:
     """
-    The value of an expression where symbols, and arrays that are indexed, have these values by name. Numbers that are no integers are of `kind`. NotCovered for a symbol without a value, or a function without a meaning.
+    The value of an expression. `values` are the values of symbols and arrays, by name. Numbers
+    other than integers are of `kind`. Raises NotCovered for a symbol without a value, or a function
+    without a meaning.
     """
     known: dict[Any, Any] = {}
 
@@ -153,7 +155,7 @@ def evaluate(expression: Any, values: Mapping[str, Any], kind: type[Any] = np.fl
 
 
 def integer(expression: Any, values: Mapping[str, Any]) -> int:
-    """The value of an index; NotCovered where that is no integer."""
+    """The value of an index. Raises NotCovered if the value is no integer."""
     found = evaluate(sympy.sympify(expression), values)
     if np.ndim(found) or int(found) != found:
         raise NotCovered(f"the index {expression} is no integer")

@@ -22,7 +22,7 @@ from timetile.frontend.devito.sweeps import Scalars, Sweep
 
 @dataclass(frozen=True)
 class Function:
-    """A function's text, its arguments in order, and what its entries are."""
+    """A function's text, its arguments in order, and its entries."""
 
     text: str
     arguments: tuple[Argument, ...]
@@ -33,7 +33,9 @@ class Function:
 @dataclass
 class Writer:
     """
-    Writes the function of some equations of a step. `ints` are the values of what indices and bounds depend on, `shapes` those of all arrays; `direction` is 1 where time goes up, -1 where it goes down, 0 without time.
+    Writes the function of some equations of a step. `ints` are the values behind indices and
+    bounds, `shapes` the shapes of all arrays. `direction` is 1 for growing time, -1 for falling
+    time, 0 without time.
     """
 
     equations: Equations
@@ -91,11 +93,11 @@ class Writer:
         return Function(text, tuple(parameters.known), tuple(entries), kind)
 
     def is_scalar(self, expression: Any) -> bool:
-        """The expression is an argument of the function, whatever the step."""
+        """Whether the expression is an argument of the function, equal in all steps."""
         return self.equations.time not in expression.free_symbols
 
     def host_leaf(self, expression: Any, parameters: Parameters, kind: str) -> str | None:
-        """What the host computes from: the number of the step, and scalars."""
+        """The values from which the host computes: the number of the step, and scalars."""
         if expression == self.equations.time:
             return "%clock"
         if expression.is_Number or not self.is_scalar(expression):
@@ -103,7 +105,7 @@ class Writer:
         return parameters.name(Argument("scalar", expression), kind)
 
     def looped(self, parameters: Parameters, body: Sequence[str]) -> str:
-        """The body in a loop over time, whose fields take turns."""
+        """The body in a loop over time with rotating fields."""
         steps = parameters.name(Argument("steps"), "index")
         used = "\n".join(body)
         lines = list(body)
@@ -135,7 +137,7 @@ class Writer:
         return framed(parameters, loop)
 
     def next_level(self, role: Role) -> Role:
-        """The level whose array a level has in the next step."""
+        """The level whose array is the array of `role` in the next step."""
         count = self.equations.levels[role.function]
         return Role(role.function, "level", (role.at + self.direction) % count)
 
@@ -146,7 +148,7 @@ def level_name(role: Role) -> str:
 
 
 def kind_of(active: Sequence[Equation]) -> str:
-    """The type of the cells of the arrays that equations write; NotCovered where there are two."""
+    """The type of the cells of all written arrays. Raises NotCovered for two types."""
     kinds = {
         e.target.function.dtype.__name__ for e in active if getattr(e.target, "is_Indexed", False)
     }

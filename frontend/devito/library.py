@@ -1,4 +1,4 @@
-"""Devito and SymPy, whose types are not checked: their modules enter here, and are Any from then on."""
+"""Imports Devito and SymPy, whose types are not checked: their modules are Any outside of here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def module(name: str) -> Any:
-    """A module of Devito or SymPy by its full name; ImportError says what to install."""
+    """A module of Devito or SymPy by full name. ImportError says how to install the package."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -20,4 +20,4 @@ sympy = module("sympy")
 
 
 class NotCovered(Exception):
-    """An equation that has no translation; the text is one sentence that says why."""
+    """An equation without a translation. The text is one sentence with the reason."""

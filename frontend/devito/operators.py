@@ -1,4 +1,4 @@
-"""Operators of Devito's that run on timetile: a language beside C and OpenMP."""
+"""Operators of Devito running on timetile: a language beside C and OpenMP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lowered(expressions: Sequence[Any], options: dict[str, Any]) -> list[Any]:
 
 
 def direction_of(operator: Any) -> int:
-    """The way in which the operator goes through time; NotCovered where it does so twice."""
+    """The operator's direction in time. Raises NotCovered for two loops over time."""
     iet = module("devito.ir.iet")
     loops = [loop for loop in iet.FindNodes(iet.Iteration).visit(operator) if loop.dim.is_Time]
     if len(loops) > 1:
@@ -41,13 +41,13 @@ def direction_of(operator: Any) -> int:
 
 
 def warn(reason: object) -> None:
-    """Say that Devito's own C runs, and why."""
+    """Warn, with the reason, before Devito's own C runs."""
     text = str(reason)
     warnings.warn(f"Devito's own C runs in place of timetile: {text}", DevitoWarning, stacklevel=4)
 
 
 def language_operator(stock: Any, options: dict[str, Any]) -> Any:
-    """The class of operators that run on timetile where a class of Devito's own runs C."""
+    """A subclass of Devito's operator class, running on timetile instead of C."""
 
     def build(cls: Any, expressions: Any, **kwargs: Any) -> Any:
         kwargs["language"] = "C"
@@ -84,7 +84,7 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
 
 
 def note(operator: Any, given: Sequence[Any], seconds: float) -> None:
-    """Give the time of a run to Devito's first timer, which its summary shows."""
+    """Add the time of a run, in seconds, to Devito's first timer, shown in the summary."""
     for parameter, value in zip(operator.parameters, given):
         if parameter.name == "timers":
             timers = value._obj
@@ -94,8 +94,9 @@ def note(operator: Any, given: Sequence[Any], seconds: float) -> None:
 
 def register(**options: Any) -> None:
     """
-    Make `timetile` a language of Devito's: `Operator(..., language="timetile")`, or for all operators
-    `configuration["language"] = "timetile"`. `options` are those of `timetile.compile`, for operators that are made from now on.
+    Make `timetile` a language of Devito: `Operator(..., language="timetile")`, or for all operators
+    `configuration["language"] = "timetile"`. `options` are options of `timetile.compile`, for
+    operators made afterwards.
     """
     devito = module("devito")
     registry = module("devito.operator.registry")

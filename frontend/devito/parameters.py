@@ -1,4 +1,4 @@
-"""What a translated function takes: each argument once, by what it stands for."""
+"""The arguments of a translated function, each once, by meaning."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Meaning = Literal["field", "scalar", "memory", "entries", "count", "start", "ste
 @dataclass(frozen=True)
 class Argument:
     """
-    One argument. `of` is a role of a field, the expression of a scalar, the name of a function whose array is
-    memory of the host, the number of an array of entries, or that of their count, or the expression of an array that is made of
-    coefficients, whose names stand for their arrays.
+    One argument. `of` depends on the meaning: a role of a field, the expression of a scalar, the
+    name of a function with an array in host memory, the number of an array of entries or of their
+    count, or the expression of an array computed from coefficients, named like their arrays.
     """
 
     meaning: Meaning
@@ -25,20 +25,23 @@ class Argument:
 
 @dataclass
 class Parameters:
-    """The arguments that a function turns out to need, in order, with their names and types."""
+    """The arguments needed by a function, in order, with names and types."""
 
     equations: Equations
     shapes: Mapping[str, tuple[int, ...]]
     known: dict[Argument, tuple[str, str]] = field(default_factory=dict[Argument, tuple[str, str]])
 
     def name(self, argument: Argument, kind: str) -> str:
-        """The name of an argument, which is added where it is new."""
+        """The name of an argument. A new argument is added."""
         if argument not in self.known:
             self.known[argument] = f"%p{len(self.known)}", kind
         return self.known[argument][0]
 
     def field_kind(self, name: str) -> str:
-        """The type of a field: its cells before and after the domain are bounds below 0 and beyond it."""
+        """
+        The type of a field: cells before the domain have bounds below 0, cells behind lie beyond
+        the domain.
+        """
         function = self.equations.functions[name]
         spans: list[str] = []
         shape = self.shapes[name]
@@ -53,12 +56,12 @@ class Parameters:
         return KINDS[self.equations.functions[name].dtype.__name__]
 
     def array(self, role: Role) -> str:
-        """The name of the field that is one array of a function."""
+        """The name of the field for one array of a function."""
         kind = self.field_kind(role.function)
         for level in range(self.equations.levels.get(role.function, 0)):
             self.name(Argument("field", Role(role.function, "level", level)), kind)
         return self.name(Argument("field", role), kind)
 
     def levels(self) -> list[Argument]:
-        """The fields that take turns, function by function, each from level 0 on."""
+        """The rotating fields, function by function, each from level 0 on."""
         return [a for a in self.known if a.meaning == "field" and a.of.kind == "level"]

@@ -1,7 +1,9 @@
-"""Quotients by coefficients: what is divided by a coefficient that it has as a factor is not divided at all.
+"""
+Cancels coefficients in quotients: a numerator with the divisor as a factor is not divided at all.
 
-`solve(m * u.dt2 - u.laplace, u.forward)` is `dt**2 * (L - m * (u.backward - 2 * u) / dt**2) / m`. As
-`dt**2 * L / m + 2 * u - u.backward` the step neither reads m beside its reciprocal nor divides twice.
+`solve(m * u.dt2 - u.laplace, u.forward)` is `dt**2 * (L - m * (u.backward - 2 * u) / dt**2) / m`.
+As `dt**2 * L / m + 2 * u - u.backward` the step neither reads m beside the reciprocal nor divides
+twice.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ IsOutside = Callable[[Any], bool]
 
 
 def cancelled(expression: Any, is_outside: IsOutside) -> Any:
-    """The expression, with each coefficient below a sum that has it as a factor cancelled."""
+    """
+    The expression, with each coefficient cancelled below a sum with the coefficient as a factor.
+    """
     if expression.is_Add:
         return sympy.Add(*(cancelled(term, is_outside) for term in expression.args))
     if not expression.is_Mul:
@@ -50,7 +54,9 @@ def without(product: Any, base: Any) -> Any:
 
 
 def distributed(scalar: Any, expression: Any, is_outside: IsOutside) -> Any:
-    """A scalar times an expression, in each term of a sum, where powers of the scalar may cancel."""
+    """
+    A scalar times an expression, in each term of a sum, where powers of the scalar may cancel.
+    """
     if expression.is_Add:
         return sympy.Add(*(distributed(scalar, term, is_outside) for term in expression.args))
     if expression.is_Mul:

@@ -1,4 +1,4 @@
-"""Runs a translated operator on the arrays that Devito would give to its C function."""
+"""Runs a translated operator on the arrays given by Devito to its C function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES = {"f32": np.float32, "f64": np.float64}
 
 @dataclass(frozen=True)
 class Segment:
-    """Steps that run the same equations: the first value of time, and how many there are."""
+    """Steps running equal equations: the first value of time, and the number of steps."""
 
     start: int
     steps: int
@@ -31,7 +31,7 @@ class Segment:
 
 @dataclass
 class Call:
-    """What one call of an operator gets: numbers by name, and arrays by the names of functions."""
+    """The arguments of one call of an operator: numbers by name, and arrays by function name."""
 
     numbers: dict[str, Any]
     arrays: dict[str, Array]
@@ -61,8 +61,8 @@ def is_integer(value: Any) -> bool:
 @dataclass
 class Plan:
     """
-    A translated operator, which `prepare`s its calls. `direction` is 1 where time goes up, -1 where it goes down, 0 where there is none; `options` are those of
-    `timetile.compile`.
+    A translated operator, which `prepare`s its calls. `direction` is 1 for growing time, -1 for
+    falling time, 0 without time; `options` are options of `timetile.compile`.
     """
 
     equations: Equations
@@ -77,7 +77,10 @@ class Plan:
         self.statements = statements_of(self.equations.items)
 
     def segments(self, call: Call) -> list[Segment]:
-        """The steps of a call, joined where they run the same equations and a kernel may take several at once."""
+        """
+        The steps of a call, joined if they run equal equations and a kernel may take several at
+        once.
+        """
         items = self.equations.items
         timed = [equation for equation in items if equation.in_time]
         first = [
@@ -108,7 +111,7 @@ class Plan:
         return [segment for segment in found if segment.active]
 
     def has_series(self, active: Sequence[int]) -> bool:
-        """The equations use an array that depends on the number of the step."""
+        """Whether the equations use an array dependent on the number of the step."""
         for number in active:
             equation = self.equations.items[number]
             for indexed in (*equation.reads, equation.target):
@@ -119,7 +122,7 @@ class Plan:
         return False
 
     def program(self, segment: Segment, call: Call) -> tuple[Function, CompiledProgram]:
-        """The program of a segment, compiled where it is new."""
+        """The program of a segment, compiled if new."""
         time_name = self.equations.time.name if self.equations.time is not None else "time"
         left_out = (f"{time_name}_m", f"{time_name}_M")
         ints = {
@@ -136,7 +139,10 @@ class Plan:
         return self.programs[key]
 
     def prepare(self, call: Call) -> list[tuple[CompiledProgram, list[Any]]]:
-        """The programs of a call in order, compiled, and their arguments. NotCovered or CompileError where there is none."""
+        """
+        The compiled programs of a call, in order, with arguments. Raises NotCovered or CompileError
+        if a segment has no program.
+        """
         entries: dict[tuple[int, ...], list[list[Any]]] = {}
         prepared: list[tuple[CompiledProgram, list[Any]]] = []
         for segment in self.segments(call):
@@ -165,7 +171,7 @@ class Plan:
         call: Call,
         entries: Sequence[Sequence[Any]],
     ) -> Any:
-        """What an argument of a program is in a segment."""
+        """The value of a program's argument in a segment."""
         of = argument.of
         match argument.meaning:
             case "made":

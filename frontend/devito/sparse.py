@@ -1,7 +1,8 @@
-"""From sparse operations, injection and interpolation, to loops of the host over entries.
+"""Translates sparse operations, injection and interpolation, to loops of the host over entries.
 
-Each pair of a point and a neighbour of it on the grid is an entry. Where the entry lies in a field, and all of its value that
-neither time nor what the operator writes changes, is computed once a run, with NumPy.
+Each pair of a point and a neighbouring grid point is an entry. NumPy computes, once a run, the
+place of the entry in a field, and the part of its value that changes neither with time nor with
+arrays written by the operator.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ from timetile.frontend.devito.parameters import Argument, Parameters
 
 @dataclass(frozen=True)
 class Statement:
-    """What one entry does: `value` is set or added to `target`. `makes` are the numbers that both depend on."""
+    """
+    The action of one entry: `value` is set or added to `target`. `makes` are numbers needed for
+    both.
+    """
 
     equation: Equation
     target: Any
@@ -42,7 +46,7 @@ class Statement:
 
 
 def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
-    """What each sparse equation that writes an array does, by its number."""
+    """The actions of each sparse equation that writes an array, by number."""
     found: dict[int, list[Statement]] = {}
     makes: dict[Any, Any] = {}
     sums: dict[Any, Equation] = {}
@@ -76,7 +80,9 @@ def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
 
 @dataclass
 class Entries:
-    """The arrays of a statement's entries, one value each, in the order in which the program takes them."""
+    """
+    The arrays of a statement's entries, one value each, in the order of the program's arguments.
+    """
 
     statement: Statement
     parts: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
@@ -109,7 +115,7 @@ def flat_place(indices: Sequence[Any], shape: Sequence[int]) -> Any:
 def entries_of(
     entries: Entries, values: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], kind: Any
 ) -> list[Any]:
-    """The number of entries that the guards let through, and the arrays of their values."""
+    """The number of entries passing the guards, and the arrays of their values."""
     statement = entries.statement
     every = dict(values)
     grid = entry_grid(statement.loops, values)
@@ -185,7 +191,7 @@ class Nest:
         return self.cells.add(f"memref.load {name}[%n{self.number}_k] : {kind}")
 
     def leaf(self, expression: Any) -> str | None:
-        """What is computed before the run, and what arrays hold."""
+        """The values computed before the run, and cells of arrays."""
         if expression.is_Number:
             return None
         if self.is_fixed(expression):
@@ -200,7 +206,9 @@ class Nest:
         return None
 
     def cell(self, indexed: Any) -> tuple[str, str, str]:
-        """The memory, the index in it and its type of what an indexed function names at the entry."""
+        """
+        The memory, the index, and the type of the cell named by an indexed function at the entry.
+        """
         function = indexed.function
         shape = self.parameters.shapes[function.name]
         place = self.array("place", indexed)

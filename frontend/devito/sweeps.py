@@ -1,4 +1,4 @@
-"""From an equation over the grid to a `stencil.apply` and its store."""
+"""Translates an equation over the grid to a `stencil.apply` and a store."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from timetile.frontend.devito.quotients import cancelled
 
 @dataclass
 class Scalars:
-    """Values that are the same for all cells: arguments, and what changes with the time step."""
+    """Values equal for all cells: arguments, and values dependent on the time step."""
 
     parameters: Parameters
     host: Cells
     time: Any
 
     def leaf(self, expression: Any) -> str | None:
-        """The name of a value that no cell changes; None for an expression of numbers alone."""
+        """The name of a value equal for all cells; None for an expression of numbers alone."""
         if expression.is_Number or not expression.free_symbols:
             return None
         if self.time in expression.free_symbols:
@@ -41,8 +41,8 @@ class Scalars:
 @dataclass
 class Sweep:
     """
-    Writes one equation; `ints` are the values of what indices depend on, `written` the functions that the
-    operator writes, None outside a loop.
+    Writes one equation. `ints` are the values behind indices. `written` are the functions written
+    by the operator, None outside a loop.
     """
 
     equations: Equations
@@ -74,12 +74,12 @@ class Sweep:
         return f"!stencil.temp<{'x'.join('?' * rank)}x{self.kind}>"
 
     def shift(self, axis: int) -> int:
-        """What is added to the loop's value along an axis, or the place itself where there is no loop."""
+        """The offset from the loop's value along an axis, or the place itself without a loop."""
         function = self.equation.target.function
         return integer(self.places[axis][1], self.ints) - left_of(function, self.space[axis])
 
     def box(self) -> tuple[list[int], list[int]]:
-        """The cells that are written, from the first to beyond the last, along each axis."""
+        """The written cells: the first cell, and the end beyond the last cell, along each axis."""
         low: list[int] = []
         high: list[int] = []
         for axis, (loop, _) in enumerate(self.places):
@@ -89,7 +89,7 @@ class Sweep:
         return low, high
 
     def leaf(self, expression: Any) -> str | None:
-        """What a cell reads: fields, its own place, scalars."""
+        """The values read by a cell: fields, the cell's place, scalars."""
         if getattr(expression, "is_Indexed", False):
             return self.access(expression)
         if expression in self.loops:
@@ -107,7 +107,9 @@ class Sweep:
         return not (expression.has(sympy.Indexed) or expression.free_symbols & self.loops)
 
     def offsets(self, indexed: Any) -> tuple[str, ...]:
-        """The distance of an indexed function's cell from the cell that is written, `_` where it has no axis."""
+        """
+        The distance from the written cell to an indexed function's cell, `_` for a missing axis.
+        """
         function = indexed.function
         space = space_of(function)
         offsets = ["_"] * len(self.space)
@@ -119,13 +121,13 @@ class Sweep:
         return tuple(offsets)
 
     def access(self, indexed: Any) -> str:
-        """The cell of a field at its distance from the cell that is written."""
+        """The cell of a field, at its distance from the written cell."""
         name = self.field_of(self.equations.role(indexed))
         kind = self.parameters.field_kind(indexed.function.name)
         return self.tap(name, kind, self.offsets(indexed))
 
     def tap(self, name: str, kind: str, offsets: Sequence[str]) -> str:
-        """The cell at a distance of the field of this name and type."""
+        """The cell, at a distance, of a field given by name and type."""
         temp = self.temp_kind(len(offsets) - offsets.count("_"))
         if name not in self.temps:
             value = f"%{self.name}_t{len(self.temps)}"
@@ -135,7 +137,10 @@ class Sweep:
         return self.cells.add(f"stencil.access {self.temps[name]}[{', '.join(offsets)}] : {temp}")
 
     def reciprocal(self, base: Any) -> str | None:
-        """One over an expression of coefficients at one cell, from an array that is made once a call."""
+        """
+        The reciprocal of an expression of coefficients at one cell, from an array computed once a
+        call.
+        """
         reads = list(dict.fromkeys(indexed_in(base)))
         if self.written is None or not reads:
             return None
@@ -184,5 +189,6 @@ class Sweep:
             *(f"  {line}" for line in cells.lines),
             f"  stencil.return {result} : {self.kind}",
             "}",
-            f"stencil.store %{self.name} to {self.field_of(role)}(<{low}, {high}>) : {temp} to {kind}",
+            f"stencil.store %{self.name} to {self.field_of(role)}(<{low}, {high}>) : {temp} to "
+            f"{kind}",
         ]

@@ -1,4 +1,6 @@
-"""Cells outside the box of an update, at the temporal level: whether the updates of a loop all keep them."""
+"""Cells outside the box of an update, at the temporal level: whether the updates of a loop all keep
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ def check_kept(loop: LoopOp) -> None:
         if update.outside is not None and not update.outside.keeps_all:
             refuse(
                 update,
-                f"its cells outside the box are {update.outside}, which are not yet updates of their own; run "
+                f"its cells outside the box are {update.outside}, which are not yet updates of "
+                "their own; run "
                 "expand-boundaries before",
             )

@@ -44,7 +44,10 @@ def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
 
 
 def check_loop(loop: LoopOp) -> None:
-    """Refuse a time loop over fields that no kernel can have, or whose boundaries are not yet updates of their own."""
+    """
+    Refuse a time loop over fields that no kernel can have, or whose boundaries are not yet updates
+    of their own.
+    """
     check_kept(loop)
     check_fields(loop, (*loop.buffers, *loop.captures))
 
