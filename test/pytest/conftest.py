@@ -1,19 +1,24 @@
 """
-Profiles for generated tests: `ci` (the default) is small and always draws the same examples; `check` is smaller still;
-`pytest --hypothesis-profile=nightly` draws many, and others every time. And what tests
-of the command line need: a disk cache of their own, and a program as a file.
+How much of the tests runs. Profiles: `ci` (the default) draws few examples, and the same ones every
+time; `check` draws fewer; `pytest --hypothesis-profile=nightly` draws many, and others every time.
+A test marked `covering` runs, but for the nightly profile, few rows of the product of its parameters.
+
+What tests of the command line need: a disk cache of their own, and a program as a file.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from support.command_line import HEAT
-from support.sizes import EXAMPLES
+from support.covering import covering, numbered
+from support.sizes import EXAMPLES, is_nightly
 
 # The first example of a process pays for imports and caches: time says nothing about an example.
 for name, examples in EXAMPLES.items():
@@ -28,6 +33,36 @@ settings.load_profile("ci")
 
 # There are no wheels of the PTX assembler and of MLIR for macOS.
 collect_ignore = ["test_mlir.py", "test_ptx.py"] if sys.platform == "darwin" else []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of tests marked `covering`, keep the rows that stand for all; a row that is asked for runs."""
+    if is_nightly() or any("[" in argument for argument in config.args):
+        return
+    products: defaultdict[str, list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+            continue
+        if item.get_closest_marker("covering") is not None:
+            products[item.nodeid.partition("[")[0]].append(item)
+    dropped: set[pytest.Item] = set()
+    for rows in products.values():
+        marker = rows[0].get_closest_marker("covering")
+        assert marker is not None
+        kept = covering(numbered([row.callspec.params for row in rows]), **marker.kwargs)
+        dropped.update(row for number, row in enumerate(rows) if number not in set(kept))
+    config.hook.pytest_deselected(items=[item for item in items if item in dropped])
+    items[:] = [item for item in items if item not in dropped]
+
+
+def pytest_collection_finish() -> None:
+    """
+    Collect garbage seldom: the IR of a test is many objects in cycles, which are gone after it, and
+    modules and tests are never garbage.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ from timetile.runtime.kernels import Kernel, ProgramKernels
 from timetile.runtime.simt.errors import SimtError
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("contract", ["off", "fast"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
 def test_text_means_the_program(case: Entry, contract: str):

@@ -1,6 +1,7 @@
 """
-The same program under different schedules gives the same bits, those of the unfused program: wherever
-planes live, however threads share them, and however a sum is cut into stages.
+A program has the bits of the unfused program under every schedule: wherever planes live, however
+threads share them, and however a sum is cut into stages. The executors take turns in running the
+schedules; in `make nightly` each runs all of them, on every program.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from timetile.passes.analysis.geometry.extents import Extent, Needs
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program import Executor
+
+pytestmark = pytest.mark.covering
 
 WARP_ROWS = [
     *(
@@ -111,12 +114,15 @@ def test_a_star(schedule: Schedule, executor: Executor):
     check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
 
 
+# By another executor than ran the schedule for the star.
+@pytest.mark.covering(first=1)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)
 def test_a_box(schedule: Schedule, executor: Executor):
     check(entry("box-2d").make((23, 67)), schedule, 2, executor)
 
 
+@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [WARP_ROWS[1], *SHARED, *BLOCK_ROWS[1:3]], ids=named)
 @pytest.mark.parametrize(

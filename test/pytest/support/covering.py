@@ -1,0 +1,70 @@
+"""
+Which rows of a product of parameters stand for all: every value of every parameter occurs in one, and
+values of different parameters meet in as many pairs as so few rows allow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+Row = Mapping[str, int]
+"""The number of each parameter's value."""
+
+
+def numbered(rows: Sequence[Mapping[str, object]]) -> list[Row]:
+    """The rows with values numbered as they come: a value is one object wherever it stands."""
+    numbers: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    return [
+        {
+            name: numbers[name].setdefault(id(value), len(numbers[name]))
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def values_of(row: Row) -> list[tuple[str, int]]:
+    return sorted(row.items())
+
+
+def covering(rows: Sequence[Row], times: int = 1, first: int = 0) -> list[int]:
+    """
+    The numbers of the rows that are kept, in order: each value occurs in `times` of them, or in all
+    of its rows where it has fewer.
+
+    Each row that is added has the most values that still lack rows; of those rows, it has the most
+    pairs that no row has; of those, its values are the rarest so far. Where rows are alike in that,
+    the first is added; the values of all parameters but the longest are counted from `first`, so
+    that two tests of the same parameters may keep different rows.
+    """
+    sizes = {name: 1 + max(row[name] for row in rows) for name in rows[0]} if rows else {}
+
+    def order(number: int) -> list[int]:
+        longest = max(sizes.values())
+        return [
+            value if sizes[name] == longest else (value - first) % sizes[name]
+            for name, value in rows[number].items()
+        ]
+
+    occurs = Counter(value for row in rows for value in values_of(row))
+    lacking = {value: min(times, count) for value, count in occurs.items()}
+    seen: Counter[tuple[str, int]] = Counter()
+    pairs: set[tuple[tuple[str, int], ...]] = set()
+    left = sorted(range(len(rows)), key=order)
+    kept: list[int] = []
+
+    def worth(number: int) -> tuple[int, int, int]:
+        values = values_of(rows[number])
+        wanted = sum(seen[value] < lacking[value] for value in values)
+        met = sum(pair not in pairs for pair in combinations(values, 2))
+        return wanted, met, -sum(seen[value] for value in values)
+
+    while left and any(seen[value] < count for value, count in lacking.items()):
+        best = max(left, key=worth)
+        left.remove(best)
+        kept.append(best)
+        seen.update(values_of(rows[best]))
+        pairs.update(combinations(values_of(rows[best]), 2))
+    return sorted(kept)
