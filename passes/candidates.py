@@ -76,6 +76,12 @@ class Trials:
         self.several_planes = shuffles_several_planes(loop)
         self.costs: dict[KernelForm, KernelCost | None] = {}
 
+    def spilling(self) -> Trials:
+        """Trials of the loop that may spill; they share the kernels that were built."""
+        trials = Trials(self.loop, self.module, self.target, may_spill=True)
+        trials.costs = self.costs
+        return trials
+
     def cost_of(self, depth: int, schedule: Schedule) -> KernelCost | None:
         """The kernel of a depth, ready for layouts like the schedule's; None where it has no form."""
         form = KernelForm.of(schedule, depth, self.far)

@@ -46,11 +46,12 @@ def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -
     or not the depth that is asked for, they are spilled, and where the fields of one step do not fit the shared memory,
     blocks are lean. Of a depth that is asked for, tiles that spill are also taken where all others are much slower.
     """
-    found = first_that_lowers(Trials(loop, module, target), depth, schedules(loop, target))
+    trials = Trials(loop, module, target)
+    found = first_that_lowers(trials, depth, schedules(loop, target))
     if found is not None and depth is None:
         return found
     for lean in (False, True):
-        spilled = spilling(loop, module, target, depth or 1, lean=lean)
+        spilled = spilling(trials, depth or 1, lean=lean)
         if found is not None:
             much_slower = spilled is not None and found.worth < CLIFF * spilled.worth
             return spilled if much_slower else found
@@ -60,13 +61,12 @@ def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -
     return None
 
 
-def spilling(
-    loop: LoopOp, module: ModuleOp, target: Target, depth: int, *, lean: bool
-) -> Candidate | None:
+def spilling(trials: Trials, depth: int, *, lean: bool) -> Candidate | None:
     """The fastest candidate that may spill; no tile that stays, as it has nothing but registers."""
-    considered = lean_schedules(loop) if lean else schedules(loop, target)
+    loop = trials.loop
+    considered = lean_schedules(loop) if lean else schedules(loop, trials.target)
     streamed = (schedule for schedule in considered if not schedule.stays)
-    return first_that_lowers(Trials(loop, module, target, may_spill=True), depth, streamed)
+    return first_that_lowers(trials.spilling(), depth, streamed)
 
 
 def first_that_lowers(
