@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from support.command_line import HEAT
-from support.covering import covering, numbered
+from support.covering import covering, numbered, row_of
 from support.sizes import EXAMPLES, is_nightly
 
 # The first example of a process pays for imports and caches: time says nothing about an example.
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for rows in products.values():
         marker = rows[0].get_closest_marker("covering")
         assert marker is not None
-        kept = covering(numbered([row.callspec.params for row in rows]), **marker.kwargs)
+        kept = covering(numbered([row_of(row) for row in rows]), **marker.kwargs)
         dropped.update(row for number, row in enumerate(rows) if number not in set(kept))
     config.hook.pytest_deselected(items=[item for item in items if item in dropped])
     items[:] = [item for item in items if item not in dropped]

@@ -18,6 +18,8 @@ from support.generate_roles import programs_of_any_roles
 from support.programs import program_text
 from timetile.runtime.program import Executor
 
+pytestmark = pytest.mark.covering(times=2)
+
 WHOLE = Box((0,), (12,))
 HEAD, TAIL = Box((0,), (5,)), Box((8,), (12,))
 

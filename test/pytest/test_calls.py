@@ -14,6 +14,8 @@ from support.description import random_inputs
 from support.programs import program_text
 from timetile.runtime.program import Executor
 
+pytestmark = pytest.mark.covering
+
 DOMAIN = (5, 7)
 
 

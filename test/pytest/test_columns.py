@@ -47,6 +47,8 @@ from timetile.runtime.kernels import Halos, Options, loops_of, raise_program
 from timetile.runtime.loading import load
 from timetile.runtime.program import Executor
 
+pytestmark = pytest.mark.covering
+
 PLANES = Schedule(
     "planes", block_plane((4, 2), (3, 1)), streaming=RegisterStreamingPass(sync="mbarrier", delay=1)
 )

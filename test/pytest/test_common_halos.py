@@ -37,6 +37,8 @@ from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame, h
 from timetile.runtime.kernels import Halos
 from timetile.runtime.program import Executor
 
+pytestmark = pytest.mark.covering
+
 ARRIVING = RegisterStreamingPass(sync="mbarrier", delay=1)
 
 SCHEDULES = [

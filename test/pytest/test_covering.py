@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from support.covering import Row, covering, numbered
+from support.covering import Row, covering, numbered, row_of
 
 
 def rows_of(*sizes: int) -> list[Row]:
@@ -43,6 +43,17 @@ def test_another_first_value_keeps_the_others():
 
 
 def test_values_are_numbered_as_they_come():
-    rows = [{"a": a, "b": b} for a, b in product(("x", "y", "z"), ([1], [2]))]
-    shared = [{"a": a, "b": b} for a in ("x", "y", "z") for b in (rows[0]["b"], rows[1]["b"])]
-    assert numbered(shared) == rows_of(3, 2)
+    rows = [{"a": a, "b": b} for a, b in product("xyz", ("u", "v"))]
+    assert numbered(rows) == rows_of(3, 2)
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 3), (2, 2)])
+@pytest.mark.parametrize("alone", [1])
+def test_values_given_together_are_one(
+    first: int, second: int, alone: int, request: pytest.FixtureRequest
+):
+    assert isinstance(request.node, pytest.Function)
+    assert row_of(request.node) == {
+        "('first', 'second')": (id(first), id(second)),
+        "alone": (id(alone),),
+    }

@@ -21,6 +21,8 @@ from timetile.passes.schedule import Form
 from timetile.runtime.assembler import assemble
 from timetile.runtime.program import Executor
 
+pytestmark = pytest.mark.covering(times=2)
+
 Arrays = list[NDArray[Any]]
 
 

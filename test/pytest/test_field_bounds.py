@@ -36,6 +36,8 @@ from timetile.runtime.homes import PlaneError
 from timetile.runtime.program import Executor
 from timetile.runtime.simt.errors import SimtError
 
+pytestmark = pytest.mark.covering(times=2)
+
 Offset = tuple[int, ...]
 
 

@@ -14,6 +14,8 @@ from support.stencil_semantics import run
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading import load_text
 
+pytestmark = pytest.mark.covering(times=2)
+
 FOLDER = Path(__file__).parents[1] / "programs"
 STEPS = 5
 GIVEN: dict[str, Any] = {"n": STEPS, "off": -1, "flag": True, "edge": 17, "timers": None}

@@ -14,6 +14,8 @@ import timetile
 from support.stencil_semantics import run
 from timetile.runtime.loading import load_text
 
+pytestmark = pytest.mark.covering(times=2)
+
 PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
 EXAMPLES = re.findall(r"## ([^\n]*)\n(?:(?!## ).)*?```mlir\n(.*?)```", PAGE.read_text(), re.DOTALL)
 STEPS = 5

@@ -26,6 +26,8 @@ from timetile.passes.register_streaming import RegisterStreamingPass as Streamin
 from timetile.runtime.assembler import AssemblerError, assemble
 from timetile.runtime.kernels import Kernel
 
+pytestmark = pytest.mark.covering
+
 
 def made_kernels(case: Entry, depth: int | None, arch: str) -> list[Kernel]:
     """All kernels of a program."""

@@ -15,6 +15,8 @@ import pytest
 from support.numpy_loops import LOOPS
 from timetile.runtime.program import Executor
 
+pytestmark = pytest.mark.covering
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDER = EXAMPLES / "python"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "draw")

@@ -12,6 +12,8 @@ from support.schedules import Schedule, block_plane, check, warp_row
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program import Executor
 
+pytestmark = pytest.mark.covering(times=2)
+
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("ahead", [0, 2])

@@ -19,6 +19,8 @@ from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buf
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program import Executor
 
+pytestmark = pytest.mark.covering
+
 
 def exchanged(what: Literal["edges", "plane"], how: str) -> str:
     """What the exchanges of a placed kernel show."""

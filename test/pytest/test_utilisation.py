@@ -28,6 +28,8 @@ from timetile.runtime.explain.utilisation import (
 from timetile.runtime.kernels import run_passes
 from timetile.runtime.loading import load
 
+pytestmark = pytest.mark.covering
+
 
 @pytest.mark.parametrize("radius", [1, 2, 3, 4])
 @pytest.mark.parametrize("rank", [2, 3])

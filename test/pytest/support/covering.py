@@ -6,21 +6,32 @@ values of different parameters meet in as many pairs as so few rows allow.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
+
+import pytest
 
 Row = Mapping[str, int]
 """The number of each parameter's value."""
 
 
-def numbered(rows: Sequence[Mapping[str, object]]) -> list[Row]:
-    """The rows with values numbered as they come: a value is one object wherever it stands."""
-    numbers: defaultdict[str, dict[int, int]] = defaultdict(dict)
+def row_of(item: pytest.Function) -> dict[str, Hashable]:
+    """
+    The values of a test's parameters: those that one mark gives together are one value. A value is
+    one object wherever it stands.
+    """
+    row: dict[str, Hashable] = {}
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0].split(",") if isinstance(mark.args[0], str) else mark.args[0]
+        row[str(mark.args[0])] = tuple(id(item.callspec.params[name.strip()]) for name in names)
+    return row
+
+
+def numbered(rows: Sequence[Mapping[str, Hashable]]) -> list[Row]:
+    """The rows with values numbered as they come."""
+    numbers: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)
     return [
-        {
-            name: numbers[name].setdefault(id(value), len(numbers[name]))
-            for name, value in row.items()
-        }
+        {name: numbers[name].setdefault(value, len(numbers[name])) for name, value in row.items()}
         for row in rows
     ]
 
