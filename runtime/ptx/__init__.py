@@ -1,1 +1,3 @@
-"""Executes printed PTX without a GPU, and finds races, wild accesses, unset registers and waits in vain."""
+"""Executes printed PTX without a GPU, and finds races, wild accesses, unset registers and waits in
+vain.
+"""

@@ -30,7 +30,7 @@ VECTORS = {"": 1, ".v2": 2, ".v4": 4}
 
 
 def registers(operand: Operand) -> tuple[Operand, ...]:
-    """The registers that one access moves."""
+    """The registers moved by one access."""
     return operand if isinstance(operand, tuple) else (operand,)
 
 
@@ -43,7 +43,7 @@ def place_kind(space: str) -> str:
 
 
 def load_parameter(kind: str) -> Special:
-    """A parameter of the kernel, or what a function has returned."""
+    """Load a parameter of the kernel, or the result of a function."""
 
     def bind(c: Context, instruction: Instruction) -> Step:
         target, place = instruction.operands
@@ -62,7 +62,7 @@ def load_parameter(kind: str) -> Special:
 
 
 def argument(kind: str) -> Special:
-    """An argument of a function that is called next."""
+    """Set an argument of the next call."""
 
     def bind(c: Context, instruction: Instruction) -> Step:
         place, value = instruction.operands
@@ -74,7 +74,10 @@ def argument(kind: str) -> Special:
 
 
 def calls(c: Context, instruction: Instruction) -> Step:
-    """A function of the mathematical library: the processor's, whose bits may differ from the GPU's in the last ones."""
+    """
+    Call a function of the mathematical library: the processor's, with last bits possibly other than
+    the GPU's.
+    """
     result, function, arguments = (each for each in instruction.operands)
     assert isinstance(result, tuple) and isinstance(function, str) and isinstance(arguments, tuple)
     name = function.removeprefix(FUNCTION_PREFIX)
@@ -119,13 +122,13 @@ def loads(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
 
 
 def learn(s: Strand, lanes: Ints, at: Ints) -> None:
-    """Lanes know what was known to those who released something at the place that they look at."""
+    """Give lanes the knowledge released at the place read by them."""
     for place in np.unique(at[lanes]).tolist():
         s.launch.barriers.learn(s, lanes[at[lanes] == place], place)
 
 
 def cells(sources: list[Source], names: list[tuple[str, ...]], s: Strand) -> tuple[Words, Mask]:
-    """The words of some registers beside each other, a row a lane, and which are unset."""
+    """The words of some registers side by side, a row for each lane, and which words are unset."""
     data: list[Words] = []
     unset: list[Mask] = []
     for get, name in zip(sources, names):
@@ -161,7 +164,7 @@ def stores(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
 
 
 def prefetch(c: Context, instruction: Instruction) -> Step:
-    """Nothing changes, but the place must be there."""
+    """Prefetch: nothing changes, but the place must exist."""
     text = instruction.text
     where, names = address(c, instruction.operands[0], "u64", text)
 
@@ -175,7 +178,7 @@ def prefetch(c: Context, instruction: Instruction) -> Step:
 
 
 def add_released(c: Context, instruction: Instruction) -> Step:
-    """A word of global memory is added to, and what was done before is released with it."""
+    """Add to a word of global memory, and release earlier accesses with the word."""
     text = instruction.text
     where, names = address(c, instruction.operands[0], "u64", text)
     get, more = source(c, instruction.operands[1], "u32", text)
@@ -198,7 +201,7 @@ def add_released(c: Context, instruction: Instruction) -> Step:
 
 
 def copies(c: Context, instruction: Instruction) -> Step:
-    """A copy from global to shared memory is on its way."""
+    """Start a copy from global to shared memory."""
     text = instruction.text
     target, place, size, *rest = instruction.operands
     to, names = address(c, target, "u32", text)
@@ -217,7 +220,7 @@ def copies(c: Context, instruction: Instruction) -> Step:
 
 
 def commit_group(c: Context, instruction: Instruction) -> Step:
-    """The copies so far are a group."""
+    """Close the group of the copies so far."""
 
     def step(s: Strand, mask: Mask | None) -> None:
         s.committed[slice(None) if mask is None else mask] += 1
@@ -226,7 +229,7 @@ def commit_group(c: Context, instruction: Instruction) -> Step:
 
 
 def wait_group(c: Context, instruction: Instruction) -> Step:
-    """Copies arrive, but those of the last groups."""
+    """Let copies arrive, except for those of the last groups."""
     pending = instruction.operands[0]
     assert isinstance(pending, str)
     return lambda s, mask: s.launch.memory.wait_for_copies(s, mask, int(pending))
@@ -235,7 +238,7 @@ def wait_group(c: Context, instruction: Instruction) -> Step:
 MOVED = ("f32", "f64", "b32", "b64", "u32", "u64", "s32", "s64")
 
 PARAMETERS = {kind: KINDS[kind] for kind in MOVED} | {"u8": np.dtype(np.uint8)}
-"""How parameters of kernels lie in memory; one that is true or false is a byte."""
+"""Types of kernel parameters in memory; a predicate is a byte."""
 
 ACCESSES: dict[str, Special] = {
     **{f"ld.param.{kind}": load_parameter(kind) for kind in PARAMETERS},
@@ -246,7 +249,7 @@ ACCESSES: dict[str, Special] = {
     "cp.async.commit_group": commit_group,
     "cp.async.wait_group": wait_group,
 }
-"""How instructions that access memory are bound to their operands."""
+"""How instructions that access memory are bound to operands."""
 
 for space in ("global", "shared"):
     for vector, count in VECTORS.items():

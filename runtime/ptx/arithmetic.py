@@ -1,6 +1,5 @@
-"""
-What instructions compute of their operands, as the PTX ISA has it: one table, by name. Registers hold bits; every
-instruction says of which types it takes them.
+"""The arithmetic of instructions by the PTX ISA, in one table by name. Registers hold bits; every
+instruction names the types of its operands.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ FLOATS, SIGNED, UNSIGNED = ("f32", "f64"), ("s32", "s64"), ("u32", "u64")
 BITS = ("b32", "b64")
 
 NANS = {"f32": 0x7FFFFFFF, "f64": 0x7FF8000000000000}
-"""The bits of a NaN that an operation makes."""
+"""The bits of a NaN made by an operation."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The type of a result, those of the operands, and how one is made of the others."""
+    """The type of a result, the types of the operands, and the function."""
 
     result: str
     operands: tuple[str, ...]
@@ -50,12 +49,12 @@ class Rule:
 
 
 def same(words: str, kinds: tuple[str, ...], count: int, function: Function) -> dict[str, Rule]:
-    """An instruction whose operands all have the type of the result."""
+    """An instruction with operands of the result's type."""
     return {f"{words}.{kind}": Rule(kind, (kind,) * count, function) for kind in kinds}
 
 
 def made(kind: str, function: Function) -> Function:
-    """An operation on floats whose NaN are the hardware's, whatever those of the operands are."""
+    """An operation on floats with the hardware's NaN as result, for any NaN operands."""
     nan = np.array(NANS[kind], dtype=f"u{KINDS[kind].itemsize}").view(KINDS[kind])[()]
 
     def apply(*operands: Array) -> Array:
@@ -75,18 +74,18 @@ def floats(words: str, count: int, function: Function, *kinds: str) -> dict[str,
 
 
 def remainder(a: Array, b: Array) -> Array:
-    """What a quotient rounded towards zero leaves."""
+    """The remainder of a quotient rounded towards zero."""
     return a - divide(a, b) * b
 
 
 def divide(a: Array, b: Array) -> Array:
-    """A quotient rounded towards zero; by zero it is some number."""
+    """A quotient rounded towards zero; by zero an arbitrary number."""
     below = a // b
     return below + ((below * b != a) & ((a < 0) != (b < 0))).astype(a.dtype)
 
 
 def shift_left(a: Array, by: Array) -> Array:
-    """Zero where it goes further than the bits."""
+    """A shift to the left; zero for a shift by the width or more."""
     width = 8 * a.dtype.itemsize
     return np.where(by < width, a << np.minimum(by, width - 1).astype(a.dtype), 0).astype(a.dtype)
 
@@ -101,7 +100,8 @@ def shift_right(a: Array, by: Array) -> Array:
 
 def cut_off(to: str, of: str) -> Function:
     """
-    A float as an integer: the nearest one that there is. Of NaN it is 0 from 32 bits to 32, else the highest bit alone.
+    A float as the nearest integer in range. NaN becomes 0 from 32 bits to 32, otherwise the highest
+    bit alone.
     """
     kind, zero = KINDS[to].type, to[1:] == of[1:] == "32"
 
@@ -113,10 +113,12 @@ def cut_off(to: str, of: str) -> Function:
 
 
 def count_bits(a: Array) -> Array:
+    """The number of bits set."""
     return np.bitwise_count(a).astype(np.uint32)
 
 
 def count_leading(a: Array) -> Array:
+    """The number of leading zeros."""
     return leading_zeros(a).astype(np.uint32)
 
 
@@ -144,7 +146,7 @@ COMPARISONS: dict[str, Function] = {
 
 
 def ordered(function: Function) -> Function:
-    """A comparison that does not hold where an operand is NaN."""
+    """A comparison, false if an operand is NaN."""
 
     def apply(a: Array, b: Array) -> Array:
         return function(a, b) & numbers(a, b)
@@ -153,7 +155,7 @@ def ordered(function: Function) -> Function:
 
 
 def unordered(function: Function) -> Function:
-    """A comparison that holds where an operand is NaN."""
+    """A comparison, true if an operand is NaN."""
 
     def apply(a: Array, b: Array) -> Array:
         return function(a, b) | ~numbers(a, b)
@@ -190,6 +192,7 @@ def cast(kind: str) -> Function:
 
 
 def multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """A product plus a number."""
     return a * b + c
 
 
@@ -218,6 +221,7 @@ def signed_as(sign: Array, size: Array) -> Array:
 
 
 def select(a: Array, b: Array, p: Array) -> Array:
+    """A choice by a predicate."""
     return np.where(p, a, b)
 
 
@@ -273,7 +277,7 @@ ROUNDINGS: dict[str, Function] = {
 
 
 def integers() -> dict[str, Rule]:
-    """Arithmetic of integers; it wraps."""
+    """Arithmetic of integers, with wrapping."""
     rules: dict[str, Rule] = {}
     both = (*SIGNED, *UNSIGNED)
     for word, function in (("add", np.add), ("sub", np.subtract), ("mul.lo", np.multiply)):
@@ -333,4 +337,4 @@ def moves() -> dict[str, Rule]:
 
 
 RULES: dict[str, Rule] = integers() | floating() | comparisons() | conversions() | moves()
-"""Every instruction that computes a register of others."""
+"""Every instruction that computes a register from others."""

@@ -1,4 +1,4 @@
-"""A launch of a kernel of PTX: which lanes run what next, until all have ended."""
+"""A launch of a PTX kernel: runs lanes until all have ended."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ BLOCKS = ("bar.sync", "barrier.cluster.wait.aligned")
 
 class Launch:
     """
-    All threads of a launch of `grid` blocks of `block` threads, of which `cluster` reach each other's shared memory,
-    or `apart` hold a tile and exchange through global memory. Of warps and blocks that exchange one after the other
-    runs as far as it can: as far from their running together as can be.
+    All threads of a launch of `grid` blocks of `block` threads. `cluster` blocks reach each other's
+    shared memory; `apart` blocks hold a tile and exchange through global memory. Warps and blocks
+    that exchange run one after the other, each as far as possible: the order furthest from
+    lockstep.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Launch:
         ]
         self.barriers = Barriers(self.strands, self.memory, self.clocks, cluster)
         self.seen = -1
-        """What had happened when all looked last."""
+        """The number of events when all lanes looked last."""
 
     # Running.
 
@@ -65,7 +66,10 @@ class Launch:
             buffer.forget()
 
     def wake(self) -> None:
-        """Let all look again that did in vain; SimtError where nothing has happened since they did."""
+        """
+        Let all lanes look again that looked in vain. Raises SimtError if nothing has happened
+        since.
+        """
         if self.memory.events == self.seen or not any(s.asleep.any() for s in self.strands):
             strand = next(strand for strand in self.strands if not strand.ended.all())
             place = int(strand.at[~strand.ended].min())
@@ -77,7 +81,9 @@ class Launch:
             strand.asleep[:] = False
 
     def run_strand(self, strand: Strand) -> bool:
-        """Run a strand as far as it goes, those of its lanes first that are furthest behind; whether any ran."""
+        """
+        Run a strand as far as possible, lanes furthest behind first. Returns whether any lane ran.
+        """
         ran = False
         while True:
             ready = ~(strand.blocked | strand.asleep | strand.ended)
@@ -93,7 +99,7 @@ class Launch:
                 self.run_from(strand, here, active, int(at[~active].min()))
 
     def run_from(self, strand: Strand, place: int, mask: Mask | None, limit: int) -> None:
-        """Run lanes from an instruction on, until they part, wait, or come to where others are."""
+        """Run lanes from an instruction on, until the lanes part, wait, or reach other lanes."""
         code = self.program.entry.code
         while place < limit:
             instruction, lanes = code[place], mask

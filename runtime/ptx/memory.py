@@ -1,4 +1,4 @@
-"""Global and shared memory, as 32-bit words, and the asynchronous copies that are on their way between them."""
+"""Global and shared memory as 32-bit words, and asynchronous copies on their way."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ Words = NDArray[np.uint32]
 WORD_BYTES = 4
 
 FIELD_BITS, ORIGIN = 40, 1 << 39
-"""Fields lie so many bytes from each other, each with as much room before it as behind: no access strays into another."""
+"""
+Distance of fields in bytes, and the room before a field, equal to the room behind: no access strays
+into another field.
+"""
 
 WINDOW_BITS = 24
-"""Of an address of shared memory, what lies above is 0, or the block's rank in its cluster and 1."""
+"""
+Bits of an address inside shared memory. Higher bits are 0, or the block's rank in its cluster plus
+1.
+"""
 
 
 def words_of(data: NDArray[Any]) -> Words:
@@ -31,7 +37,7 @@ def words_of(data: NDArray[Any]) -> Words:
 
 @dataclass
 class Copy:
-    """An asynchronous copy of several lanes: what it brings, and where it goes, a row a lane."""
+    """An asynchronous copy of several lanes: the data, and the target, a row for each lane."""
 
     text: str
     target: Buffer
@@ -48,11 +54,11 @@ class Memory:
     def __init__(self, fields: Sequence[Buffer], shared: Buffer, clocks: Clocks, cluster: int):
         self.fields, self.shared, self.clocks, self.cluster = fields, shared, clocks, cluster
         self.copies: dict[int, list[Copy]] = {}
-        """Those on their way, by the strand that made them."""
+        """Copies on their way, by strand."""
         self.mail: Buffer | None = None
-        """A field of messages: blocks send each other what is unset, too."""
+        """A field of messages: blocks may send each other unset cells, too."""
         self.events = 0
-        """What some thread may have waited for, so far."""
+        """The number of events, so far, for which a thread may have waited."""
 
     @staticmethod
     def address_of(number: int) -> int:
@@ -62,7 +68,7 @@ class Memory:
     def places(
         self, text: str, space: str, strand: Strand, lanes: Ints, address: Ints, size: int
     ) -> Iterator[tuple[Buffer, Ints, Ints]]:
-        """Buffers, the lanes that access each, and for each of them the words of `size` bytes, a row a lane."""
+        """Buffers, the lanes accessing each, and the words of `size` bytes, a row for each lane."""
         if (address % size).any():
             raise SimtError(text, f"an access of {size} bytes is not aligned")
         if space == "shared":
@@ -80,7 +86,9 @@ class Memory:
     def shared_words(
         self, text: str, strand: Strand, lanes: Ints, address: Ints, size: int
     ) -> Ints:
-        """The words of an access to shared memory, the own block's or that of a block in the cluster."""
+        """
+        The words of an access to shared memory of the own block, or of a block in the cluster.
+        """
         window, offset = address >> WINDOW_BITS, address & (1 << WINDOW_BITS) - 1
         block = strand.blocks[lanes]
         if window.any():
@@ -111,7 +119,10 @@ class Memory:
         *,
         weak: bool,
     ) -> tuple[Words, Mask]:
-        """What lies there, a row a lane, and which of it nothing has set. A strong access may race."""
+        """
+        The words at an address, a row for each lane, and which words are unset. A strong access may
+        race.
+        """
         data = np.zeros((strand.lanes, size // WORD_BYTES), dtype=np.uint32)
         unset = np.zeros(data.shape, dtype=bool)
         for buffer, who, words in self.places(text, space, strand, lanes, address, size):
@@ -122,10 +133,13 @@ class Memory:
         return data, unset
 
     def store(
-        self, text: str, space: str, strand: Strand, lanes: Ints, address: Ints, data: Words, unset: Mask,
-        *, weak: bool,
+        self, text: str, space: str, strand: Strand, lanes: Ints, address: Ints, data: Words,
+        unset: Mask, *, weak: bool,
     ) -> None:  # fmt: skip
-        """Write a row of words for each lane, given for all lanes; what goes to a field must have been set."""
+        """
+        Write a row of words for each lane, given for all lanes. Words written to a field must be
+        set.
+        """
         size = data.shape[1] * WORD_BYTES
         for buffer, who, words in self.places(text, space, strand, lanes, address, size):
             if weak:
@@ -138,7 +152,7 @@ class Memory:
     def note_write(
         self, text: str, buffer: Buffer, strand: Strand, lanes: Ints, words: Ints
     ) -> None:
-        """Lanes write a row of words each; SimtError where that races."""
+        """Let lanes write a row of words each. Raises SimtError for a race."""
         threads = np.repeat(strand.threads[lanes], words.shape[1])
         buffer.note_write(text, words.reshape(-1), threads, self.clocks)
 
@@ -154,7 +168,7 @@ class Memory:
         size: int,
         taken: Ints,
     ) -> None:
-        """Start copies of `size` bytes, of which so many are taken and the others become 0."""
+        """Start copies of `size` bytes. `taken` bytes are copied, other bytes become 0."""
         if not ((taken == 0) | (taken == size)).all():
             raise SimtError(text, "takes a part of the bytes that it copies")
         reading = taken > 0
@@ -170,7 +184,7 @@ class Memory:
             self.copies.setdefault(strand.number, []).append(made)
 
     def wait_for_copies(self, strand: Strand, mask: Mask | None, pending: int) -> None:
-        """The copies of all groups but the last ones arrive, for the lanes that wait."""
+        """Let the copies of all groups but the last arrive, for the waiting lanes."""
         waits = np.full(strand.lanes, True) if mask is None else mask
         left: list[Copy] = []
         for copy in self.copies.pop(strand.number, []):

@@ -15,14 +15,14 @@ from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.memory import Ints, Mask
 
 Step = Callable[[Strand, Mask | None], None]
-"""What an instruction does in the lanes of a mask, or in all."""
+"""The action of an instruction in the lanes of a mask, or in all lanes."""
 
 Source = Callable[[Strand], Array]
 
 
 @dataclass(frozen=True)
 class Context:
-    """What operands may name: the registers of a kernel, and variables by the value of their names."""
+    """Names for operands: the registers of a kernel, and variables with values."""
 
     entry: Entry
     names: dict[str, Array]
@@ -32,7 +32,7 @@ SPECIAL_REGISTERS = ("%tid.x", "%ctaid.x", "%laneid")
 
 
 def literal(text: str, kind: str) -> Array:
-    """A number as an instruction writes it."""
+    """A number as written in an instruction."""
     if text.startswith("0d"):
         return np.array(struct.unpack(">d", bytes.fromhex(text[2:]))[0], dtype=np.float64)
     if text.startswith("0f"):
@@ -48,7 +48,7 @@ def bits_of(kind: str) -> int:
 
 
 def register(context: Context, operand: Operand, kind: str, text: str) -> str:
-    """An operand that is a register of a type's size."""
+    """A register operand of a type's size."""
     if not isinstance(operand, str) or not operand.startswith("%"):
         raise SimtError(text, f"{operand} is no register")
     if operand in SPECIAL_REGISTERS:
@@ -62,7 +62,7 @@ def register(context: Context, operand: Operand, kind: str, text: str) -> str:
 def source(
     context: Context, operand: Operand, kind: str, text: str
 ) -> tuple[Source, tuple[str, ...]]:
-    """How to get an operand, and the register that it is, if any."""
+    """A function reading an operand, and the register read, if any."""
     assert isinstance(operand, str)
     if operand.startswith("%"):
         name, dtype = register(context, operand, kind, text), KINDS[kind]
@@ -78,7 +78,7 @@ def source(
 def address(
     context: Context, operand: Operand, kind: str, text: str
 ) -> tuple[Callable[[Strand], Ints], tuple[str, ...]]:
-    """How to get a place in memory for all lanes, and the register in it, if any."""
+    """A function computing a place in memory for all lanes, and the register read, if any."""
     if not isinstance(operand, Address):
         raise SimtError(text, f"{operand} is no place in memory")
     base, names = source(context, operand.base, kind, text)
@@ -91,7 +91,7 @@ def address(
 
 
 def computes(context: Context, instruction: Instruction, rule: Rule) -> Step:
-    """A step that computes a register of others."""
+    """A step that computes a register from others."""
     text = instruction.text
     target, *operands = instruction.operands
     if isinstance(target, tuple):
@@ -118,7 +118,7 @@ def selects(
     result: str, gets: list[Source], names: tuple[str, ...], chooser: tuple[str, ...],
     sides: list[tuple[str, ...]],
 ) -> Step:  # fmt: skip
-    """A selection is unset where its predicate or what it takes is."""
+    """A selection: unset if the predicate or the selected value is."""
     first, second, which = gets
 
     def step(s: Strand, mask: Mask | None) -> None:

@@ -1,4 +1,4 @@
-"""PTX text as data: the kernels of a module, their parameters, registers and instructions."""
+"""Parses PTX text: the kernels of a module, with parameters, registers and instructions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Address:
-    """A place in memory: a register, parameter or variable, and bytes from there."""
+    """A place in memory: a register, parameter or variable, and an offset in bytes."""
 
     base: str
     offset: int
@@ -20,7 +20,7 @@ Operand = str | Address | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction, the predicate that guards it, and what stands in its line."""
+    """One instruction, with its guard predicate and the text of its line."""
 
     name: str
     operands: tuple[Operand, ...]
@@ -31,7 +31,7 @@ class Instruction:
 
 @dataclass
 class Entry:
-    """A kernel. Labels give the number of the instruction that follows them."""
+    """A kernel. Labels give the number of the next instruction."""
 
     name: str
     parameters: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -39,7 +39,7 @@ class Entry:
     variables: list[str] = field(default_factory=list[str])
     """The module's variables of one 64-bit word each."""
     registers: dict[str, str] = field(default_factory=dict[str, str])
-    """The type of the registers that begin with a prefix."""
+    """The type of registers, by prefix."""
     code: list[Instruction] = field(default_factory=list[Instruction])
     labels: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -71,7 +71,7 @@ def parse_operand(text: str) -> Operand:
 
 
 def parse_entry(name: str, parameters: str, body: str, variables: list[str]) -> Entry:
-    """A kernel from the text between its braces."""
+    """A kernel, from the text between its braces."""
     entry = Entry(name, PARAMETER.findall(parameters), variables)
     for line in (line.partition("//")[0].strip() for line in body.splitlines()):
         if not line:

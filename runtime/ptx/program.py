@@ -1,4 +1,4 @@
-"""A kernel of PTX whose instructions are bound to their operands, once for all its launches."""
+"""A PTX kernel with instructions bound to operands, once for all launches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from timetile.runtime.ptx.together import TOGETHER
 from timetile.runtime.simt.errors import SimtError
 
 LOOKS = ("ld.relaxed.", "ld.acquire.", "mbarrier.try_wait.")
-"""How instructions begin by which a lane looks for what others do."""
+"""Beginnings of instructions by which a lane looks for actions of other lanes."""
 
 JUMPS = ("bra", "ret")
 
@@ -23,12 +23,14 @@ SPECIAL = ACCESSES | TOGETHER
 
 
 def is_known(name: str) -> bool:
-    """The executor knows an instruction of this name."""
+    """Whether the executor has an instruction of this name."""
     return name in JUMPS or name in RULES or name in SPECIAL
 
 
 class Program:
-    """A kernel, ready to be run; SimtError where an instruction is not known, or its operands do not fit it."""
+    """
+    A kernel, ready to run. Raises SimtError for an unknown instruction, or for wrong operands.
+    """
 
     def __init__(self, entry: Entry):
         self.entry = entry
@@ -37,13 +39,16 @@ class Program:
             names[name] = np.array(Memory.address_of(k), dtype=np.uint64)
         self.context = Context(entry, names)
         self.steps = [self.step(instruction) for instruction in entry.code]
-        """What each instruction does; None where it only says where to go on."""
+        """The step of each instruction; None for jumps."""
         self.targets = [self.target(instruction) for instruction in entry.code]
         """Where branches go; -1 for other instructions."""
         self.looks = [self.looks_again(place) for place in range(len(entry.code))]
-        """The instruction goes back to where its lane looks once more for what others do."""
+        """Whether the instruction goes back to a look for actions of other lanes."""
 
     def step(self, instruction: Instruction) -> Step | None:
+        """
+        The step of an instruction; None for a jump. Raises SimtError for an unknown instruction.
+        """
         if not is_known(instruction.name):
             raise SimtError(instruction.text, "the executor of PTX does not know the instruction")
         if instruction.name in JUMPS:
@@ -53,6 +58,7 @@ class Program:
         return SPECIAL[instruction.name](self.context, instruction)
 
     def target(self, instruction: Instruction) -> int:
+        """The number of the instruction after a jump; -1 for other instructions."""
         if instruction.name != "bra":
             return -1
         label = instruction.operands[0]
@@ -60,6 +66,9 @@ class Program:
         return self.entry.labels[label]
 
     def looks_again(self, place: int) -> bool:
+        """
+        Whether the instruction at a place closes a loop around a look for actions of other lanes.
+        """
         first = self.targets[place]
         if not 0 <= first <= place:
             return False

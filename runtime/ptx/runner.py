@@ -29,7 +29,7 @@ from timetile.runtime.simt.memory import Buffer
 
 
 class Field(Buffer):
-    """A field as words, which knows the type of its cells."""
+    """A field as words, with the type of its cells."""
 
     def __init__(self, cells: NDArray[Any], *, unset: bool = False):
         super().__init__(words_of(cells), unset=unset)
@@ -37,7 +37,7 @@ class Field(Buffer):
 
     @staticmethod
     def of(data: NDArray[Any]) -> Buffer:
-        """A copy of a field, all of it set."""
+        """A field with a copy of an array, all cells set."""
         return Field(data)
 
     def known(self, place: int) -> slice:
@@ -47,30 +47,35 @@ class Field(Buffer):
 
 
 class FieldMemory(ArrayMemory):
-    """Fields as words; memory that only the host uses is arrays."""
+    """Memory with fields as words, and arrays for memory used by the host only."""
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer, read by the host."""
         cells = buffer.data.view(buffer.cell) if isinstance(buffer, Field) else buffer
         return super().read(cells, place, dtype)
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer for the host."""
         if isinstance(buffer, Field):
             buffer.unset[buffer.known(place)] = False
             buffer = buffer.data.view(buffer.cell)
         super().write(buffer, place, value)
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A new buffer, with all cells unset."""
         return Field(super().new(op, shape, dtype), unset=True)
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer as an array."""
         return buffer.data.view(dtype).reshape(shape)
 
     def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer with the cells of an array."""
         buffer.data[:] = words_of(cells)
         buffer.unset[:] = False
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
-        """By the kernel that a GPU would run."""
+        """Gather with the kernel run on GPUs."""
         frame = GatherFrame.of(op)
         entry = parse_module(gather_text(frame.cell_bytes))[gather_name(frame.cell_bytes)]
         fields = [target, source, *frame.places(places)]
@@ -79,7 +84,7 @@ class FieldMemory(ArrayMemory):
 
 
 class PtxRunner(PlannedRunner):
-    """Runs planned launches with the executor of PTX, on buffers that track races."""
+    """Runs planned launches with the PTX executor, on buffers with race checks."""
 
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         super().__init__(kernels, progress)
@@ -87,12 +92,13 @@ class PtxRunner(PlannedRunner):
         self.programs: dict[str, Program] = {}
 
     def program(self, kernel: Kernel) -> Program:
-        """A kernel as it is printed for a GPU, ready to be run."""
+        """A kernel as printed for a GPU, ready to run."""
         if kernel.name not in self.programs:
             self.programs[kernel.name] = Program(parse_module(kernel.ptx)[symbol(kernel.name)])
         return self.programs[kernel.name]
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Run a launch of a kernel."""
         kernel = self.kernels.kernel(op.kernel.string_value())
         program = self.program(kernel)
         grid, given, mail = kernel.grid, list(operands), None
@@ -113,10 +119,12 @@ class PtxRunner(PlannedRunner):
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a scratch buffer, with all cells unset."""
         source = operands[0]
         return [Field(np.zeros_like(source.data.view(source.cell)), unset=True)]
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a buffer, with its unset cells."""
         source, target = operands
         target.data[:] = source.data
         target.unset[:] = source.unset

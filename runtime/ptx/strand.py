@@ -1,6 +1,6 @@
 """
-The warps of one number in all blocks of a launch that need not wait for each other: they run together, as long as they
-go the same way.
+Strands: warps of one number in all blocks of a launch without waits for each other, run together on
+a common way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Surroundings(Protocol):
-    """What the lanes of a launch share."""
+    """The parts of a launch shared by all lanes."""
 
     parameters: dict[str, Array]
     memory: Memory
@@ -29,8 +29,8 @@ class Surroundings(Protocol):
 
 class Strand:
     """
-    The lanes of a warp of some blocks: their registers, and where each of them is. Registers are bits: an array by
-    name, of the type by which it was written last.
+    The lanes of a warp of some blocks: their registers and places in the code. Registers are bits:
+    an array for each name, of the type written last.
     """
 
     def __init__(self, launch: Surroundings, number: int, warp: int, blocks: Ints, block: int):
@@ -41,11 +41,11 @@ class Strand:
         self.threads = self.blocks * block + warp * LANES + lane % LANES
         self.warp, self.block_warps = warp, block // LANES
         self.at = np.zeros(self.lanes, dtype=np.int64)
-        """The instruction that each lane runs next."""
+        """The next instruction of each lane."""
         self.blocked = np.zeros(self.lanes, dtype=bool)
-        """Lanes that wait at a barrier."""
+        """Whether the lane waits at a barrier."""
         self.asleep = np.zeros(self.lanes, dtype=bool)
-        """Lanes that have looked for something in vain."""
+        """Whether the lane has looked in vain."""
         self.ended = np.zeros(self.lanes, dtype=bool)
         self.values: dict[str, Array] = {
             "%tid.x": (self.threads % block).astype(np.uint32),
@@ -53,12 +53,12 @@ class Strand:
             "%laneid": (lane % LANES).astype(np.uint32),
         }
         self.unset: dict[str, Mask] = {}
-        """The lanes of registers that nothing has set, of those that have such lanes."""
+        """For each register with unset lanes, the mask of unset lanes."""
         self.committed = np.zeros(self.lanes, dtype=np.int64)
-        """Groups of asynchronous copies that each lane has closed."""
+        """Groups of asynchronous copies closed by each lane."""
 
     def read(self, name: str, kind: np.dtype[Any]) -> Array:
-        """A register as an array of a type of its size."""
+        """A register as an array of a type of equal size."""
         value = self.values.get(name)
         if value is None:
             value = self.values[name] = np.zeros(self.lanes, dtype=kind)
@@ -66,7 +66,7 @@ class Strand:
         return value if value.dtype == kind else value.view(kind)
 
     def any_unset(self, names: tuple[str, ...]) -> Mask | None:
-        """The lanes in which one of some registers is unset; None where in none."""
+        """The lanes in which some of the registers is unset; None if none."""
         if not self.unset:
             return None
         masks = [mask for name in names if (mask := self.unset.get(name)) is not None]
@@ -96,14 +96,17 @@ class Strand:
             self.unset.pop(name, None)
 
     def guarded(self, name: str, negated: bool, mask: Mask | None, text: str) -> Mask:
-        """The lanes of a mask in which a predicate holds; SimtError where one of them is unset."""
+        """
+        The lanes of a mask with a true predicate. Raises SimtError if the predicate is unset in one
+        of the lanes.
+        """
         holds = self.read(name, KINDS["pred"])
         self.check_set((name,), mask, text, "its predicate")
         holds = ~holds if negated else holds
         return holds if mask is None else holds & mask
 
     def check_set(self, names: tuple[str, ...], mask: Mask | None, text: str, what: str) -> None:
-        """SimtError where a register is unset in a lane that takes part."""
+        """Raise SimtError if a register is unset in a participating lane."""
         unset = self.any_unset(names)
         if unset is not None and (unset if mask is None else unset & mask).any():
             raise SimtError(text, f"{what} depends on an unset register")
@@ -113,7 +116,7 @@ class Strand:
         return np.arange(self.lanes) if mask is None else np.flatnonzero(mask)
 
     def whole_warps(self, mask: Mask | None, text: str) -> Ints:
-        """The blocks whose warps are in a mask; SimtError where one comes in part."""
+        """The blocks with warps in a mask. Raises SimtError for a part of a warp."""
         if mask is None:
             return self.held
         lanes = mask.reshape(-1, LANES)
@@ -123,9 +126,9 @@ class Strand:
         return self.held[some]
 
     def warps_of(self, blocks: Ints) -> Ints:
-        """The numbers of its warps in some blocks among all of the launch."""
+        """The numbers, among all warps of the launch, of the strand's warps in some blocks."""
         return blocks * self.block_warps + self.warp
 
     def lanes_of(self, blocks: Ints) -> Mask:
-        """Its lanes in some blocks."""
+        """The strand's lanes in some blocks."""
         return np.isin(self.blocks, blocks)

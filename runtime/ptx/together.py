@@ -1,4 +1,7 @@
-"""What threads do together: shuffles, votes, barriers, arrivals, and what blocks of a cluster send each other."""
+"""
+Instructions of several threads: shuffles, votes, barriers, arrivals, and sends between blocks of a
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def check_all_named(get: Source, s: Strand, text: str) -> None:
 
 
 def shuffles(mode: str) -> Special:
-    """A lane takes the register of another one; its own where there is none."""
+    """A shuffle: a lane takes the register of another lane, or its own if no other exists."""
 
     def bind(c: Context, instruction: Instruction) -> Step:
         text = instruction.text
@@ -60,7 +63,7 @@ def shuffles(mode: str) -> Special:
 
 
 def other_lane(mode: str, lane: Ints, by: Ints, bound: Ints) -> Ints:
-    """The lane that a lane takes, by the rules of shfl."""
+    """The source lane of each lane, by the rules of shfl."""
     by, clamp, segment = by & 31, bound & 31, bound >> 8 & 31
     first, last = lane & segment, lane & segment | clamp & ~segment
     if mode == "up":
@@ -71,7 +74,7 @@ def other_lane(mode: str, lane: Ints, by: Ints, bound: Ints) -> Ints:
 
 
 def votes(join: Callable[..., Mask]) -> Special:
-    """A predicate of the whole warp. Lanes whose own is unset vote, too, as they do on a GPU."""
+    """A predicate of the whole warp. Lanes with an unset predicate vote, too, as on a GPU."""
 
     def bind(c: Context, instruction: Instruction) -> Step:
         text = instruction.text
@@ -92,7 +95,7 @@ def votes(join: Callable[..., Mask]) -> Special:
 
 
 def agree(each: Mask, axis: int) -> Mask:
-    """All have it, or none has."""
+    """Whether all or none have a true predicate."""
     return np.equal(each.all(axis=axis), each.any(axis=axis))
 
 
@@ -119,7 +122,7 @@ def reduces(join: Callable[..., Array], kind: str) -> Special:
 
 
 def warp_sync(c: Context, instruction: Instruction) -> Step:
-    """What the lanes of a warp did before is done for all of them."""
+    """Synchronise warps: all lanes see earlier accesses of all lanes."""
     text = instruction.text
     named, _ = source(c, instruction.operands[0], "b32", text)
 
@@ -135,16 +138,19 @@ def warp_sync(c: Context, instruction: Instruction) -> Step:
 
 
 def block_barrier(c: Context, instruction: Instruction) -> Step:
+    """A barrier of a block."""
     if instruction.operands != ("0",):
         raise SimtError(instruction.text, "barrier 0 is the only one")
     return lambda s, mask: s.launch.barriers.meet_block(s, mask)
 
 
 def cluster_arrive(c: Context, instruction: Instruction) -> Step:
+    """An arrival at the barrier of a cluster."""
     return lambda s, mask: s.launch.barriers.arrive_cluster(s, mask, instruction.text)
 
 
 def cluster_wait(c: Context, instruction: Instruction) -> Step:
+    """A wait at the barrier of a cluster."""
     return lambda s, mask: s.launch.barriers.meet_cluster(s, mask, instruction.text)
 
 
@@ -154,13 +160,14 @@ def nothing(c: Context, instruction: Instruction) -> Step:
 
 
 def counter_of(s: Strand, lanes: Ints, at: Ints, text: str) -> tuple[Ints, Ints]:
-    """The block and the word there of each lane's mbarrier."""
+    """The block and the word of each lane's mbarrier."""
     words = s.launch.memory.shared_words(text, s, lanes, at[lanes], 8)[:, 0]
     cells = s.launch.memory.shared.cells
     return words // cells, words % cells
 
 
 def make_mbarrier(c: Context, instruction: Instruction) -> Step:
+    """Initialise an mbarrier."""
     text = instruction.text
     where, names = address(c, instruction.operands[0], "u32", text)
     count, more = source(c, instruction.operands[1], "u32", text)
@@ -228,7 +235,7 @@ def map_shared(c: Context, instruction: Instruction) -> Step:
 
 
 def sends(count: int, kind: str) -> Special:
-    """Cells to another block; they are counted there when they have come."""
+    """Send cells to another block, counted there on arrival."""
 
     def bind(c: Context, instruction: Instruction) -> Step:
         text = instruction.text
@@ -281,7 +288,7 @@ TOGETHER: dict[str, Special] = {
     "mapa.shared::cluster.u32": map_shared,
     **{f"{SEND}{v}.{k}": sends(n, k) for v, n in VECTORS.items() for k in MOVED},
 }
-"""How instructions of several threads are bound to their operands."""
+"""How instructions of several threads are bound to operands."""
 
 for word, (join, kinds) in REDUCTIONS.items():
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""What threads wait for: barriers of a block and of a cluster, and phases in which they arrive and bytes come."""
+"""Waits of threads: barriers of a block and of a cluster, and phases of arrivals and bytes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class Sent:
 @dataclass
 class Mbarrier:
     """
-    One that counts arrivals and bytes: how many are expected in each phase, how many of this one are missing, and what
-    those knew that came in this phase and in the one before.
+    A counter of arrivals and bytes: the expected number in each phase, the missing number in the
+    present phase, and the knowledge brought by arrivals in the present phase and in the phase
+    before.
     """
 
     expected: int
@@ -37,14 +38,14 @@ class Mbarrier:
     new: Ints
     old: Ints
     maker: int
-    """The warp that made it ready, and when by its own clock."""
+    """The warp that initialised the mbarrier, and the time by the warp's own clock."""
     made: int
     bytes: int = 0
     phase: int = 0
     sent: list[Sent] = field(default_factory=list[Sent])
 
     def complete(self) -> None:
-        """Begin the next phase if nothing of this one is missing."""
+        """Begin the next phase if nothing is missing in the present phase."""
         if self.missing == 0 and self.bytes == 0:
             self.phase += 1
             self.missing = self.expected
@@ -57,15 +58,15 @@ class Barriers:
     def __init__(self, strands: Sequence[Strand], memory: Memory, clocks: Clocks, cluster: int):
         self.strands, self.memory, self.clocks, self.cluster = strands, memory, clocks, cluster
         self.at_block: Counter[int] = Counter()
-        """Lanes that wait at each block's barrier."""
+        """Lanes waiting at each block's barrier."""
         self.at_cluster: Counter[int] = Counter()
         """Warps that have arrived at each cluster's barrier."""
         self.arrived: dict[int, Ints] = {}
-        """What each of them knew then."""
+        """The knowledge of each arrived warp at its arrival."""
         self.counted: dict[tuple[int, int], Mbarrier] = {}
-        """By block and word of its shared memory."""
+        """Mbarriers, by block and word of shared memory."""
         self.released: dict[int, Ints] = {}
-        """What was known to those who counted themselves in a word of global memory."""
+        """The knowledge released with each word of global memory."""
 
     def release(self, blocks: Ints) -> None:
         """All warps of some blocks go on."""
@@ -76,7 +77,7 @@ class Barriers:
             strand.blocked &= ~lanes
 
     def meet_block(self, strand: Strand, mask: Mask | None) -> None:
-        """Lanes wait for all others of their blocks."""
+        """Let lanes wait for all other lanes of their blocks."""
         lanes = strand.taking(mask)
         strand.blocked[lanes] = True
         self.at_block.update(strand.blocks[lanes].tolist())
@@ -92,7 +93,7 @@ class Barriers:
     # A cluster's barrier, in two halves.
 
     def arrive_cluster(self, strand: Strand, mask: Mask | None, text: str) -> None:
-        """Warps come to the barrier of their clusters, and go on."""
+        """Let warps arrive at the barrier of their clusters, and go on."""
         blocks = strand.whole_warps(mask, text)
         warps = strand.warps_of(blocks)
         self.clocks.tick(warps)
@@ -103,7 +104,7 @@ class Barriers:
             self.at_cluster[block // self.cluster] += 1
 
     def meet_cluster(self, strand: Strand, mask: Mask | None, text: str) -> None:
-        """Warps wait for all others of their clusters to arrive."""
+        """Let warps wait for all other warps of their clusters to arrive."""
         blocks = strand.whole_warps(mask, text)
         if any(int(warp) not in self.arrived for warp in strand.warps_of(blocks)):
             raise SimtError(text, "waits at the barrier of its cluster, and has not arrived")
@@ -125,7 +126,7 @@ class Barriers:
     # Arrivals and bytes.
 
     def mbarrier(self, block: int, word: int, warp: int, text: str) -> Mbarrier:
-        """The one at a word; SimtError where a warp cannot know that it is ready."""
+        """The mbarrier at a word. Raises SimtError if a warp cannot know of the initialisation."""
         found = self.counted.get((block, word))
         if found is None:
             raise SimtError(text, "nothing has made the mbarrier ready")
@@ -148,7 +149,9 @@ class Barriers:
     def arrive(
         self, strand: Strand, mask: Mask | None, words: Ints, blocks: Ints, bytes: Ints, text: str
     ) -> None:
-        """Lanes arrive, each at its block's mbarrier at a word, and say how many bytes are to come, too."""
+        """
+        Let lanes arrive, each at its block's mbarrier at a word, with a number of bytes to expect.
+        """
         lanes = strand.taking(mask)
         self.clocks.tick(np.unique(self.clocks.warps[strand.threads[lanes]]))
         self.memory.events += 1
@@ -169,7 +172,9 @@ class Barriers:
         self, strand: Strand, lanes: Ints, to: tuple[Buffer, Ints], data: Words, unset: Mask,
         counts: tuple[Ints, Ints], text: str,
     ) -> None:  # fmt: skip
-        """Lanes send words, a row each, and have their bytes counted by a block's mbarrier at a word when they come."""
+        """
+        Let lanes send words, a row each. On arrival a block's mbarrier at a word counts the bytes.
+        """
         buffer, words = to
         self.memory.note_write(text, buffer, strand, lanes, words)
         buffer.unset[words] = True
@@ -187,8 +192,8 @@ class Barriers:
         self, strand: Strand, lane: int, place: tuple[int, int], parity: int, text: str
     ) -> bool:
         """
-        A lane sees that the phase of a parity is complete, and knows what was known to those who came. What was sent
-        comes now: no earlier than it must.
+        Whether a lane sees the end of the phase with a parity; the lane then learns the knowledge
+        of all arrivals. Sent words arrive now: no earlier than required.
         """
         warp = int(self.clocks.warps[strand.threads[lane]])
         counted = self.mbarrier(*place, warp, text)
@@ -206,7 +211,7 @@ class Barriers:
     # Words of global memory in which blocks count each other.
 
     def publish(self, strand: Strand, lanes: Ints, place: int) -> None:
-        """Lanes count themselves in a word, after all that they did before."""
+        """Let lanes count themselves in a word, after all of their earlier accesses."""
         self.memory.events += 1
         warps = np.unique(self.clocks.warps[strand.threads[lanes]])
         self.clocks.tick(warps)
@@ -215,13 +220,13 @@ class Barriers:
             self.released[place] = np.maximum(self.released.get(place, known), known)
 
     def learn(self, strand: Strand, lanes: Ints, place: int) -> None:
-        """Lanes read a word, and know what was known to those who counted themselves there."""
+        """Let lanes read a word, and learn the knowledge released with the word."""
         if (known := self.released.get(place)) is not None:
             for warp in np.unique(self.clocks.warps[strand.threads[lanes]]).tolist():
                 self.clocks.acquire(warp, known)
 
     def check_end(self) -> None:
-        """SimtError where the launch ends before all that was sent has come."""
+        """Raise SimtError if the launch ends before all sent words have arrived."""
         for (block, _), counted in sorted(self.counted.items()):
             if counted.sent:
                 raise SimtError(None, f"block {block} ends before what was sent to it has come")

@@ -1,4 +1,4 @@
-"""Loads and stores, checked for bounds, alignment, races and cells that nothing has set."""
+"""Loads and stores, checked for bounds, alignment, races and unset cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timetile.runtime.simt.memory import Buffer, Ints, Mask, Values
 def fetch(
     m: Machine, op: simt.LoadOp | simt.OverrideOp, active: Mask
 ) -> tuple[Mask, list[tuple[Values, Mask]]]:
-    """The cells that an access reads, and for which threads."""
+    """The threads reading, and the cells of the access with their unset masks."""
     access = m.access_of(op)
     buffer: Buffer = m.values[access.buffer]
     taking = m.selected(active, access.mask, op)
@@ -34,25 +34,27 @@ def fetch(
 
 
 def check_alignment(op: Operation, cells: Ints, width: int) -> None:
-    """An access of several cells begins at a multiple of them."""
+    """Raise SimtError unless an access of several cells begins at a multiple of their number."""
     if width > 1 and (cells % width).any():
         raise SimtError(op, f"an access of {width} cells is not aligned")
 
 
 def run_load(m: Machine, op: simt.LoadOp, active: Mask) -> None:
+    """Run a load."""
     _, cells = fetch(m, op, active)
     for result, (value, unset) in zip(op.cells, cells):
         m.define(result, value, unset)
 
 
 def run_override(m: Machine, op: simt.OverrideOp, active: Mask) -> None:
+    """Run a load under a mask: other threads keep the old values."""
     taking, cells = fetch(m, op, active)
     for old, result, new in zip(op.cells, op.res, cells):
         m.define(result, *m.merge(taking, new, m.known(old)))
 
 
 def run_prefetch(m: Machine, op: simt.PrefetchOp, active: Mask) -> None:
-    """Nothing changes, but the cell must be there."""
+    """Run a prefetch: nothing changes, but the cell must exist."""
     buffer: Buffer = m.values[op.buffer]
     taking = m.selected(active, op.mask, op)
     cell, _ = m.addresses(buffer, op.index, op.offset.value.data, False)
@@ -60,6 +62,7 @@ def run_prefetch(m: Machine, op: simt.PrefetchOp, active: Mask) -> None:
 
 
 def run_store(m: Machine, op: simt.StoreOp, active: Mask) -> None:
+    """Run a store."""
     access = m.access_of(op)
     buffer: Buffer = m.values[access.buffer]
     taking = m.selected(active, access.mask, op)
@@ -77,7 +80,7 @@ def write(
     *,
     keep: bool,
 ) -> None:
-    """Write the cells of the threads that take part; what is to `keep` must have been set."""
+    """Write the cells of the `taking` threads. With `keep`, all written values must be set."""
     who = m.clocks.threads[taking]
     for k, stored in enumerate(op.cells):
         at = cell[taking] + k
@@ -95,7 +98,7 @@ def write(
 
 
 def run_shared(m: Machine, op: simt.SharedOp, active: Mask) -> None:
-    """The slice is there from the start of the launch, though code that runs again names it again."""
+    """Create a slice of shared memory. Code run again names a slice that exists already."""
     if op.result in m.values:
         return
     kind = op.result.type

@@ -1,4 +1,4 @@
-"""Warps that arrive and wait, and cells that are sent to other blocks and counted there."""
+"""Arrivals and waits of warps, and cells sent to other blocks and counted there."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from timetile.runtime.simt.memory import Buffer, Ints, Mask
 
 @dataclass
 class Peer:
-    """A buffer of shared memory in other blocks of the cluster, by their ranks, one per thread."""
+    """A buffer of shared memory in other blocks of the cluster, by rank, one for each thread."""
 
     buffer: Buffer
     rank: Ints
 
 
 def run_expect(m: Machine, op: simt.ExpectOp, active: Mask) -> None:
-    """Phases are counted beside the words: what matters is who knows that they are ready."""
+    """
+    Make a block's arrivals ready. Phases are counted beside the words: the record says which warps
+    know of the readiness.
+    """
     if op.warps.value.data * LANES != m.block:
         raise SimtError(op, f"a block has {m.block // LANES} warps")
     for warp in np.unique(m.clocks.warps[active]):
@@ -34,7 +37,7 @@ def run_expect(m: Machine, op: simt.ExpectOp, active: Mask) -> None:
 
 
 def check_ready(m: Machine, op: Operation, warp: int, block: int) -> None:
-    """A warp knows that a block's arrivals are ready for it."""
+    """Raise SimtError unless a warp knows the block's arrivals to be ready."""
     made = m.phases.ready.get(block)
     known = made is not None and (
         made[0] == warp or m.clocks.known[warp, made[0] % m.clocks.team_warps] > made[1]
@@ -44,6 +47,7 @@ def check_ready(m: Machine, op: Operation, warp: int, block: int) -> None:
 
 
 def run_arrive(m: Machine, op: simt.ArriveOp, active: Mask) -> None:
+    """Let warps arrive in a phase."""
     warps = m.whole_warps(op, active)
     for warp in warps:
         check_ready(m, op, warp, warp // m.clocks.block_warps)
@@ -59,6 +63,7 @@ def run_arrive(m: Machine, op: simt.ArriveOp, active: Mask) -> None:
 
 
 def run_wait_arrivals(m: Machine, op: simt.WaitOp, active: Mask) -> Strand:
+    """Let warps wait for the end of a phase."""
     warps = m.whole_warps(op, active)
     numbers = m.spread(op.phase)[warps * LANES]
     for warp, number in zip(warps, numbers):
@@ -77,12 +82,15 @@ def run_wait_arrivals(m: Machine, op: simt.WaitOp, active: Mask) -> Strand:
 
 
 def run_peer(m: Machine, op: simt.PeerOp, active: Mask) -> None:
-    """The same buffer, in another block: every thread has its own answer."""
+    """Name the buffer in another block, given by rank for each thread."""
     m.values[op.result] = Peer(m.values[op.buffer], m.spread(op.rank))
 
 
 def run_send(m: Machine, op: simt.SendOp, active: Mask) -> None:
-    """Cells arrive at once; who waits for the phase knows what the sender knew."""
+    """
+    Send cells to another block. Cells arrive at once; a warp waiting for the phase learns the
+    sender's knowledge.
+    """
     peer: Peer = m.values[op.buffer]
     buffer, taking = peer.buffer, m.selected(active, op.mask, op)
     cell, _ = m.addresses(buffer, op.index, op.offset.value.data, False)

@@ -1,4 +1,4 @@
-"""Barriers of a block, of a cluster, and of the blocks that hold a tile."""
+"""Barriers of a block, of a cluster, and of the blocks of a tile."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from timetile.runtime.simt.memory import Mask
 
 
 def run_barrier(m: Machine, op: Operation, active: Mask) -> None:
+    """Run a barrier of a block."""
     waiting = active.reshape(m.grid, m.block)
     if (waiting.any(axis=1) != waiting.all(axis=1)).any():
         raise SimtError(op, "only some threads of a block reach it")
@@ -24,12 +25,16 @@ def run_barrier(m: Machine, op: Operation, active: Mask) -> None:
 
 
 def run_cluster_barrier(m: Machine, op: Operation, active: Mask) -> Strand:
+    """Run a barrier of a cluster."""
     yield from gather(m, op, active, "only some threads of a cluster reach it")
     return []
 
 
 def gather(m: Machine, op: Operation, active: Mask, missing: str) -> Strand:
-    """The active warps wait for the others of their teams, which may come to it elsewhere."""
+    """
+    Let the active warps wait for the other warps of their teams, which may come to the barrier
+    elsewhere.
+    """
     warps, team = m.whole_warps(op, active), m.clocks.team_warps
     keys = [(int(warp) // team, int(m.passed[warp])) for warp in warps]
     m.passed[warps] += 1
@@ -46,12 +51,14 @@ def gather(m: Machine, op: Operation, active: Mask, missing: str) -> Strand:
 
 
 def all_gathered(m: Machine, key: tuple[int, int]) -> bool:
-    """All warps of a team have come to its barrier of a number."""
+    """Whether all warps of a team have come to the barrier given by team and number."""
     return m.gathered[key] >= m.clocks.team_warps
 
 
 def run_tile_barrier(m: Machine, op: simt.TileBarrierOp, active: Mask) -> Strand:
-    """A barrier of the blocks that hold a tile: as numbered, all of them come to each."""
+    """
+    Run a barrier of the blocks of a tile: all blocks come to each barrier, in the order of numbers.
+    """
     warps = m.whole_warps(op, active)
     number = m.spread(op.number)[warps * LANES]
     if (number != m.passed[warps] + 1).any():

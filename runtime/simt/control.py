@@ -1,4 +1,4 @@
-"""Loops and branches: threads that go different ways are strands, which take turns."""
+"""Loops and branches: threads on different ways are strands, running in turn."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from timetile.runtime.simt.memory import Mask
 
 
 def run_for(m: Machine, op: scf.ForOp, active: Mask) -> Strand:
+    """Run a loop."""
     index, *carried = op.body.block.args
     position = m.spread(op.lb).copy()
     high, step = m.spread(op.ub), m.spread(op.step)

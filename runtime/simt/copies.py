@@ -1,4 +1,4 @@
-"""Asynchronous copies: read when they start, there when they are waited for."""
+"""Asynchronous copies: sources are read at the start, targets arrive at the wait."""
 
 from __future__ import annotations
 
@@ -48,11 +48,12 @@ def run_copy(m: Machine, op: simt.CopyAsyncOp, active: Mask) -> None:
 
 
 def run_commit(m: Machine, op: Operation, active: Mask) -> None:
+    """Close the group of the copies so far."""
     m.groups[active] += 1
 
 
 def run_wait(m: Machine, op: nvvm.CpAsyncWaitGroupOp, active: Mask) -> None:
-    """The copies of all groups but the last `n` arrive, for the threads that wait."""
+    """Let the copies of all groups but the last `n` arrive, for the waiting threads."""
     n = op.n.value.data
     left: list[PendingCopy] = []
     for copy in m.pending:

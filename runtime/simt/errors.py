@@ -1,4 +1,4 @@
-"""What the SIMT interpreter finds wrong with a kernel."""
+"""Errors of a kernel found by the SIMT interpreter."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from xdsl.ir import Operation
 
 class SimtError(Exception):
     """
-    A kernel did something that a GPU would not report: the message names the operation, or the instruction, where it
-    is about one.
+    A kernel did something wrong without a report by a GPU. The message names the operation or the
+    instruction, if any.
     """
 
     def __init__(self, op: Operation | str | None, text: str):

@@ -23,13 +23,14 @@ HANDLERS = VALUES | ACCESSES | COPIES | WARPS | BARRIERS | ARRIVALS | POSTING
 """How operations run."""
 
 WAITING = CONTROL_THAT_WAIT | BARRIERS_THAT_WAIT | ARRIVALS_THAT_WAIT | POSTING_THAT_WAIT
-"""Those that may let other threads go on first."""
+"""Operations that may let other threads go on first."""
 
 
 class Launch(Machine):
-    """A launch, and how it runs."""
+    """A launch, with the handlers that run operations."""
 
     def run_op(self, op: Operation, active: Mask) -> Strand | None:
+        """Run an operation for the active threads; a strand if the threads may wait for others."""
         if (waiting := WAITING.get(type(op))) is not None:
             return waiting(self, op, active)
         handler = HANDLERS.get(type(op))

@@ -1,4 +1,4 @@
-"""The state of a launch: what every thread's values are, and what each knows of the others."""
+"""The state of a launch: the values of every thread, and the threads' knowledge of each other."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from timetile.runtime.simt.messages import Messages
 from timetile.runtime.simt.phases import Phases
 
 Strand = Generator[None, None, list[Any]]
-"""Threads that run the same code at the same time, until they wait for others."""
+"""Threads running equal code at a time, until a wait for others."""
 
 Handler = Callable[..., None]
 """Runs an operation for the active threads of a machine."""
 
 Waiter = Callable[..., Strand]
-"""The same, where they may wait for others."""
+"""A handler of an operation at which threads may wait for others."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """What an access to a buffer says of itself: which cells, counted from an index, and who takes part."""
+    """
+    The fixed parts of an access to a buffer: cells counted from an index, and the mask of threads.
+    """
 
     buffer: SSAValue
     shared: bool
@@ -53,9 +55,9 @@ class Access:
 
 class Machine(ABC):
     """
-    All threads of a launch of a per-thread function (a gpu.func) over `grid` blocks of `block` threads, of
-    which `cluster` reach each other's shared memory, or `apart` hold a tile and exchange through global
-    memory.
+    All threads of a launch of a per-thread function (a gpu.func): `grid` blocks of `block` threads.
+    `cluster` blocks reach each other's shared memory. `apart` blocks hold a tile and exchange
+    through global memory.
     """
 
     def __init__(
@@ -73,19 +75,19 @@ class Machine(ABC):
         self.clocks = Clocks.of(grid, block, max(cluster, apart))
         self.messages: dict[Buffer, Messages] = {}
         self.gathered: Counter[tuple[int, int]] = Counter()
-        """Warps of a team that have come to its barrier of a number."""
+        """The warps of a team at each barrier, by team and number."""
         self.passed = np.zeros(grid * (block // LANES), dtype=np.int64)
-        """Barriers of its team that each warp has come to."""
+        """Barriers of its team passed by each warp."""
         self.phases = Phases(grid, self.clocks.team_warps)
         self.values: dict[SSAValue, Any] = {}
         self.unset: dict[SSAValue, Mask | None] = {}
         self.operands: dict[Operation, tuple[SSAValue, ...]] = {}
         self.accesses: dict[Operation, Access] = {}
-        """What operations say of themselves: loops run them many times."""
+        """The fixed parts of accesses, kept as loops run operations many times."""
         self.events = 0
-        """What some thread may have waited for, so far."""
+        """The number of events, so far, for which a thread may have waited."""
         self.stuck: SimtError | None = None
-        """What the threads that waited last wait for."""
+        """The missing event of the threads that waited last."""
         self.pending: list[PendingCopy] = []
         self.groups = np.zeros(self.count, dtype=np.int64)
         for argument, value in zip(function.body.block.args, arguments):
@@ -96,8 +98,8 @@ class Machine(ABC):
 
     def run_block(self, block: Block, active: Mask) -> Strand:
         """
-        Run the operations of a block for the active threads; returns the terminator's operands. Yields
-        where they all wait for what other threads do.
+        Run the operations of a block for the active threads, and return the terminator's operands.
+        Yields when all active threads wait for other threads.
         """
         for op in block.ops:
             if isinstance(op, scf.YieldOp):
@@ -108,7 +110,7 @@ class Machine(ABC):
 
     @abstractmethod
     def run_op(self, op: Operation, active: Mask) -> Strand | None:
-        """Run an operation for the active threads; a strand where they may wait for others."""
+        """Run an operation for the active threads; a strand if the threads may wait for others."""
 
     def spread(self, value: SSAValue) -> Values:
         """A value as an array over the threads."""
@@ -116,14 +118,16 @@ class Machine(ABC):
         return known if np.shape(known) == self.shape else np.broadcast_to(known, self.shape)
 
     def unset_of(self, value: SSAValue) -> Mask | None:
+        """The threads in which a value is unset; None if set in all."""
         return self.unset.get(value)
 
     def define(self, result: SSAValue, value: Any, unset: Mask | None = None) -> None:
+        """Set the value of a result, and the threads in which the value is unset."""
         self.values[result] = value
         self.unset[result] = unset if unset is not None and unset.any() else None
 
     def operands_of(self, op: Operation) -> tuple[SSAValue, ...]:
-        """The operands of an operation, which a loop runs many times."""
+        """The operands of an operation, kept as loops run operations many times."""
         if op not in self.operands:
             self.operands[op] = tuple(op.operands)
         return self.operands[op]
@@ -134,12 +138,13 @@ class Machine(ABC):
         return np.logical_or.reduce(masks) if masks else None
 
     def known(self, value: SSAValue) -> tuple[Values, Mask | None]:
+        """A value for each thread, and the threads in which the value is unset."""
         return self.spread(value), self.unset_of(value)
 
     def merge(
         self, mask: Mask, new: tuple[Values, Mask | None], old: tuple[Values, Mask | None]
     ) -> tuple[Values, Mask | None]:
-        """`new` where the mask is on, `old` where it is off."""
+        """`new` in threads of the mask, `old` in other threads."""
         if mask.all():
             return new
         unset: Mask | None = None
@@ -151,7 +156,7 @@ class Machine(ABC):
         return np.where(mask, new[0], old[0]), unset
 
     def access_of(self, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp) -> Access:
-        """What an access says of itself."""
+        """The fixed parts of an access."""
         if op not in self.accesses:
             self.accesses[op] = Access.of(op)
         return self.accesses[op]
@@ -159,7 +164,10 @@ class Machine(ABC):
     def addresses(
         self, buffer: Buffer, index: SSAValue | None, offset: int, shared: bool
     ) -> tuple[Ints, Ints]:
-        """Per thread, the cell inside its instance of the buffer, and the instance's first cell."""
+        """
+        For each thread, the cell inside the thread's instance of the buffer, and the instance's
+        first cell.
+        """
         if index is None:
             cell = np.full(self.count, offset, dtype=np.int64)
         else:
@@ -167,7 +175,7 @@ class Machine(ABC):
         return cell, self.clocks.blocks * (buffer.cells if shared else 0)
 
     def selected(self, active: Mask, mask: SSAValue | None, op: Operation) -> Mask:
-        """The threads that take part in an access."""
+        """The threads taking part in an access."""
         if mask is None:
             return active
         unset = self.unset_of(mask)
@@ -189,12 +197,12 @@ class Machine(ABC):
             raise SimtError(op, "only some lanes of a warp reach it")
 
     def whole_warps(self, op: Operation, active: Mask) -> Ints:
-        """The warps that are active, with all their lanes."""
+        """The active warps. Raises SimtError for a warp with some active lanes only."""
         self.check_whole_warps(op, active)
         return np.flatnonzero(active.reshape(-1, LANES)[:, 0])
 
     def wait_until(self, ready: Callable[[], bool], op: Operation, missing: str) -> Strand:
-        """Let other threads go on until what the active ones wait for is there."""
+        """Let other threads go on until the awaited event."""
         while not ready():
             self.stuck = SimtError(op, missing)
             yield

@@ -1,13 +1,13 @@
-"""Buffers of a launch, with what is unset in them and who touched what last.
+"""Buffers of a launch, with unset cells and the last accesses to each cell.
 
-Two accesses to a cell by different threads, one of them a write, must be ordered: inside a warp by a
-warp synchronisation or a barrier, inside a block by a barrier or its two halves; between blocks of a
-launch nothing orders them, except between those of a cluster what they send each other.
+Two accesses to a cell by different threads, one of them a write, must be ordered: inside a warp by
+a warp synchronisation or a barrier, inside a block by a barrier or its two halves. Between blocks
+of a launch nothing orders accesses, except sent cells between blocks of a cluster.
 
-Who knows what is kept in vector clocks of the warps of a team, the threads that may synchronise: a block
-or a cluster. A warp's own clock ticks when it releases what it did: at a barrier, when it arrives, when it
-sends. Who waits acquires the clocks of those who released. An access at time t of a warp is ordered before
-another exactly if the other's warp knows a later time of it.
+Vector clocks record the knowledge of the warps of a team: a block or a cluster, whose threads may
+synchronise. A warp's own clock ticks at each release: at a barrier, at an arrival, at a send. A
+waiting warp acquires the clocks of the releasing warps. An access of a warp at time t is ordered
+before another access exactly if the other access's warp knows a later time of the first warp.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ Values = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 Where = Operation | str
-"""What accesses: an operation, or an instruction's text."""
+"""The author of an access: an operation, or an instruction's text."""
 
 NOBODY, MANY = -1, -2
 
 
 SENDS = 1 << 20
-"""Times of a warp between two of its barriers or arrivals: one more for each time that it sends."""
+"""Times of a warp between two of its barriers or arrivals: one more for each send."""
 
 
 @dataclass
 class Clocks:
     """
-    The threads of a launch, the synchronisations of its warp that each has passed, and what each warp
-    knows of the others of its team: `known[w, v]` is the time up to which it knows the v-th. Up to
-    `together[w]` all its lanes know each other.
+    The threads of a launch, the warp synchronisations passed by each thread, and the knowledge of
+    each warp about other warps of the team: `known[w, v]` is the time up to which warp w knows the
+    v-th warp. Up to `together[w]`, all lanes of w know each other.
     """
 
     threads: Ints
@@ -55,6 +55,7 @@ class Clocks:
 
     @staticmethod
     def of(grid: int, block: int, cluster: int = 1) -> Clocks:
+        """The clocks at the start of a launch."""
         threads = np.arange(grid * block, dtype=np.int64)
         warps = block // LANES
         known = np.zeros((grid * warps, warps * cluster), dtype=np.int64)
@@ -72,12 +73,12 @@ class Clocks:
         return self.known[warps, warps % self.team_warps]
 
     def tick(self, warps: Ints) -> None:
-        """Warps have released what they did: what they do from now on is later."""
+        """Let warps release their accesses: later accesses get later times."""
         place = warps % self.team_warps
         self.known[warps, place] = (self.known[warps, place] // SENDS + 1) * SENDS
 
     def tick_send(self, warps: Ints) -> None:
-        """The same for one that sent, and will arrive later on."""
+        """Let warps release their accesses by a send, before a later arrival."""
         self.known[warps, warps % self.team_warps] += 1
 
     def meet(self, warps: Ints, group: int) -> None:
@@ -88,13 +89,13 @@ class Clocks:
         self.together[warps] = self.times(warps)
 
     def acquire(self, warp: int, known: Ints) -> None:
-        """A warp learns what was known to those that it waited for, its own lanes among them."""
+        """Let a warp learn the knowledge of the warps awaited, its own lanes included."""
         np.maximum(self.known[warp], known, out=self.known[warp])
         place = warp % self.team_warps
         self.together[warp] = max(self.together[warp], known[place])
 
     def knows(self, who: Ints, warps: Ints, times: Ints) -> Mask:
-        """Threads know warps' accesses at these times; nothing is known of another team."""
+        """Whether threads know warps' accesses at these times. Nothing is known of other teams."""
         own, team = self.warps[who], self.team_warps
         same_team = own // team == warps // team
         known = np.where(own == warps, self.together[own], self.known[own, warps % team])
@@ -109,14 +110,17 @@ class Clocks:
 
 
 class Buffer:
-    """One buffer: `instances` of it (blocks for shared memory, 1 for global), `cells` each."""
+    """
+    One buffer of `cells` cells, in `instances` copies: one for each block for shared memory, one
+    for global memory.
+    """
 
     def __init__(self, data: NDArray[Any], instances: int = 1, *, unset: bool = False):
         self.data = data.reshape(-1)
         self.cells = self.data.size // instances
         self.unset = np.full(self.data.size, unset)
         self.awaited = np.full(self.data.size, False)
-        """Asynchronous copies to these cells are on their way."""
+        """Whether an asynchronous copy to the cell is on its way."""
         shape = self.data.size
         self.writer = np.full(shape, NOBODY, dtype=np.int64)
         self.write_times = np.zeros(shape, dtype=np.int64)
@@ -132,11 +136,11 @@ class Buffer:
 
     @staticmethod
     def copy_of(data: NDArray[Any]) -> Buffer:
-        """A copy of a field, all of it set."""
+        """A buffer with a copy of a field, all cells set."""
         return Buffer(data.copy())
 
     def forget(self) -> None:
-        """A launch ends: what follows is ordered after it."""
+        """End a launch: all later accesses are ordered after."""
         self.writer[:] = NOBODY
         self.reader[:] = NOBODY
         self.reader_block[:] = NOBODY
@@ -180,7 +184,7 @@ class Buffer:
 
     @staticmethod
     def mark_many(order: Ints, sorted_at: Ints, group: Ints, table: Ints) -> None:
-        """Mark the cells that threads of several groups read at once."""
+        """Mark the cells read by threads of several groups at once."""
         differs = (sorted_at[1:] == sorted_at[:-1]) & (group[1:] != group[:-1])
         table[sorted_at[1:][differs]] = MANY
 
@@ -206,7 +210,7 @@ class Buffer:
         self.write_syncs[at] = clocks.warp_syncs[who]
 
     def note_arrival(self, op: Where, at: Ints, who: Ints, clocks: Clocks) -> None:
-        """An asynchronous copy has arrived: it counts as written now, by the thread that waited."""
+        """Note the arrival of an asynchronous copy: a write at this time, by the waiting thread."""
         self.last_write = op
         self.writer[at] = who
         self.write_times[at] = clocks.times(clocks.warps[who])
@@ -216,7 +220,10 @@ class Buffer:
         self, op: Where, at: Ints, who: Ints, clocks: Clocks, other: Mask, writer: Ints,
         times: Ints, syncs: Ints, earlier: Where | None, what: str,
     ) -> None:  # fmt: skip
-        """The write by `writer`, at those counts, is ordered before the access by `who`."""
+        """
+        Raise SimtError unless the write by `writer`, at these counts, is ordered before the access
+        by `who`.
+        """
         same_warp = clocks.warps[writer] == clocks.warps[who]
         ordered = clocks.knows(who, clocks.warps[writer], times)
         ordered |= same_warp & (syncs < clocks.warp_syncs[who])
@@ -244,13 +251,14 @@ class Buffer:
 
     @staticmethod
     def report(op: Where, cell: int, what: str, earlier: Where | None) -> None:
+        """Raise SimtError for two accesses without a synchronisation in between."""
         by = f"; the other access is {describe(earlier)}" if earlier is not None else ""
         raise SimtError(op, f"{what}, cell {cell}, without a synchronisation between{by}")
 
 
 @dataclass
 class PendingCopy:
-    """Asynchronous copies that have been started and not waited for."""
+    """Asynchronous copies on their way."""
 
     op: CopyAsyncOp
     target: Buffer

@@ -1,8 +1,8 @@
-"""
-Messages between blocks, as the SIMT interpreter sees them: who sent which, who took it, and who knows that.
+"""Messages between blocks in the SIMT interpreter: senders, takers, and knowledge of both.
 
-A word may be written again once its sender knows that the message before was taken: because the reader has
-sent something since, lane by lane, and the sender has taken it. That is all that orders them.
+A sender may write a word again once the sender knows that the message before was taken: the reader
+has sent a message since, lane by lane, and the sender has taken the reader's message. Nothing else
+orders messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from timetile.runtime.simt.memory import Clocks, Ints, Mask, Values
 
 
 class Messages:
-    """The messages of one launch, by the word at which a cell begins."""
+    """The messages of one launch, by the first word of a cell."""
 
     def __init__(self, words: int, clocks: Clocks):
         self.clocks = clocks
@@ -24,22 +24,27 @@ class Messages:
         self.bits = np.zeros(words, dtype=np.uint64)
         self.unset = np.full(words, True)
         self.taker = np.full(words, -1, dtype=np.int64)
-        """The thread that has taken the word's message, and when by its own count."""
+        """The thread that took the word's message, and the time by the thread's own count."""
         self.taken_at = np.zeros(words, dtype=np.int64)
         self.sender = np.full(words, -1, dtype=np.int64)
         team = clocks.team_warps
         self.brought = np.zeros((words, team), dtype=np.int64)
-        """What the sender's lane knew of the same lane of the team's other warps."""
+        """The knowledge of the sender's lane about equal lanes of the team's other warps."""
         warps = clocks.known.shape[0]
         self.known = np.zeros((warps, LANES, team), dtype=np.int64)
-        """What each lane knows of the same lane of its team's warps: how many messages that has taken."""
+        """
+        The knowledge of each lane about equal lanes of the team's warps: the number of messages
+        taken.
+        """
 
     def places(self, who: Ints) -> tuple[Ints, Ints]:
         """Warps and lanes of threads."""
         return self.clocks.warps[who], who % LANES
 
     def check_bounds(self, op: Operation, at: Ints, words: int) -> None:
-        """A cell lies in the buffer, and begins at a multiple of its words."""
+        """
+        Raise SimtError unless a cell lies in the buffer, and begins at a multiple of its words.
+        """
         wild = (at < 0) | (at + words > self.numbers.size) | (at % words != 0)
         if wild.any():
             raise SimtError(
@@ -77,7 +82,7 @@ class Messages:
         self.brought[at] = self.known[warps, lanes]
 
     def have_come(self, op: Operation, at: Ints, number: Ints, words: int) -> bool:
-        """The words of the messages of these numbers are all there."""
+        """Whether all words of the messages with these numbers are there."""
         self.check_bounds(op, at, words)
         late = self.numbers[at] > number
         if late.any():
@@ -86,7 +91,7 @@ class Messages:
         return bool((self.numbers[at] == number).all())
 
     def take(self, at: Ints, who: Ints, cells: Values) -> Mask:
-        """Threads read a cell each into `cells`; returns where it is unset."""
+        """Let threads read a cell each into `cells`. Returns the threads whose cell is unset."""
         warps, lanes = self.places(who)
         sender = self.sender[at]
         alike = (sender >= 0) & (sender % LANES == lanes)

@@ -10,21 +10,21 @@ from timetile.runtime.simt.memory import Ints
 
 
 class Phases:
-    """The phases in which the warps of each block arrive, and what they bring with them."""
+    """The phases in which the warps of each block arrive, with the warps' knowledge."""
 
     def __init__(self, blocks: int, team_warps: int):
         self.arrived: Counter[tuple[int, int]] = Counter()
         self.missing: Counter[tuple[int, int]] = Counter()
-        """Bytes that are expected and have not come."""
+        """Expected bytes still missing, by block and phase."""
         nobody = np.zeros(team_warps, dtype=np.int64)
         self.known: dict[tuple[int, int], Ints] = defaultdict(nobody.copy)
         self.ready: dict[int, tuple[int, int]] = {}
-        """Per block, the warp that made its arrivals ready, and when."""
+        """For each block, the warp that made the arrivals ready, and the time."""
         self.received: set[tuple[int, int]] = set()
         self.waited: set[tuple[int, int]] = set()
 
     def arrive(self, block: int, phase: int, expected: int, known: Ints) -> None:
-        """A warp of a block arrives, and brings what it knows."""
+        """Let a warp of a block arrive, with its knowledge."""
         self.arrived[block, phase] += 1
         self.missing[block, phase] += expected
         self.known[block, phase] = np.maximum(self.known[block, phase], known)

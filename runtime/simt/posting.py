@@ -1,4 +1,4 @@
-"""Messages between blocks, and the plain words that barriers order instead."""
+"""Messages between blocks, and plain words ordered by barriers instead."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def message_words(m: Machine, op: simt.PostOp | simt.TakeOp, k: int, active: Mas
 
 
 def messages_in(m: Machine, op: simt.PostOp | simt.TakeOp) -> Messages:
-    """What has been said in a buffer in this launch."""
+    """The messages of a buffer in this launch."""
     buffer: Buffer = m.values[op.buffer]
     if buffer not in m.messages:
         m.messages[buffer] = Messages(buffer.cells, m.clocks)
@@ -29,6 +29,7 @@ def messages_in(m: Machine, op: simt.PostOp | simt.TakeOp) -> Messages:
 
 
 def run_post(m: Machine, op: simt.PostOp, active: Mask) -> None:
+    """Post a message."""
     if op.number is None:
         post_plainly(m, op, active)
         return
@@ -42,7 +43,7 @@ def run_post(m: Machine, op: simt.PostOp, active: Mask) -> None:
 
 
 def post_plainly(m: Machine, op: simt.PostOp, active: Mask) -> None:
-    """Words of a cell each, which barriers order."""
+    """Post plain words, one a cell, ordered by barriers."""
     buffer, who = m.values[op.buffer], m.clocks.threads[active]
     for k, cell in enumerate(op.cells):
         at, own = message_words(m, op, k, active), m.spread(cell)[active]
@@ -66,6 +67,7 @@ def take_plainly(m: Machine, op: simt.TakeOp, active: Mask) -> None:
 
 
 def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> Strand:
+    """Take a message."""
     m.check_whole_warps(op, active)
     if op.number is None:
         take_plainly(m, op, active)

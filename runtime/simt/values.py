@@ -1,4 +1,4 @@
-"""Arithmetic, and what a thread knows of itself."""
+"""Arithmetic, and the numbers of threads and blocks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from timetile.runtime.simt.memory import Mask
 
 
 def run_arithmetic(m: Machine, op: Operation, active: Mask) -> None:
+    """Run an operation of arithmetic."""
     operands = m.operands_of(op)
     values = [m.values[v] for v in operands]
     unset = m.any_unset(operands)
@@ -22,7 +23,7 @@ def run_arithmetic(m: Machine, op: Operation, active: Mask) -> None:
 
 
 def select_unset(m: Machine, op: arith.SelectOp) -> Mask:
-    """A selection is unset where its condition or what it takes is."""
+    """The threads in which a selection is unset: the condition or the selected value is."""
     none = np.zeros(m.count, dtype=bool)
     masks = [m.unset_of(value) for value in op.operands]
     condition, a, b = (none if mask is None else mask for mask in masks)
@@ -30,26 +31,31 @@ def select_unset(m: Machine, op: arith.SelectOp) -> Mask:
 
 
 def run_split(m: Machine, op: simt.SplitOp, active: Mask) -> None:
+    """Split a 64-bit value into halves."""
     low, high = split(m.values[op.value])
     m.define(op.low, low, m.unset_of(op.value))
     m.define(op.high, high, m.unset_of(op.value))
 
 
 def run_join(m: Machine, op: simt.JoinOp, active: Mask) -> None:
+    """Join two halves to a 64-bit value."""
     joined = join(m.values[op.low], m.values[op.high], dtype_of(op.result.type))
     m.define(op.result, joined, m.any_unset(op.operands))
 
 
 def run_unset(m: Machine, op: simt.UnsetOp, active: Mask) -> None:
+    """Make an unset value."""
     zero = np.zeros(m.count, dtype=dtype_of(op.result.type))
     m.define(op.result, zero, np.full(m.count, True))
 
 
 def run_thread_id(m: Machine, op: gpu.ThreadIdOp, active: Mask) -> None:
+    """Give each thread its number in the block."""
     m.define(op.result, m.clocks.threads % m.block)
 
 
 def run_block_id(m: Machine, op: gpu.BlockIdOp, active: Mask) -> None:
+    """Give each thread the number of its block."""
     m.define(op.result, m.clocks.blocks)
 
 

@@ -1,4 +1,4 @@
-"""What the lanes of a warp do together."""
+"""Operations of the lanes of a warp together."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from timetile.runtime.simt.memory import Mask
 
 
 def run_shuffle(m: Machine, op: simt.ShuffleOp, active: Mask) -> None:
+    """Give each lane the value of another lane."""
     m.check_whole_warps(op, active)
     delta = op.delta.value.data
     source = m.clocks.threads + delta
@@ -26,6 +27,7 @@ def run_shuffle(m: Machine, op: simt.ShuffleOp, active: Mask) -> None:
 
 
 def run_uniform(m: Machine, op: simt.UniformOp, active: Mask) -> None:
+    """Give all lanes the value of the first lane. Raises SimtError for different values."""
     m.check_whole_warps(op, active)
     value = m.spread(op.value)
     first = value.reshape(-1, LANES)[:, :1]
@@ -35,13 +37,14 @@ def run_uniform(m: Machine, op: simt.UniformOp, active: Mask) -> None:
 
 
 def run_all(m: Machine, op: simt.AllOp, active: Mask) -> None:
-    """Lanes whose condition depends on what nothing has set vote, too, as they do on a GPU."""
+    """Vote in each warp. Lanes with an unset condition vote, too, as on a GPU."""
     m.check_whole_warps(op, active)
     together = m.spread(op.value).reshape(-1, LANES).all(axis=1)
     m.define(op.result, np.repeat(together, LANES))
 
 
 def run_warp_sync(m: Machine, op: Operation, active: Mask) -> None:
+    """Synchronise the lanes of warps."""
     m.check_whole_warps(op, active)
     m.clocks.warp_syncs[active] += 1
 

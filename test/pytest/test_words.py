@@ -100,8 +100,6 @@ REACHED: dict[str, float] = {
     "runtime/cache": 12.9,
     "runtime/cli": 11.2,
     "runtime/explain": 11.6,
-    "runtime/ptx": 12.6,
-    "runtime/simt": 13.2,
     "runtime/spellings": 11.7,
 }
 """Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better; add none."""
@@ -114,7 +112,7 @@ BEGIN_WITH_THE_SAME: dict[str, int] = {
     "lowering/ptx": 1,
     "lowering/tile_to_gpu": 4,
     "runtime": 3,
-    "runtime/simt": 5,
+    "runtime/simt": 2,
 }
 """How many docstrings of a package may begin with "The same". Lower a number when there are fewer; add none."""
 
@@ -128,8 +126,6 @@ WITHOUT_DOCSTRING: dict[str, int] = {
     "runtime": 55,
     "runtime/cli": 2,
     "runtime/explain": 6,
-    "runtime/ptx": 19,
-    "runtime/simt": 26,
     "runtime/spellings": 6,
 }
 """How many public classes, functions and methods of a package may lack a docstring. Lower a number; add none."""
