@@ -40,6 +40,7 @@ from timetile.passes.roll_returns import RollReturnsPass
 from timetile.passes.select_branches import SelectBranchesPass
 from timetile.passes.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.simplify_cells import FpDivision, SimplifyCellsPass
+from timetile.passes.split_guards import SplitGuardsPass
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.target import DEFAULT_ARCH
@@ -65,6 +66,8 @@ def temporal_passes(
         # What frontends write in several ways is written in one: values, one cell an apply, no branches.
         LoadFieldsPass(),
         IndexFieldsPass(),
+        # While branches say which accesses some cells do without.
+        SplitGuardsPass(),
         SelectBranchesPass(),
         # Which place an access reads may be a select.
         BoundAccessesPass(),

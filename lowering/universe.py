@@ -29,6 +29,7 @@ PASSES = {
     "select-branches": lazy("passes.select_branches", "SelectBranchesPass"),
     "inline-values": lazy("passes.inline_values", "InlineValuesPass"),
     "bound-accesses": lazy("passes.bound_accesses", "BoundAccessesPass"),
+    "split-guards": lazy("passes.split_guards", "SplitGuardsPass"),
     "gather-cells": lazy("passes.gather_cells", "GatherCellsPass"),
     "inline-calls": lazy("passes.inline_calls", "InlineCallsPass"),
     "raise-time-loop": lazy("passes.raise_time_loop", "RaiseTimeLoopPass"),

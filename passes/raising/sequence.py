@@ -204,7 +204,8 @@ def verify_updates(updates: Sequence[UpdateOp], op: Operation) -> None:
         try:
             update.verify_()
         except VerifyException as error:
-            raise CannotRaiseError(op, str(error)) from None
+            wide = "; give the field these cells, or store fewer" if "outside" in str(error) else ""
+            raise CannotRaiseError(op, f"{error}{wide}") from None
 
 
 def unique_symbol(module: ModuleOp, name: str, functions: Sequence[FuncOp] = ()) -> str:

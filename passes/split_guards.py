@@ -1,0 +1,191 @@
+"""split-guards: cells for which a branch reads outside a field are computed apart.
+
+Before, over cells 0 to 11 of a field that begins at 0:
+```
+%v = stencil.apply(%x = %u : !t) -> (!t) {
+  %d = scf.if %is_first -> (f64) {
+    scf.yield %one : f64
+  } else {
+    %l = stencil.access %x[-1] : !t
+    scf.yield %l : f64
+  }
+  stencil.return %d : f64
+}
+```
+After:
+```
+%edge = stencil.apply(%x = %u : !t) -> (!t) { ... scf.yield %zero ... }
+%rest = stencil.apply(%x = %u : !t) -> (!t) { ... scf.yield %l ... }
+%v = stencil.combine 0 at 1 lower = (%edge : !t) upper = (%rest : !t) : !t
+```
+1. Where an access in a branch leaves the field that it reads for some of the cells that are needed,
+   these are parted from the others.
+2. For them no branch is taken that reads there: in their part it reads 0.
+
+Both branches of a condition are computed later (select-branches). An access that
+stands in no branch, and leaves its field, is refused where the loop is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, stencil
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+)
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
+
+from timetile.passes.gather_cells import joined
+from timetile.passes.raising.boxes import above, below
+from timetile.passes.raising.demand import Access, accesses, demand_of, unbuffered
+from timetile.passes.raising.errors import CannotRaiseError
+
+
+def field_of(access: Access) -> StencilBoundsAttr | None:
+    """
+    The bounds of the field that an access of a branch reads; None where it stands in none, reads
+    another apply, or they are unknown.
+    """
+    load = unbuffered(access.operand).owner
+    if isinstance(access.op.parent_op(), stencil.ApplyOp) or not isinstance(load, stencil.LoadOp):
+        return None
+    kind = load.field.type
+    assert isa(kind, FieldType[Attribute])
+    bounds = kind.bounds
+    return bounds if isinstance(bounds, StencilBoundsAttr) else None
+
+
+def inside(access: Access, bounds: StencilBoundsAttr) -> list[tuple[int, int, int]]:
+    """For each axis of the field: the axis, the first cell that reads inside, and the end of those."""
+    spans = zip(access.axes, bounds.lb, bounds.ub)
+    return [
+        (axis, low - access.offset[axis], high - access.offset[axis]) for axis, low, high in spans
+    ]
+
+
+def zero(kind: Attribute) -> arith.ConstantOp:
+    """The number 0 of a cell's type."""
+    if isinstance(kind, AnyFloat):
+        return arith.ConstantOp(FloatAttr(0.0, kind))
+    if isinstance(kind, IndexType):
+        return arith.ConstantOp(IntegerAttr(0, kind))
+    assert isa(kind, IntegerType)
+    return arith.ConstantOp(IntegerAttr(0, kind))
+
+
+@dataclass
+class Parting:
+    """The parts of one apply."""
+
+    apply: stencil.ApplyOp
+    guarded: list[tuple[Access, list[tuple[int, int, int]]]]
+    made: list[Operation] = field(default_factory=list[Operation])
+    variants: dict[frozenset[Operation], list[SSAValue]] = field(
+        default_factory=dict[frozenset[Operation], list[SSAValue]]
+    )
+
+    def values(self, box: StencilBoundsAttr) -> list[SSAValue]:
+        """The results over a box."""
+        low, high = tuple(box.lb), tuple(box.ub)
+        for _, spans in self.guarded:
+            for axis, *ends in spans:
+                for end in ends:
+                    if low[axis] < end < high[axis]:
+                        return self.combined(box, axis, end)
+        outside = [
+            access.op
+            for access, spans in self.guarded
+            if any(high[axis] <= begin or low[axis] >= end for axis, begin, end in spans)
+        ]
+        return self.variant(frozenset(outside))
+
+    def combined(self, box: StencilBoundsAttr, axis: int, end: int) -> list[SSAValue]:
+        """The results over both parts of a box."""
+        first, second = below(box, axis, end), above(box, axis, end)
+        assert first is not None and second is not None
+        lower, upper = self.values(first), self.values(second)
+        op = stencil.CombineOp.build(
+            operands=[lower, upper, [], []],
+            properties={
+                "dim": IntegerAttr(axis, IndexType()),
+                "index": IntegerAttr(end, IndexType()),
+            },
+            result_types=[[value.type for value in lower]],
+        )
+        self.add(op)
+        return list(op.results)
+
+    def add(self, op: Operation) -> None:
+        """An operation in place of the apply."""
+        op.location = self.apply.location
+        self.made.append(op)
+
+    def variant(self, outside: frozenset[Operation]) -> list[SSAValue]:
+        """The results of the apply without some of its accesses."""
+        if outside not in self.variants:
+            made = self.apply.clone()
+            for old, new in zip(list(self.apply.walk()), list(made.walk()), strict=True):
+                if old in outside:
+                    Rewriter.replace_op(new, zero(new.results[0].type))
+            self.add(made)
+            self.variants[outside] = list(made.res)
+        return self.variants[outside]
+
+    def run(self, box: StencilBoundsAttr) -> None:
+        """Replace the apply."""
+        values = self.values(box)
+        Rewriter.insert_op(self.made, InsertPoint.before(self.apply))
+        for old, new in zip(self.apply.res, values):
+            old.replace_all_uses_with(new)
+            new.name_hint = old.name_hint
+        Rewriter.erase_op(self.apply)
+
+
+def leaves(spans: Sequence[tuple[int, int, int]], box: StencilBoundsAttr) -> bool:
+    """Some cell of a box is one for which an access is outside its field."""
+    low, high = tuple(box.lb), tuple(box.ub)
+    return any(low[axis] < begin or high[axis] > end for axis, begin, end in spans)
+
+
+def part(apply: stencil.ApplyOp) -> None:
+    """Part the cells of one apply, where a branch of it leaves a field."""
+    end = apply.region.block.last_op
+    if apply.parent is None or not isinstance(end, stencil.ReturnOp) or end.unroll is not None:
+        return
+    if not any(op.regions for op in apply.region.block.ops):
+        return
+    try:
+        boxes = demand_of(list(apply.parent.ops)).boxes(apply)
+    except CannotRaiseError:
+        # Said where the block is raised.
+        return
+    if not boxes:
+        return
+    box = joined(boxes)
+    known = [(access, field_of(access)) for access in accesses(apply)]
+    spans = [(access, inside(access, bounds)) for access, bounds in known if bounds is not None]
+    guarded = [(access, each) for access, each in spans if leaves(each, box)]
+    if guarded:
+        Parting(apply, guarded).run(box)
+
+
+class SplitGuardsPass(ModulePass):
+    """Cells whose branches leave a field; see the module's documentation."""
+
+    name = "split-guards"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for apply in reversed([i for i in op.walk() if isinstance(i, stencil.ApplyOp)]):
+            part(apply)
