@@ -51,6 +51,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.syntax import element_type, encode_integers
 from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal_fields import ScratchOp
 from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp, taps_of
 from timetile.dialects.tile_attributes import QueueType, RoleAttr, TileLevel
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -104,7 +105,22 @@ class KernelBuilder:
         written = self.moves.written
         if not self.store_all:
             return [k for k in range(len(self.moves.live)) if self.moves.is_moved(k)]
-        return [k for k, source in enumerate(self.loop.rotation) if written[source]]
+        return [
+            k
+            for k, source in enumerate(self.loop.rotation)
+            if written[source] and not self.is_forgotten(k)
+        ]
+
+    def is_forgotten(self, role: int) -> bool:
+        """The buffer of a role is the loop's own scratch, of which no step reads what another made."""
+        buffer = self.loop.buffers[role]
+        return (
+            isinstance(buffer.owner, ScratchOp)
+            and self.loop.rotation[role] == role
+            and not self.moves.live[role]
+            and self.loop.res[role].first_use is None
+            and all(use.operation is self.loop for use in buffer.uses)
+        )
 
     def add_argument(self, role: RoleAttr, like: SSAValue) -> None:
         """Add an argument with a role to the kernel, of the type of `like`."""

@@ -68,7 +68,7 @@ def field_of(access: Access) -> StencilBoundsAttr | None:
 
 
 def inside(access: Access, bounds: StencilBoundsAttr) -> list[tuple[int, int, int]]:
-    """For each axis of the field: the axis, the first cell that reads inside, and the end of those."""
+    """For each axis of the field: the axis, and the first and the end of cells that read inside."""
     spans = zip(access.axes, bounds.lb, bounds.ub)
     return [
         (axis, low - access.offset[axis], high - access.offset[axis]) for axis, low, high in spans

@@ -308,3 +308,51 @@ func.func @far(%n: index, %A: !field, %B: !field) {
   } : !field, !field
   func.return
 }
+
+// -----
+
+// A field of the function's own that holds a value of the step is stored by no kernel: each step makes the value anew.
+
+!field = !stencil.field<[-2,10]xf64>
+!own = !stencil.field<[-1,9]xf64>
+
+func.func private @difference(%l: f64, %r: f64) -> f64 {
+  %d = arith.subf %r, %l : f64
+  func.return %d : f64
+}
+
+// CHECK-LABEL: tile.kernel @chained_step
+// CHECK-NOT:     #tile.role<target 2>
+// CHECK:         tile.store %{{.*}} to %dst
+// CHECK-NOT:     tile.store
+func.func @chained(%n: index, %A: !field, %B: !field) {
+  %own = temporal.scratch : !own
+  %r:3 = temporal.loop %n (%a = %A, %b = %B, %o = %own) rotate [1, 0, 2] {
+    temporal.update %o = @difference(%a[-1], %a[1]) in <[-1], [9]>
+    temporal.update %b = @difference(%o[-1], %o[1]) in <[0], [8]>
+  } : !field, !field, !own
+  func.return
+}
+
+// -----
+
+// One that the function reads after the loop is stored.
+
+!field = !stencil.field<[-2,10]xf64>
+!own = !stencil.field<[-1,9]xf64>
+
+func.func private @difference(%l: f64, %r: f64) -> f64 {
+  %d = arith.subf %r, %l : f64
+  func.return %d : f64
+}
+
+// CHECK-LABEL: tile.kernel @read_step
+// CHECK:         #tile.role<target 2>
+func.func @read(%n: index, %A: !field, %B: !field) -> !own {
+  %own = temporal.scratch : !own
+  %r:3 = temporal.loop %n (%a = %A, %b = %B, %o = %own) rotate [1, 0, 2] {
+    temporal.update %o = @difference(%a[-1], %a[1]) in <[-1], [9]>
+    temporal.update %b = @difference(%o[-1], %o[1]) in <[0], [8]>
+  } : !field, !field, !own
+  func.return %r#2 : !own
+}
