@@ -6,14 +6,17 @@ import os
 import sys
 from pathlib import Path
 
-from lit.formats import ShTest
 from lit.TestingConfig import TestingConfig
+
+sys.path.insert(0, str(Path(__file__).parent / "test"))
+
+from forking_test import ForkingTest
 
 # lit runs this file with the suite's configuration among its globals.
 config: TestingConfig = globals()["config"]
 
 config.name = "timetile"
-config.test_format = ShTest(execute_external=False)
+config.test_format = ForkingTest()
 config.suffixes = {".mlir"}
 # Folders with IR that is not a test of its own.
 config.excludes = {"benchmarks", "build", "docs", "examples"}

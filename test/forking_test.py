@@ -1,0 +1,139 @@
+"""
+A format of lit's tests that saves the start of a process for every command: xdsl-opt, filecheck and
+diff run in processes that are forked when all that they import is there. A test whose commands need
+more, or of which one fails, is run by lit's own shell, which also reports it.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from filecheck.main import main as filecheck
+from lit import TestRunner
+from lit.formats import ShTest
+from lit.LitConfig import LitConfig
+from lit.ShCommands import Command, Pipeline
+from lit.ShUtil import ShParser
+from lit.Test import PASS, Result, Test
+from xdsl.tools.xdsl_opt import main as xdsl_opt
+
+from timetile.lowering.universe import TIMETILE_UNIVERSE
+
+
+def diff() -> None:
+    """Whether two files hold the same bytes, as a status."""
+    first, second = sys.argv[1:]
+    sys.exit(not filecmp.cmp(first, second, shallow=False))
+
+
+PROGRAMS: dict[str, Callable[[], object]] = {
+    "xdsl-opt": xdsl_opt,
+    "filecheck": filecheck,
+    "diff": diff,
+}
+
+REDIRECTIONS = {(">",): 1, (">", 2): 2, (">&", 2): 2}
+"""Those that the format knows, and what they redirect: `> file`, `2> file` and `2>&1`."""
+
+
+def commands_of(test: Test) -> list[Pipeline] | None:
+    """The pipelines of a test's RUN lines; None where there is anything but programs in pipes."""
+    script = TestRunner.parseIntegratedTestScript(test)
+    if isinstance(script, Result):
+        return None
+    substitutions = TestRunner.getDefaultSubstitutions(test, *TestRunner.getTempPaths(test))
+    lines = TestRunner.applySubstitutions(script, substitutions)
+    pipelines = [pipeline for line in lines if (pipeline := parsed(line)) is not None]
+    return pipelines if len(pipelines) == len(lines) else None
+
+
+def parsed(line: str) -> Pipeline | None:
+    """A line as a pipeline of known programs, if it is one."""
+    match = re.fullmatch(TestRunner.kPdbgRegex, line)
+    pipeline = ShParser(line if match is None else match.group(2), pipefail=True).parse()
+    if not isinstance(pipeline, Pipeline) or pipeline.negate:
+        return None
+    known = all(
+        command.args[0] in PROGRAMS and all(how in REDIRECTIONS for how, _ in command.redirects)
+        for command in pipeline.commands
+    )
+    return pipeline if known else None
+
+
+def succeeds(pipeline: Pipeline) -> bool:
+    """Whether all programs of a pipeline end with status 0; each runs when the one before has ended."""
+    given = os.open(os.devnull, os.O_RDONLY)
+    status = 0
+    for command in pipeline.commands:
+        answer = os.memfd_create("answer")
+        status |= run(command, given, answer)
+        os.close(given)
+        given = answer
+        os.lseek(given, 0, os.SEEK_SET)
+    os.close(given)
+    return status == 0
+
+
+def run(command: Command, given: int, answer: int) -> int:
+    """The status of a program that reads and writes files, by their numbers."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if process := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    status = 1
+    try:
+        os.dup2(given, 0)
+        os.dup2(answer, 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        redirect(command.redirects)
+        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+        sys.argv = command.args
+        PROGRAMS[command.args[0]]()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def redirect(redirections: Sequence[tuple[tuple[Any, ...], str]]) -> None:
+    """What a command's line says of its output, in order."""
+    for how, where in redirections:
+        if how[0] == ">&":
+            os.dup2(int(where), REDIRECTIONS[how])
+            continue
+        path = Path(where)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), REDIRECTIONS[how])
+
+
+class ForkingTest(ShTest):
+    """Tests of lit's internal shell, run in forked processes where these can."""
+
+    def __init__(self) -> None:
+        super().__init__(execute_external=False)
+        if can_fork():
+            for factories in (TIMETILE_UNIVERSE.all_passes, TIMETILE_UNIVERSE.all_targets):
+                for factory in factories.values():
+                    factory()
+
+    def execute(self, test: Test, litConfig: LitConfig) -> Result:
+        pipelines = commands_of(test) if can_fork() else None
+        if pipelines and all(succeeds(pipeline) for pipeline in pipelines):
+            return Result(PASS, "")
+        return super().execute(test, litConfig)
+
+
+def can_fork() -> bool:
+    """Whether this system has what the format needs: it is made for Linux."""
+    return sys.platform == "linux"
