@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from operator import index
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, f64
@@ -24,12 +23,12 @@ from timetile.frontend.symbols import NEXT, NOW, PREV
 from timetile.frontend.tracing import Step
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.simplify_cells import FpDivision
-from timetile.runtime.arrays import is_numpy_array
+from timetile.runtime.arrays import checked_scalar, is_numpy_array
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.compile import compile as compile_program
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.finite import WAY_OUT, blow_up, is_finite, warn
-from timetile.runtime.pieces import in_pieces
+from timetile.runtime.pieces import checked_steps, in_pieces
 from timetile.runtime.program import CompiledProgram, Executor
 
 A = TypeVar("A")
@@ -39,6 +38,11 @@ DType = Literal["float32", "float64"]
 def is_mapping(state: object) -> bool:
     """A state is a mapping, also where nobody checked types."""
     return isinstance(state, Mapping)
+
+
+def how_to_pass(kind: str, name: str) -> str:
+    """How a call of `advance` passes an array or a number."""
+    return f'{{"{name}": ...}} in the state' if kind == "an array" else f"{name}=..."
 
 
 class Options(TypedDict, total=False):
@@ -83,11 +87,26 @@ class Model:
         names = ", ".join([*self.step.fields, *self.step.scalars])
         return f"<timetile model {self.step.label} of {names}>"
 
+    # Type checkers refuse the call by themselves, unless they see this.
+    if not TYPE_CHECKING:
+
+        def __call__(self, *arguments: object, **named: object) -> NoReturn:
+            """TypeError: a model is no function of arrays."""
+            state = ", ".join(f'"{name}": ...' for name in self.step.fields)
+            raise TypeError(
+                f"{self.step.label} is a model; advance a state with it: "
+                f"{self.step.name}.advance({{{state}}}, steps=...)"
+            )
+
     def on(self, **options: Unpack[Options]) -> Model:
         """
         The step with other options of `timetile.compile`: `executor`, `depth`, `arch`,
-        `fp_contract`, `fp_division`, `gpu`, `threads`, `cache`.
+        `fp_contract`, `fp_division`, `gpu`, `threads`, `cache`. Raises TypeError for an unknown option.
         """
+        if unknown := sorted(set(options) - set(Options.__annotations__)):
+            raise TypeError(
+                f"on has no option {', '.join(unknown)}; its options are {', '.join(Options.__annotations__)}"
+            )
         return Model(self.step, self.__doc__, **{**self.options, **options})
 
     def module(self, shape: tuple[int, ...], dtype: DType = "float64") -> ModuleOp:
@@ -102,6 +121,8 @@ class Model:
             )
         if dtype not in TYPES:
             raise ValueError(f"the type is float32 or float64, got {dtype!r}")
+        if min(shape) < 1:
+            raise ValueError(f"arrays of shape {shape} have no cells; pass some along each axis")
         return module_of(self.step, shape, f32 if dtype == "float32" else f64)
 
     def program(self, shape: tuple[int, ...], dtype: DType = "float64") -> CompiledProgram:
@@ -210,8 +231,7 @@ class Model:
         self, state: Mapping[str, A], steps: int, stream: Any, scalars: Mapping[str, float]
     ) -> dict[str, A]:
         """The state after `steps` steps."""
-        if index(steps) < 0:
-            raise ValueError(f"the number of steps is not negative, got {steps}")
+        steps = checked_steps(steps)
         self._check_mapping(state)
         self._check_names(state, scalars)
         shape, dtype = self._shape(state)
@@ -219,7 +239,8 @@ class Model:
         arrays = self._buffers(state, shape)
         values = [seen_by_program(array) for array in arrays.values()]
         owners = dict(zip(map(id, values), arrays.values()))
-        numbers = [scalars[name] for name in self.step.scalars]
+        kind = f32 if dtype == "float32" else f64
+        numbers = [checked_scalar(name, scalars[name], kind) for name in self.step.scalars]
         result = program(*values, *numbers, steps, stream=stream)
         ended = dict(zip(arrays, (owners[id(value)] for value in result.buffers[: len(values)])))
         # Kernels may still write the other buffers.
@@ -243,14 +264,21 @@ class Model:
     def _check_names(self, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:
         """Raise TypeError unless each field has an array and each scalar a number."""
         optional = {f"{name}.prev" for name in self.step.second}
-        for kind, needed, given in (
-            ("an array", set(self.step.fields), set(state)),
-            ("a number", set(self.step.scalars), set(scalars)),
+        arrays, numbers = set(self.step.fields), set(self.step.scalars)
+        for kind, needed, given, other, others in (
+            ("an array", arrays, set(state), "a number", numbers),
+            ("a number", numbers, set(scalars), "an array", arrays),
         ):
             if missing := sorted(needed - given):
-                raise TypeError(f"{self.step.label} needs {kind} for {', '.join(missing)}")
+                raise TypeError(
+                    f"{self.step.label} needs {kind} for {', '.join(missing)}; pass {how_to_pass(kind, missing[0])}"
+                )
             known = needed | (optional if kind == "an array" else set[str]())
             if unknown := sorted(given - known):
+                if misplaced := [name for name in unknown if name in others]:
+                    raise TypeError(
+                        f"{misplaced[0]} is {other} of {self.step.label}; pass {how_to_pass(other, misplaced[0])}"
+                    )
                 names = ", ".join(sorted(known)) or "none"
                 raise TypeError(
                     f"{self.step.label} has no place for {', '.join(unknown)}; it takes {kind} for "

@@ -10,6 +10,7 @@ import numpy as np
 from timetile.frontend.errors import Place, current_place, error
 from timetile.frontend.operations import Kind
 from timetile.frontend.values import Value, as_float, lifted
+from timetile.frontend.whole_fields import WholeField
 
 Offset = tuple[int | None, ...]
 """The distance from the cell along each axis; None along an axis missing in the field."""
@@ -156,7 +157,9 @@ def check_offset(name: str, offset: object) -> None:
         )
     whole = isinstance(offset, int | np.integer) and not isinstance(offset, bool)
     if offset is not None and not whole:
-        raise error(f"{name} is indexed by {offset!r}, and offsets are whole numbers; write an int")
+        raise error(
+            f"{name} is indexed by {offset!r}, and offsets are whole numbers; write an int for each axis"
+        )
 
 
 def is_slice(part: object) -> TypeGuard[slice[Any, Any, Any]]:
@@ -171,15 +174,16 @@ def is_plain(part: object) -> bool:
     return all(k is None or isinstance(k, int) for k in (part.start, part.stop))
 
 
-class Level:
+class Level(WholeField):
     """A field at another time level: `u.prev[0, 0]`."""
 
     __slots__ = ("_level", "_name", "_recorder")
-    # Python would take indices 0, 1 and so on for parts.
-    __iter__ = None
 
     def __init__(self, recorder: Recorder, name: str, level: str):
         self._recorder, self._name, self._level = recorder, name, level
+
+    def __repr__(self) -> str:
+        return f"<timetile field {self._name}.{self._level}>"
 
     def __getitem__(self, offsets: Index) -> Value:
         """The value `offsets` cells away along each axis. Raises StencilError for a wrong index."""
@@ -203,7 +207,7 @@ class Next(Level):
         self._recorder.assign_region(self._name, region, value)
 
 
-class Field:
+class Field(WholeField):
     """
     A field of a step function, with a number for each cell of an array.
 
@@ -213,11 +217,12 @@ class Field:
     """
 
     __slots__ = ("_name", "_recorder")
-    # Python would take indices 0, 1 and so on for parts.
-    __iter__ = None
 
     def __init__(self, recorder: Recorder, name: str):
         self._recorder, self._name = recorder, name
+
+    def __repr__(self) -> str:
+        return f"<timetile field {self._name}>"
 
     def __getitem__(self, offsets: Index) -> Value:
         """The value at the beginning of the step, `offsets` cells away along each axis."""

@@ -117,7 +117,7 @@ def called(
     """Call the step function. Wrong names and types in the function become a StencilError."""
     try:
         returned = function(**symbols)
-    except (AttributeError, NameError, TypeError) as problem:
+    except (AttributeError, IndexError, NameError, TypeError) as problem:
         at = place_of_traceback(problem.__traceback__)
         if at is None:
             raise
@@ -133,6 +133,12 @@ def advice_on(problem: Exception) -> str:
         return (
             "a step uses its arguments, names around the function, and NumPy's functions as np.exp"
         )
+    if isinstance(problem, IndexError):
+        return "an array of numbers is indexed by numbers; pass what differs from cell to cell as a timetile.Field"
+    if isinstance(problem, AttributeError) and any(
+        f"{n!r}" in text for n in ("shape", "size", "ndim")
+    ):
+        return "timetile.extent(axis) is the size of the arrays along an axis"
     if isinstance(problem, AttributeError):
         return "a field has u[...], u.prev[...] and u.next, and a value of a cell has operators"
     if any(name in text for name in ("Field", "Level", "Next")):

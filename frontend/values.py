@@ -17,10 +17,28 @@ from timetile.frontend.operations import (
     SAME,
     Kind,
 )
+from timetile.runtime.arrays import is_numpy_array
 
 Payload = float | int | str | tuple[Any, ...] | None
 
 NUMPY_FUNCTIONS = sorted({*FLOATS, *SAME} - {"negative"})
+HINTS = {
+    "where": "timetile.where(condition, a, b)",
+    "clip": "np.clip(a, low, high)",
+    "gradient": "(u[1] - u[-1]) / 2",
+    "diff": "u[1] - u[0]",
+    "roll": "u[-1] for np.roll(u, 1)",
+    "isnan": "a != a",
+    "hypot": "np.sqrt(a**2 + b**2)",
+    "sign": "timetile.where(a > 0, 1.0, timetile.where(a < 0, -1.0, 0.0))",
+    "mod": "a - b * np.floor(a / b)",
+    "remainder": "a - b * np.floor(a / b)",
+    "reciprocal": "1 / a",
+    "deg2rad": "a * (np.pi / 180)",
+    "round": "np.rint(a)",
+}
+"""What to write for functions of NumPy that a step does not have."""
+
 MOST_INTEGER = 2**63 - 1
 CHOICE = "write timetile.where(condition, a, b)"
 
@@ -139,6 +157,12 @@ class Value:
     ) -> Value:
         if function is np.where and len(arguments) == 3:
             return choice(*arguments)
+        if function is np.clip and len(arguments) == 3 and not options:
+            value, low, high = arguments
+            return made("minimum", made("maximum", value, low), high)
+        name = function.__name__
+        if name in HINTS:
+            raise error(f"np.{name} is not a function of one cell; write {HINTS[name]}")
         raise error(
             f"np.{function.__name__} is not a function of one cell; write it with "
             f"{', '.join(NUMPY_FUNCTIONS)}, or "
@@ -189,9 +213,16 @@ def lifted(value: object) -> Value:
         return value
     if isinstance(value, bool | int | float | np.integer | np.floating | np.bool_):
         return constant(cast("float", value))
+    if is_numpy_array(value) and value.ndim == 0:
+        return lifted(value[()])
     name = type(value).__name__
     if name in ("Field", "Level", "Next"):
         raise error("a field has a value at each cell; say which: u[0, 0] is the cell's own")
+    if is_numpy_array(value):
+        raise error(
+            f"an array of shape {value.shape} is no number of a cell; take one number of it, as w[0], or pass what differs "
+            "from cell to cell as a timetile.Field"
+        )
     raise error(
         f"a {name} is no number of a cell; pass what differs from cell to cell as a "
         "timetile.Field, and "
@@ -232,9 +263,8 @@ def made(name: str, *given: object) -> Value:
     if integers and name in INTEGERS:
         return Value(name, Kind.INTEGER, operands)
     if name not in FLOATS or (name in ONE_OPERAND) != (len(operands) == 1):
-        raise error(
-            f"np.{name} is not supported in a step; write it with {', '.join(NUMPY_FUNCTIONS)}"
-        )
+        way_out = HINTS.get(name, f"it with {', '.join(NUMPY_FUNCTIONS)}")
+        raise error(f"np.{name} is not supported in a step; write {way_out}")
     return Value(name, Kind.FLOAT, [as_float(value) for value in operands])
 
 

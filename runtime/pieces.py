@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import index
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.dialects import llvm, scf, stencil
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -26,6 +26,16 @@ from timetile.runtime.results import argument_of, begins_with
 State = TypeVar("State")
 
 
+def checked_steps(steps: object) -> int:
+    """A number of steps; TypeError where it is no int, ValueError where it is negative."""
+    if not hasattr(steps, "__index__"):
+        raise TypeError(f"the number of steps is an int, got {steps!r}")
+    count = index(cast("int", steps))
+    if count < 0:
+        raise ValueError(f"the number of steps is not negative, got {steps}")
+    return count
+
+
 @dataclass(frozen=True)
 class Span:
     """The steps of a run: how many in place of the program's trip counts, where given, and the number of the first."""
@@ -36,8 +46,8 @@ class Span:
     @staticmethod
     def checked(steps: int | None, first: int) -> Span:
         """The steps that a caller asks for; ValueError where there are none such."""
-        if steps is not None and index(steps) < 0:
-            raise ValueError(f"the number of steps is not negative, got {steps}")
+        if steps is not None:
+            steps = checked_steps(steps)
         if index(first) < 0:
             raise ValueError(f"the first step has a number of 0 or more, got {first}")
         if first and steps is None:
@@ -119,9 +129,8 @@ def in_pieces(
     state. `run` takes a state, a number of steps and the number of the first, and returns the state after them.
     ValueError, before anything runs, where a number of steps is negative, or no step lies between two stops.
     """
-    if index(steps) < 0:
-        raise ValueError(f"the number of steps is not negative, got {steps}")
-    if index(every) < 1:
+    steps = checked_steps(steps)
+    if checked_steps(every) < 1:
         raise ValueError(f"a run stops after every so many steps, 1 or more, got {every}")
 
     def pieces(state: State) -> Iterator[tuple[int, State]]:

@@ -362,6 +362,7 @@ def test_names_are_letters_of_any_language():
     assert np.array_equal(found["λ"], [1, 2, 2, 2, 2])
 
 
+@pytest.mark.filterwarnings("ignore:.* NaN or infinite:RuntimeWarning")
 def test_numbers_that_are_not_finite():
     @timetile.stencil
     def marked(u: Field, v: Field):
@@ -374,6 +375,7 @@ def test_numbers_that_are_not_finite():
     assert np.array_equal(found["v"], np.where(u > 0.5, np.inf, -np.inf))
 
 
+@pytest.mark.filterwarnings("ignore:.* NaN or infinite:RuntimeWarning")
 def test_numbers_beyond_a_type_are_rounded_as_numpy_does():
     @timetile.stencil
     def scaled(u: Field, v: Field, w: Field):

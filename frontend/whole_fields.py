@@ -1,0 +1,95 @@
+"""What a field of a step function is not: an array. NumPy's functions of arrays, conditions and `+=` are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from timetile.frontend.errors import error
+
+OF_NEIGHBOURS = {
+    "roll": "u[-1] for np.roll(u, 1)",
+    "diff": "u[1] - u[0] for np.diff(u)",
+    "gradient": "(u[1] - u[-1]) / 2 for np.gradient(u)",
+    "pad": "nothing: cells at the rim keep what they hold",
+    "convolve": "the sum of weights times u[-1], u[0] and so on",
+}
+"""What to write for NumPy's functions that combine neighbours."""
+
+OF_ALL_CELLS = frozenset(
+    [
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "average",
+        "count_nonzero",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "nanmax",
+        "nanmean",
+        "nanmin",
+        "nansum",
+        "prod",
+        "ptp",
+        "std",
+        "sum",
+        "var",
+    ]
+)
+"""NumPy's functions whose result depends on all cells together."""
+
+
+def refuse_function(name: str) -> NoReturn:
+    """StencilError about a function of NumPy that takes arrays."""
+    if name in OF_NEIGHBOURS:
+        raise error(
+            f"np.{name} combines cells of an array, and a step reads them; write {OF_NEIGHBOURS[name]}"
+        )
+    if name in OF_ALL_CELLS:
+        raise error(
+            f"np.{name} is of all cells together, and a step computes one; call it on the arrays between two calls of "
+            "advance"
+        )
+    raise error(
+        f"np.{name} takes arrays, and a step computes one cell; write it with the values around the cell, as u[-1] and u[0]"
+    )
+
+
+class WholeField:
+    """A field without an index, of which a step has no value."""
+
+    __slots__ = ()
+    # Python would take indices 0, 1 and so on for parts.
+    __iter__ = None
+
+    def __bool__(self) -> bool:
+        raise error(
+            "a field has no truth value; write timetile.where(condition, a, b), with a condition of a cell as u[0] > 0"
+        )
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any
+    ) -> NoReturn:
+        raise error(
+            f"np.{ufunc.__name__} takes the values of a cell, and a field has one at each cell; say which, as u[0, 0] for "
+            "the cell's own"
+        )
+
+    def __array_function__(
+        self, function: Any, types: Any, arguments: Any, options: Any
+    ) -> NoReturn:
+        refuse_function(function.__name__)
+
+    # Type checkers refuse `+=` by themselves, unless they see these.
+    if not TYPE_CHECKING:
+
+        def __iadd__(self, other: object) -> NoReturn:
+            raise error(
+                "new values are assigned once, not changed; add all to the value first, then write u.next = value"
+            )
+
+        __isub__ = __imul__ = __itruediv__ = __ipow__ = __iadd__
