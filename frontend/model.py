@@ -101,12 +101,12 @@ class Model:
     def on(self, **options: Unpack[Options]) -> Model:
         """
         The step with other options of `timetile.compile`: `executor`, `depth`, `arch`,
-        `fp_contract`, `fp_division`, `gpu`, `threads`, `cache`. Raises TypeError for an unknown option.
+        `fp_contract`, `fp_division`, `gpu`, `threads`, `cache`. Raises TypeError for an unknown
+        option.
         """
         if unknown := sorted(set(options) - set(Options.__annotations__)):
-            raise TypeError(
-                f"on has no option {', '.join(unknown)}; its options are {', '.join(Options.__annotations__)}"
-            )
+            known = ", ".join(Options.__annotations__)
+            raise TypeError(f"on has no option {', '.join(unknown)}; its options are {known}")
         return Model(self.step, self.__doc__, **{**self.options, **options})
 
     def module(self, shape: tuple[int, ...], dtype: DType = "float64") -> ModuleOp:
@@ -271,13 +271,15 @@ class Model:
         ):
             if missing := sorted(needed - given):
                 raise TypeError(
-                    f"{self.step.label} needs {kind} for {', '.join(missing)}; pass {how_to_pass(kind, missing[0])}"
+                    f"{self.step.label} needs {kind} for {', '.join(missing)}; pass "
+                    f"{how_to_pass(kind, missing[0])}"
                 )
             known = needed | (optional if kind == "an array" else set[str]())
             if unknown := sorted(given - known):
                 if misplaced := [name for name in unknown if name in others]:
                     raise TypeError(
-                        f"{misplaced[0]} is {other} of {self.step.label}; pass {how_to_pass(other, misplaced[0])}"
+                        f"{misplaced[0]} is {other} of {self.step.label}; pass "
+                        f"{how_to_pass(other, misplaced[0])}"
                     )
                 names = ", ".join(sorted(known)) or "none"
                 raise TypeError(

@@ -134,7 +134,10 @@ def advice_on(problem: Exception) -> str:
             "a step uses its arguments, names around the function, and NumPy's functions as np.exp"
         )
     if isinstance(problem, IndexError):
-        return "an array of numbers is indexed by numbers; pass what differs from cell to cell as a timetile.Field"
+        return (
+            "an array of numbers is indexed by numbers; pass what differs from cell to cell as a "
+            "timetile.Field"
+        )
     if isinstance(problem, AttributeError) and any(
         f"{n!r}" in text for n in ("shape", "size", "ndim")
     ):

@@ -220,8 +220,8 @@ def lifted(value: object) -> Value:
         raise error("a field has a value at each cell; say which: u[0, 0] is the cell's own")
     if is_numpy_array(value):
         raise error(
-            f"an array of shape {value.shape} is no number of a cell; take one number of it, as w[0], or pass what differs "
-            "from cell to cell as a timetile.Field"
+            f"an array of shape {value.shape} is no number of a cell; take one number of it, as "
+            "w[0], or pass what differs from cell to cell as a timetile.Field"
         )
     raise error(
         f"a {name} is no number of a cell; pass what differs from cell to cell as a "

@@ -1,4 +1,7 @@
-"""What a field of a step function is not: an array. NumPy's functions of arrays, conditions and `+=` are refused."""
+"""
+Fields without an index: a step function has no arrays, and refuses NumPy's functions of arrays,
+conditions, and `+=`.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +50,17 @@ def refuse_function(name: str) -> NoReturn:
     """StencilError about a function of NumPy that takes arrays."""
     if name in OF_NEIGHBOURS:
         raise error(
-            f"np.{name} combines cells of an array, and a step reads them; write {OF_NEIGHBOURS[name]}"
+            f"np.{name} combines cells of an array, and a step reads them; write "
+            f"{OF_NEIGHBOURS[name]}"
         )
     if name in OF_ALL_CELLS:
         raise error(
-            f"np.{name} is of all cells together, and a step computes one; call it on the arrays between two calls of "
-            "advance"
+            f"np.{name} is of all cells together, and a step computes one; call it on the arrays "
+            "between two calls of advance"
         )
     raise error(
-        f"np.{name} takes arrays, and a step computes one cell; write it with the values around the cell, as u[-1] and u[0]"
+        f"np.{name} takes arrays, and a step computes one cell; write it with the values around "
+        "the cell, as u[-1] and u[0]"
     )
 
 
@@ -68,15 +73,16 @@ class WholeField:
 
     def __bool__(self) -> bool:
         raise error(
-            "a field has no truth value; write timetile.where(condition, a, b), with a condition of a cell as u[0] > 0"
+            "a field has no truth value; write timetile.where(condition, a, b), with a condition "
+            "of a cell as u[0] > 0"
         )
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any
     ) -> NoReturn:
         raise error(
-            f"np.{ufunc.__name__} takes the values of a cell, and a field has one at each cell; say which, as u[0, 0] for "
-            "the cell's own"
+            f"np.{ufunc.__name__} takes the values of a cell, and a field has one at each cell; "
+            "say which, as u[0, 0] for the cell's own"
         )
 
     def __array_function__(
@@ -89,7 +95,8 @@ class WholeField:
 
         def __iadd__(self, other: object) -> NoReturn:
             raise error(
-                "new values are assigned once, not changed; add all to the value first, then write u.next = value"
+                "new values are assigned once, not changed; add all to the value first, then "
+                "write u.next = value"
             )
 
         __isub__ = __imul__ = __itruediv__ = __ipow__ = __iadd__
