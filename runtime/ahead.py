@@ -1,4 +1,4 @@
-"""Which kernels a run launches: asked of the plans, before the run."""
+"""The kernels launched by a run, from its plans, before the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timetile.runtime.program import CompiledProgram
 
 
 def scalar_of(value: SSAValue, known: dict[SSAValue, Any]) -> Any:
-    """A number that arguments and constants decide; None where the run decides it."""
+    """A number decided by arguments and constants; None if only the run decides."""
     if value in known or not isinstance(value.owner, Operation):
         return known.get(value)
     op = value.owner
@@ -31,7 +31,10 @@ def scalar_of(value: SSAValue, known: dict[SSAValue, Any]) -> Any:
 def kernels_of_run(
     program: CompiledProgram, values: Sequence[Any], steps: int | None
 ) -> Sequence[tuple[ProgramKernels, str]]:
-    """The kernels that a run with these arguments launches, as far as that is known before it, and whose they are."""
+    """
+    The kernels launched by a run with these arguments, as far as known before the run, each with
+    its program.
+    """
     known: dict[SSAValue, Any] = dict(zip(program.function.body.block.args, values))
     found: dict[tuple[ProgramKernels, str], None] = {}
     for loop in program.kernels.loops:

@@ -1,4 +1,6 @@
-"""Memory that a program allocates itself: made once for each place where it does, its cells unknown until written."""
+"""Memory allocated by a program: made once for each place of allocation, with unknown cells until
+written.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,14 @@ from timetile.runtime.parameters import names_of
 
 ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, gpu.AllocOp, stencil.AllocOp)
 FREED = (memref.DeallocOp, gpu.DeallocOp)
-"""Operations that give memory back: nothing is done, as the place keeps its memory."""
+"""Operations that free memory. Nothing is done, as the place of allocation keeps its memory."""
 
 
 def allocated(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """The shape and the cells of what an operation allocates; CompileError where they are not known."""
+    """
+    The shape and the type of cells of an allocation. Raises CompileError for an unknown shape or
+    type.
+    """
     kind = op.results[0].type
     if isa(kind, FieldType[Attribute]):
         if not isinstance(kind.bounds, StencilBoundsAttr):
@@ -40,7 +45,10 @@ def allocated(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def check_allocation(op: Operation) -> None:
-    """CompileError where memory cannot be allocated, or where what one step allocates is used in the next one."""
+    """
+    Raise CompileError for an impossible allocation, or an allocation used in the next step of a
+    loop.
+    """
     allocated(op)
     uses = (use.operation for name in names_of(op.results[0]) for use in name.uses)
     if any(isinstance(user, scf.YieldOp) for user in uses):

@@ -1,4 +1,4 @@
-"""The arguments of a launch, as the driver takes them."""
+"""The arguments of a launch, in the driver's form."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 class Arguments:
     """
-    The values of a kernel's parameters, by their C types, and where the driver finds them. They are packed once:
-    the driver's bindings take longer to pack values at every launch than to launch.
+    The values of a kernel's parameters, by C type, and their places for the driver. Values are
+    packed once: packing at every launch takes the driver's bindings longer than a launch.
     """
 
     def __init__(self, values: Sequence[Any], types: Sequence[Any]):
@@ -20,9 +20,12 @@ class Arguments:
 
     @property
     def address(self) -> int:
-        """Of an array with the address of every value; it lives as long as the arguments."""
+        """
+        The address of an array with the address of every value. The array lives as long as the
+        arguments.
+        """
         return ctypes.addressof(self.places)
 
     def followed_by(self, values: Sequence[Any], types: Sequence[Any]) -> Arguments:
-        """These, and more."""
+        """The arguments, followed by further values."""
         return Arguments((*self.values, *values), (*self.types, *types))

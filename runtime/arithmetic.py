@@ -54,23 +54,27 @@ def signed_zero(chosen: Array, a: Array, b: Array, zero: Array) -> Array:
 
 
 def maximum(a: Array, b: Array) -> Array:
+    """The larger number; NaN if an operand is NaN, and 0 above -0."""
     return signed_zero(np.maximum(a, b), a, b, a + b)
 
 
 def minimum(a: Array, b: Array) -> Array:
+    """The smaller number; NaN if an operand is NaN, and -0 below 0."""
     return signed_zero(np.minimum(a, b), a, b, -((-a) + (-b)))
 
 
 def maxnum(a: Array, b: Array) -> Array:
+    """The larger number; the other operand for NaN, and 0 above -0."""
     return signed_zero(np.fmax(a, b), a, b, a + b)
 
 
 def minnum(a: Array, b: Array) -> Array:
+    """The smaller number; the other operand for NaN, and -0 below 0."""
     return signed_zero(np.fmin(a, b), a, b, -((-a) + (-b)))
 
 
 def round_away(a: Array) -> Array:
-    """The nearest whole number; of two that are as near, the one farther from 0."""
+    """The nearest whole number; of two equally near, the number farther from 0."""
     below = np.nextafter(a.dtype.type(0.5), a.dtype.type(0))
     return np.trunc(a + np.copysign(below, a))
 
@@ -92,8 +96,9 @@ def approximate_root(a: Array) -> Array:
 
 def guess(exact: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """
-    Stands for the GPU's approximations: in FP64 the upper half of a number from the upper half of another,
-    in FP32 the nearest number, which theirs may miss by one. Subnormal numbers count as 0, of their sign.
+    A stand-in for the GPU's approximations. In FP64 the upper half of the result is computed from
+    the upper half of the operand. In FP32 the stand-in is the nearest number; the GPU's may be off
+    by one. Subnormal numbers count as 0, with their sign.
     """
 
     def normal(a: Array) -> Array:
@@ -117,13 +122,13 @@ def split(a: Array) -> tuple[Array, Array]:
 
 
 def join(low: Array, high: Array, dtype: Any) -> Array:
-    """The 8-byte numbers with these halves."""
+    """8-byte numbers from two halves."""
     low, high = (np.asarray(a).astype(np.uint32).astype(np.uint64) for a in (low, high))
     return (low | high << np.uint64(32)).view(dtype)
 
 
 def no_signals(operation: Callable[..., Array]) -> Callable[..., Array]:
-    """An operation whose overflow, division by zero and the like pass silently, as on the GPU."""
+    """An operation silent on overflow, division by zero and the like, as on the GPU."""
 
     def apply(*operands: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -171,14 +176,14 @@ MEANINGS: dict[str, Callable[..., Array]] = {
     "trailing_zeros": trailing_zeros,
     "select": np.where,
 }
-"""What operations of cells compute of arrays, by the name that the table of cell operations has."""
+"""The meanings of cell operations on arrays, by name in the table of cell operations."""
 
 MACHINE: dict[type[Operation], Callable[..., Array]] = {
     simt.ReciprocalOp: guess(approximate_reciprocal),
     simt.ReciprocalRootOp: guess(approximate_root),
     simt.FmaUpOp: fma_up,
 }
-"""What operations compute that no cell has."""
+"""The meanings of operations outside cells."""
 
 INTEGER_PREDICATES: tuple[Callable[[Array, Array], Array], ...] = (
     np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
@@ -212,7 +217,7 @@ def compare_floats(number: int, a: Array, b: Array) -> Array:
 
 
 def constant(op: Operation) -> Array:
-    """The value of a constant, of its element type."""
+    """The value of a constant, of the constant's element type."""
     assert isinstance(op, arith.ConstantOp)
     match op.value:
         case FloatAttr() | IntegerAttr():
@@ -255,7 +260,7 @@ def to_signed(op: Operation, a: Array) -> Array:
 
 
 def to_unsigned(op: Operation, a: Array) -> Array:
-    """Floats cut off to integers without a sign, in the type that holds their bits."""
+    """Floats cut off to unsigned integers, in the signed type of equal width."""
     cut = saturated(np.asarray(a), np.uint32 if op.results[0].type == i32 else np.uint64)
     return cut.view(dtype_of(op.results[0].type))
 
@@ -276,11 +281,16 @@ OF_OPERATIONS: dict[str, Callable[..., Array]] = {
     "to_unsigned": to_unsigned,
     "library": library_function,
 }
-"""What operations of cells compute of arrays whose type or predicate matters, by name: functions of the operation and arrays."""
+"""
+The meanings of cell operations with a type or predicate, by name: functions of the operation and of
+arrays.
+"""
 
 
 def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
-    """One operation on arrays; CompileError where it has no meaning here."""
+    """
+    The result of one operation on arrays. Raises CompileError for an operation without a meaning.
+    """
     known = CELL_OPERATIONS.get(type(op))
     name = "" if known is None else known.meaning
     if (meaning := MEANINGS.get(name) or MACHINE.get(type(op))) is not None:

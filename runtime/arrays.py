@@ -1,4 +1,4 @@
-"""The arrays that a caller hands in: what they are, where they are, and whether they fit."""
+"""Arrays of a caller: kind, place and fit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from timetile.runtime.arithmetic import DTYPES, dtype_of
 from timetile.runtime.cuda import cuda_module
 
 Argument = int | str
-"""How a message names an argument: by its position, or by position and name, as `0 (%u)`."""
+"""The name of an argument in messages: by position, or by position and name, as `0 (%u)`."""
 
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """An array in device memory, and the caller's object that keeps it alive."""
+    """An array in device memory, with the caller's object behind the memory."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -29,10 +29,11 @@ class DeviceArray:
     device: int | None
     owner: Any
     stream: int | None = None
-    """The stream on which it is being made, where the caller said so."""
+    """The stream computing the array, if the caller named a stream."""
 
     @property
     def bytes(self) -> int:
+        """The size in bytes."""
         return int(np.prod(self.shape)) * self.dtype.itemsize
 
 
@@ -48,7 +49,7 @@ def check_shape(
     bounds: StencilBoundsAttr,
     element: Attribute,
 ) -> None:
-    """Raise ValueError or TypeError unless an array is as large as its field and of its type."""
+    """Raise ValueError or TypeError unless an array has its field's shape and type."""
     expected = tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
     if tuple(shape) != expected:
         spans = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))
@@ -65,12 +66,13 @@ def check_shape(
 
 def checked_scalar(argument: Argument, value: Any, kind: Attribute) -> Any:
     """
-    A scalar argument, of the program's type; TypeError where it is no number or no integer, ValueError where it is
-    not between those that the type has.
+    A scalar argument of the program's type. Raises TypeError for no number or no integer,
+    ValueError for a number outside the type's range.
     """
     if kind not in DTYPES:
         raise TypeError(
-            f"argument {argument} is of type {kind}, which is neither a number nor a field of static bounds; remove it "
+            f"argument {argument} is of type {kind}, which is neither a number nor a field of "
+            "static bounds; remove it "
             "from the function, or cast it to such a field"
         )
     if isinstance(value, np.ma.MaskedArray) or is_on_device(value):
@@ -110,7 +112,7 @@ def limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def converted(number: NDArray[Any] | int, dtype: np.dtype[Any]) -> Any:
-    """A number in another type, rounded; None where it is beyond those that the type has."""
+    """A number in another type, rounded; None if outside the type's range."""
     if dtype.kind in "ib":
         least, most = limits(dtype)
         return dtype.type(int(number)) if least <= int(number) <= most else None
@@ -128,7 +130,8 @@ def check_numpy(argument: Argument, array: np.ndarray[Any, Any]) -> None:
     """Raise ValueError or TypeError unless a NumPy array can be updated in place."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(
-            f"argument {argument} is masked, and its mask would be ignored; pass a plain array, as a.filled(0)"
+            f"argument {argument} is masked, and its mask would be ignored; pass a plain array, as "
+            "a.filled(0)"
         )
     if not array.flags.c_contiguous:
         raise ValueError(f"argument {argument} is not C-contiguous; pass np.ascontiguousarray(a)")
@@ -137,15 +140,21 @@ def check_numpy(argument: Argument, array: np.ndarray[Any, Any]) -> None:
 
 
 def check_alignment(argument: Argument, array: DeviceArray) -> None:
-    """Raise ValueError unless an array begins where vectors may: kernels read rows 16 bytes at a time."""
+    """
+    Raise ValueError unless an array begins where vectors may: kernels read rows 16 bytes at a time.
+    """
     if array.pointer % VECTOR_BYTES:
         raise ValueError(
-            f"argument {argument} begins at an address that is no multiple of {VECTOR_BYTES} bytes; pass a copy"
+            f"argument {argument} begins at an address that is no multiple of {VECTOR_BYTES} "
+            "bytes; pass a copy"
         )
 
 
 def from_cuda_array_interface(argument: Argument, array: Any) -> DeviceArray:
-    """An array with `__cuda_array_interface__`; ValueError where it is strided, masked or read-only."""
+    """
+    An array from `__cuda_array_interface__`. Raises ValueError for a strided, masked or read-only
+    array.
+    """
     interface = array.__cuda_array_interface__
     shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
     pointer, read_only = interface["data"]
@@ -164,23 +173,30 @@ def from_cuda_array_interface(argument: Argument, array: Any) -> DeviceArray:
 
 
 class Home(Protocol):
-    """A GPU, as far as the arrays on it are concerned."""
+    """A GPU, as far as arrays on the GPU are concerned."""
 
     number: int
 
-    def number_of(self, pointer: int) -> int | None: ...
+    def number_of(self, pointer: int) -> int | None:
+        """The number of the GPU with this address in its memory; None if no GPU has."""
+        ...
 
 
 def check_home(argument: Argument, array: DeviceArray, home: Home) -> None:
-    """Raise ValueError unless an array lies on the GPU that the program runs on; the driver knows where it does not say."""
+    """
+    Raise ValueError unless an array lies on the program's GPU. The driver is asked if the array
+    does not say.
+    """
     there = array.device if array.device is not None else home.number_of(array.pointer)
     if there is None:
         raise ValueError(
-            f"argument {argument} begins at an address that is no memory of a GPU; pass a device array"
+            f"argument {argument} begins at an address that is no memory of a GPU; pass a device "
+            "array"
         )
     if there != home.number:
         raise ValueError(
-            f"argument {argument} is on GPU {there}, and the program runs on GPU {home.number}; copy the array there, or "
+            f"argument {argument} is on GPU {there}, and the program runs on GPU {home.number}; "
+            "copy the array there, or "
             f"compile with gpu={there}"
         )
 
@@ -190,14 +206,14 @@ CUDA_DEVICE = 2
 
 
 def is_on_device(array: Any) -> bool:
-    """The array says, by either protocol, that it lives on an NVIDIA GPU."""
+    """Whether the array lives on an NVIDIA GPU, by either protocol."""
     if hasattr(array, "__cuda_array_interface__"):
         return True
     return hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] == CUDA_DEVICE
 
 
 def from_device(argument: Argument, array: Any, stream: int) -> DeviceArray:
-    """An array on the device, by `__cuda_array_interface__` where it has it, else by DLPack."""
+    """An array on the device, by `__cuda_array_interface__` if present, otherwise by DLPack."""
     if hasattr(array, "__cuda_array_interface__"):
         return from_cuda_array_interface(argument, array)
     return from_dlpack(argument, array, stream)
@@ -205,8 +221,8 @@ def from_device(argument: Argument, array: Any, stream: int) -> DeviceArray:
 
 def from_dlpack(argument: Argument, array: Any, stream: int) -> DeviceArray:
     """
-    An array that DLPack exports, ordered before the work of a stream; ValueError where it is strided
-    or read-only.
+    An array exported by DLPack, ordered before the work of a stream. Raises ValueError for a
+    strided or read-only array.
     """
     view = cuda_module("core.utils").StridedMemoryView.from_dlpack(array, stream_ptr=stream or 1)
     shape, dtype = tuple(view.shape), np.dtype(view.dtype)
@@ -220,8 +236,8 @@ def from_dlpack(argument: Argument, array: Any, stream: int) -> DeviceArray:
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -> bool:
     """
-    An array is C-contiguous, whose neighbours along the last axis are `step` apart. Along an axis of one cell nobody
-    steps, and an array without cells has no neighbours: any stride will do.
+    An array is C-contiguous, whose neighbours along the last axis are `step` apart. Along an axis
+    of one cell nobody steps, and an array without cells has no neighbours: any stride will do.
     """
     if 0 in shape:
         return True
@@ -233,7 +249,10 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -
 
 
 def spans_overlap(spans: list[tuple[int, int, int]]) -> tuple[int, int] | None:
-    """The positions of two arguments whose memory overlaps; spans are (start, end, position)."""
+    """
+    The positions of two arguments with overlapping memory; None without overlap. Spans are (start,
+    end, position).
+    """
     ordered = sorted(spans)
     for (_, end, first), (start, _, second) in pairwise(ordered):
         if start < end:

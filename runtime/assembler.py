@@ -1,4 +1,4 @@
-"""PTX to machine code with nvJitLink, which needs no GPU and no driver."""
+"""Assembles PTX to machine code with nvJitLink, without a GPU or a driver."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from timetile.runtime.cuda import cuda_module
 
 
 class AssemblerError(Exception):
-    """The assembler refused the PTX; the message holds its log."""
+    """The assembler refused the PTX. The message has the assembler's log."""
 
 
 @dataclass(frozen=True)
 class Assembled:
-    """Machine code of a kernel, and what the assembler says of it (registers, spilled bytes)."""
+    """Machine code of a kernel, with registers and spilled bytes by the assembler."""
 
     cubin: bytes
     registers: int
@@ -25,7 +25,7 @@ class Assembled:
 
 @cache
 def assembler_version() -> str | None:
-    """nvJitLink's version, None where it is not installed."""
+    """nvJitLink's version; None if not installed."""
     try:
         major, minor = cuda_module("bindings.nvjitlink").version()
     except (ImportError, RuntimeError, SystemError, FileNotFoundError):
@@ -34,7 +34,7 @@ def assembler_version() -> str | None:
 
 
 def assemble(ptx: str, arch: str, name: str = "kernel") -> Assembled:
-    """Assemble one kernel for an architecture (`sm_90`); AssemblerError where that fails."""
+    """Assemble one kernel for an architecture (`sm_90`). Raises AssemblerError on failure."""
     link = cuda_module("bindings.nvjitlink")
     options = [f"-arch={arch}", "-O3", "-verbose", "-Xptxas=-v", "-no-cache"]
     handle = link.create(len(options), options)
@@ -55,8 +55,8 @@ def assemble(ptx: str, arch: str, name: str = "kernel") -> Assembled:
 
 def figures(info: str) -> tuple[int, int]:
     """
-    The registers and spilled bytes of the one kernel that the assembler speaks of. Ahead of it may stand what it says of
-    functions that the kernel calls.
+    The registers and spilled bytes of the kernel in the assembler's log. Lines about called
+    functions may stand before.
     """
     own = info.partition("Compiling entry function")[2]
     registers = re.search(r"Used (\d+) registers", own)

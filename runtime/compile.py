@@ -1,4 +1,4 @@
-"""`timetile.compile`: from a stencil program to something that runs."""
+"""`timetile.compile`: makes a runnable program from a stencil program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from timetile.runtime.targets import target_of_gpu, target_without_gpu
 
 
 def check_levels(options: Options) -> None:
-    """ValueError for options that given passes decide instead."""
+    """Raise ValueError for options decided by given passes."""
     given = options.given
     decided = (
         ("fp_contract", options.fp_contract, "fast", "contract-cells"),
@@ -44,7 +44,8 @@ def check_levels(options: Options) -> None:
     for item in options.passes or ():
         if isinstance(item, TargetArchPass) and target_named(item.arch).name != options.arch:
             raise ValueError(
-                f"the passes are for {item.arch}, and the program is compiled for {options.arch}; give arch={item.arch!r}"
+                f"the passes are for {item.arch}, and the program is compiled for {options.arch}; "
+                f"give arch={item.arch!r}"
             )
     asked = TemporalFusionPass((options.depth,)) if options.depth is not None else None
     if asked is not None and given.tile and asked not in given.tile:
@@ -68,28 +69,37 @@ def compile(
     cache: Cache | bool = True,
 ) -> CompiledProgram:
     """
-    Compile a stencil program: a module (which is left as it is), its text, or a file.
+    Compile a stencil program: a module (left unchanged), its text, or a file.
 
-    `executor` is `gpu` where a driver answers and `cpu` elsewhere, unless given: machine code that runs on `threads`
-    threads of the processor, as many as TIMETILE_NUM_THREADS says or else as there are cores. `numpy`, `planes`, `simt`
-    and `ptx` are slow and check the others: `ptx` runs the PTX that a GPU would get. `depth` is how many
-    time steps a kernel advances at once, chosen if not given. `arch` is an architecture (`sm_90`) or a part (`h100-pcie`), the
-    GPU's own unless given: kernels run on every GPU of the architecture, and schedules are chosen for the part.
-    `fp_contract` and `fp_division` say how freely products and sums are contracted, and whether quotients and
-    reciprocal roots may be off by a few units in the last place where the program itself does not allow it. `halos` says what is known of the cells outside the bounds of buffers that take turns
-    (`u` and `v` of `u, v = v, u`): kernels of several steps are faster where they are the same in all of them. They are
-    `compared` before every run that has such kernels, bit for bit, which on a GPU waits for what the stream has been given
-    before; `common` is the caller's promise that they are, whatever else is there would be ignored, and `apart` compares
-    nothing. `passes` replaces the default passes, of each level (time loops, placed kernels, threads,
-    nvvm) of which it has any: passes or a pipeline as xdsl-opt takes it, also of other packages, which are not cached.
-    Those before `temporal-fusion` and the like replace the ones that find time loops if `raise-time-loop` is among them.
-    `cache` is a disk cache, the user's
-    where it is True; False compiles anew. A cache that cannot be read or written is a warning, never an error. With `bound_waits`, kernels report a wait in vain (RuntimeError) instead of hanging: for messages or
-    barriers of other blocks, or for the arrivals of warps of the block or the cluster; they are slower, and every launch
-    that may wait so is waited for.
+    - `executor`: `gpu` if a driver answers and `cpu` otherwise, unless given. `cpu` runs machine
+      code on `threads` threads of the processor: by default the number in TIMETILE_NUM_THREADS, or
+      else all cores. `numpy`, `planes`, `simt` and `ptx` are slow and check the others; `ptx` runs
+      the PTX of a GPU.
+    - `depth`: time steps advanced by a kernel at once; chosen if not given.
+    - `arch`: an architecture (`sm_90`) or a part (`h100-pcie`); the GPU's own unless given. Kernels
+      run on every GPU of the architecture, and schedules are chosen for the part.
+    - `fp_contract`: how freely products and sums are contracted.
+    - `fp_division`: whether quotients and reciprocal roots may be off by a few units in the last
+      place without permission by the program.
+    - `halos`: the cells outside the bounds of rotating buffers (`u` and `v` of `u, v = v, u`).
+      Kernels of several steps are faster if all such buffers have equal halos. `compared`: compare
+      bit for bit before every run with such kernels, and on a GPU wait for earlier work of the
+      stream. `common`: you promise equal halos; if they differ, results outside the bounds are
+      wrong. `apart`: never compare, always use the slower kernels.
+    - `passes`: passes in place of the default passes, for each level with given passes (time loops,
+      placed kernels, threads, nvvm): passes, or a pipeline as taken by xdsl-opt, also of other
+      packages. Kernels made by foreign passes are not cached. Given passes before `temporal-fusion`
+      replace the passes that find time loops if `raise-time-loop` is among them.
+    - `function`: the function to compile, in a module with several.
+    - `cache`: a disk cache; True for the user's cache, False to compile anew. An unreadable cache
+      is a warning, never an error.
+    - `bound_waits`: kernels report a wait in vain (RuntimeError) instead of hanging, for messages
+      or barriers of other blocks, or for arrivals of warps of the block or the cluster. Such
+      kernels are slower, and the host waits for every launch.
+    - `gpu`: the GPU's number.
 
-    Raises CompileError where the program is wrong or cannot be compiled, ValueError or TypeError where an option is
-    not one of those named here.
+    Raises CompileError if the program is wrong or cannot be compiled, ValueError or TypeError for
+    an option not named here.
     """
     check_program(program)
     check_number("gpu", gpu, 0)

@@ -1,4 +1,6 @@
-"""The NumPy executor: time loops step by step, each update vectorised over its box. It is the judge."""
+"""The NumPy executor, the judge of all others: time loops step by step, each update vectorised over
+its box.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,16 @@ from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array, call
 
 CELLS_AT_ONCE = 1 << 15
-"""Cells of which temporaries are made together."""
+"""Cells whose temporaries are made together."""
 
 Progress = Callable[[int, int], None]
-"""Called with the steps that are done and all steps."""
+"""A callback with the number of steps done, and the number of all steps."""
 
 
 def box_slices(
     bounds: StencilBoundsAttr, box: StencilBoundsAttr, offset: Sequence[int]
 ) -> tuple[slice, ...]:
-    """Where a box, moved by an offset, lies in the array of a field with these bounds."""
+    """The place of a box, moved by an offset, in the array of a field with these bounds."""
     return tuple(
         slice(low + d - origin, high + d - origin)
         for low, high, d, origin in zip(box.lb, box.ub, offset, bounds.lb)
@@ -53,7 +55,9 @@ def coordinates(box: StencilBoundsAttr, axis: int) -> Array:
 
 
 def slabs(box: StencilBoundsAttr) -> Iterator[StencilBoundsAttr]:
-    """The box, cut along its outermost axis into parts whose temporaries stay in a cache."""
+    """
+    The box, cut along its outermost axis into parts with temporaries small enough for a cache.
+    """
     (low, high), *others = zip(box.lb, box.ub)
     planes = max(1, CELLS_AT_ONCE // max(1, prod(upper - lower for lower, upper in others)))
     for start in range(low, high, planes):
@@ -64,8 +68,8 @@ def run_update(
     update: UpdateOp, function: FuncOp, buffers: dict[SSAValue, Array], scalars: dict[SSAValue, Any]
 ) -> None:
     """
-    Apply one update to NumPy arrays, in place, some planes at a time: an update reads its targets at the
-    cell itself only.
+    Apply one update to NumPy arrays, in place, some planes at a time: an update reads its targets
+    at the cell itself only.
     """
     for box in slabs(update.box):
         run_slab(update, function, box, buffers, scalars)
@@ -78,7 +82,7 @@ def run_slab(
     buffers: dict[SSAValue, Array],
     scalars: dict[SSAValue, Any],
 ) -> None:
-    """Apply one update to the cells of a box, which is a part of its own."""
+    """Apply one update to the cells of a box, independent of other boxes."""
     arguments: list[Array] = []
     for tap in update.tap_list:
         source = update.sources[tap.operand]
@@ -102,8 +106,8 @@ def run_loop(
     progress: Progress | None = None,
 ) -> list[Array]:
     """
-    Run a time loop on arrays, in place, and return the buffers that its results name. `outside` maps
-    the captured fields and scalars.
+    Run a time loop on arrays, in place, and return the buffers named by the results. `outside` maps
+    captured fields and scalars.
     """
     names = list(buffers)
     functions = {update: cell_function(update) for update in loop.updates}

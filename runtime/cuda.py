@@ -1,4 +1,4 @@
-"""cuda-python, which has no types: its modules enter here, and are Any from then on."""
+"""Imports cuda-python, which has no types: its modules are Any outside of here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The NVIDIA driver: its bindings, whether it is there, and what its calls return."""
+"""The NVIDIA driver: its bindings, its presence, and the results of its calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from timetile.runtime.cuda import cuda_module
 
 @dataclass(frozen=True)
 class Unavailable:
-    """Why there is no GPU to run on."""
+    """The reason for running without a GPU."""
 
     reason: str
 
@@ -40,7 +40,7 @@ def gpu_is_available() -> bool:
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """The value that a driver call returned; RuntimeError where it failed."""
+    """The value returned by a driver call. Raises RuntimeError for a failed call."""
     status, *values = result
     if int(status) != 0:
         raise RuntimeError(f"the NVIDIA driver reports {status.name}")

@@ -1,4 +1,6 @@
-"""What runs a program on NumPy arrays, beside the native code of `native.py`; the GPU is in `gpu.py`."""
+"""Executors of programs on NumPy arrays, beside the native code of `native.py`; the GPU is in
+`gpu.py`.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,19 @@ from timetile.runtime.simt.interpreter import Launch
 from timetile.runtime.simt.memory import Buffer
 
 RESIDENT_BLOCKS = 8
-"""Blocks that the SIMT interpreter's device holds at once, where those of a tile wait for each other."""
+"""Blocks resident at once on the SIMT interpreter's device, for tiles of several blocks."""
 
 
 class LoopRunner(Protocol):
     """
-    Runs a time loop on buffers; `outside` maps captured fields and, after them, scalars. `memory` is how
-    the host reads and writes single cells of the buffers.
+    Runs a time loop on buffers. `outside` maps captured fields and, after them, scalars. `memory`
+    is how the host reads and writes single cells of the buffers.
     """
 
     @property
-    def memory(self) -> Memory: ...
+    def memory(self) -> Memory:
+        """How the host reads and writes single cells of the buffers."""
+        ...
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
@@ -62,13 +66,14 @@ class NumpyRunner:
 
 
 class NoticingRunner:
-    """A runner that looks at the halos of arrays before it runs, as those that compare them do."""
+    """A runner that looks at the halos of arrays before a run, like runners with compared halos."""
 
     def __init__(self, runner: LoopRunner, notice: HaloNotice):
         self.runner, self.notice = runner, notice
 
     @property
     def memory(self) -> Memory:
+        """How the host reads and writes single cells of the buffers."""
         return self.runner.memory
 
     def __call__(
@@ -89,13 +94,13 @@ class PlannedRunner:
         )
         self.plans: dict[tuple[LoopOp, int], Any] = {}
         self.depths: dict[str, int] = {}
-        """The steps that each kernel advances."""
+        """The steps advanced by each kernel."""
         self.advanced: dict[LaunchOp, int] = {}
-        """The same of launches that were made."""
+        """The steps advanced by each launch made so far."""
         self.compared: dict[LoopOp, list[tuple[HaloFrame, int, int]]] = {}
-        """The buffers of each loop whose halos are compared, by roles."""
+        """The buffers of each loop with compared halos, by role."""
         self.common: PlannedRunner | None = None
-        """For runs whose buffers that take turns have the same halo."""
+        """The runner of kernels for common halos."""
         self.uncounted: PlannedRunner | None = None
         """For runs of more steps than the program states."""
         self.done, self.total = 0, 0
@@ -116,7 +121,7 @@ class PlannedRunner:
         return self.run(loop, steps, buffers, around)
 
     def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
-        """The run has launches of several steps, and buffers that take turns have the same halo."""
+        """Whether the run has launches of several steps, and rotating buffers with equal halos."""
         if self.kernels.options.halos != "compared" or loop.common_halos is not None:
             return False
         fused = (fact.steps for fact in self.kernels.facts_of(loop) if fact.steps > 1)
@@ -148,6 +153,7 @@ class PlannedRunner:
     def counted_launch(
         self, op: LaunchOp, operands: Sequence[Any], values: Values
     ) -> Sequence[Any]:
+        """Run a launch, and count its steps."""
         results = self.launch(op, operands, values)
         if op not in self.advanced:
             self.advanced[op] = self.depths[op.kernel.string_value()]
@@ -157,7 +163,7 @@ class PlannedRunner:
         return results
 
     def with_kernels(self, kernels: ProgramKernels) -> PlannedRunner:
-        """A runner of this kind for other kernels."""
+        """A runner of equal kind for other kernels."""
         return type(self)(kernels, self.progress)
 
     def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
@@ -165,17 +171,20 @@ class PlannedRunner:
         return not halos_differ(frame, first.data, other.data)
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Run a launch."""
         raise NotImplementedError
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a scratch buffer."""
         raise NotImplementedError
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a buffer."""
         raise NotImplementedError
 
 
 class PlanesRunner(PlannedRunner):
-    """Runs planned launches at the tile level, plane by plane, on cells that know what was set."""
+    """Runs planned launches at the tile level, plane by plane, on cells marked as set or unset."""
 
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         super().__init__(kernels, progress)
@@ -183,6 +192,7 @@ class PlanesRunner(PlannedRunner):
         self.tiled: dict[str, KernelOp] = {}
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Run a launch plane by plane."""
         name = op.kernel.string_value()
         if name not in self.tiled:
             module = self.kernels.kernel_module(name)
@@ -191,9 +201,11 @@ class PlanesRunner(PlannedRunner):
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a scratch buffer of unset cells."""
         return [Cells.of(np.zeros_like(operands[0].data), known=False)]
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a buffer, with its marks."""
         source, target = operands
         target.data[:] = source.data
         target.known[:] = source.known
@@ -201,59 +213,72 @@ class PlanesRunner(PlannedRunner):
 
 
 class CellsMemory(ArrayMemory):
-    """Fields that know which of their cells are set; memory that only the host uses is arrays."""
+    """
+    Memory with fields of cells marked as set or unset, and arrays for memory used by the host only.
+    """
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer, read by the host."""
         return super().read(buffer.data if isinstance(buffer, Cells) else buffer, place, dtype)
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer, and mark the cell as set."""
         if isinstance(buffer, Cells):
             super().write(buffer.known, place, True)
             buffer = buffer.data
         super().write(buffer, place, value)
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A new buffer of unset cells."""
         return Cells.of(super().new(op, shape, dtype), known=False)
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer as an array."""
         return buffer.data
 
     def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer with the cells of an array, and mark all as set."""
         buffer.data[...] = cells
         buffer.known[...] = True
 
 
 class BufferMemory(ArrayMemory):
-    """Fields that track races; memory that only the host uses is arrays."""
+    """Memory with fields checked for races, and arrays for memory used by the host only."""
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer, read by the host."""
         return super().read(buffer.data if isinstance(buffer, Buffer) else buffer, place, dtype)
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer, and mark the cell as set."""
         if isinstance(buffer, Buffer):
             buffer.unset[place] = False
             buffer = buffer.data
         super().write(buffer, place, value)
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A new buffer of unset cells."""
         return Buffer(super().new(op, shape, dtype), unset=True)
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer as an array."""
         return buffer.data.reshape(shape)
 
     def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer with the cells of an array, and mark all as set."""
         buffer.data[:] = cells.reshape(-1)
         buffer.unset[:] = False
 
 
 class SimtRunner(PlannedRunner):
-    """Runs planned launches with the SIMT interpreter, on buffers that track races."""
+    """Runs planned launches with the SIMT interpreter, on buffers checked for races."""
 
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         super().__init__(kernels, progress)
         self.memory = BufferMemory()
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Run a launch thread by thread."""
         module = self.kernels.threads(op.kernel.string_value())
         function = module.body.block.first_op
         assert isinstance(function, gpu.FuncOp)
@@ -269,9 +294,11 @@ class SimtRunner(PlannedRunner):
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a scratch buffer of unset cells."""
         return [Buffer(np.zeros_like(operands[0].data), unset=True)]
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a buffer, with its marks."""
         source, target = operands
         target.data[:] = source.data
         target.unset[:] = source.unset
@@ -281,14 +308,14 @@ class SimtRunner(PlannedRunner):
 def read_and_written(
     loop: LoopOp, buffers: Sequence[Any], outside: Mapping[SSAValue, Any]
 ) -> list[SSAValue]:
-    """The field that a sweep of one update reads by another name and writes, if there is one."""
+    """The field read under another name and written by a sweep of one update, if any."""
     written = [id(buffer) for buffer in buffers]
     both = [field for field, buffer in outside.items() if id(buffer) in written]
     return both if loop.sweep is not None and len(loop.updates) == len(both) == 1 else []
 
 
 def check_loop(loop: LoopOp, buffers: Sequence[Any], values: Values, facts: LoopFacts) -> None:
-    """CompileError where a loop cannot run on these buffers."""
+    """Raise CompileError if a loop cannot run on these buffers."""
     for stride in facts.strides:
         check_stride(loop, values[stride])
     outside = {field: values[field] for field in facts.captures}
@@ -303,8 +330,9 @@ def loaded_before(
     loop: LoopOp, buffers: Sequence[Any], outside: dict[SSAValue, Any], memory: Memory
 ) -> dict[SSAValue, Any]:
     """
-    A copy of the field that a sweep of one update reads by another name and writes: stencil.load takes all cells before
-    stencil.store writes any. Which fields are one, loops over buffers that take turns decide.
+    A copy of the field read under another name and written by a sweep of one update: stencil.load
+    takes all cells before stencil.store writes any. Rotating buffers decide at run time which
+    fields are one.
     """
     both = read_and_written(loop, buffers, outside)
     if not both:
@@ -319,7 +347,9 @@ def loaded_before(
 def loop_handler(
     runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
 ) -> dict[type[Operation], Handler]:
-    """The host handler that runs time loops and sweeps; `steps` replaces time loops' trip counts."""
+    """
+    The host handler for time loops and sweeps. `steps` replaces the trip counts of time loops.
+    """
 
     def run(loop: LoopOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         count, *buffers = operands
@@ -341,5 +371,5 @@ def loop_handler(
 def handlers_of(
     runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
 ) -> dict[type[Operation], Handler]:
-    """All that a host function needs to run its loops and its own accesses to memory."""
+    """The handlers needed by a host function for its loops and its own accesses to memory."""
     return {**loop_handler(runner, steps, record, loops), **memory_handlers(runner.memory)}

@@ -1,4 +1,4 @@
-"""Whether fields hold NaN or infinities, and what is said of a run that made them."""
+"""Finds NaN or infinities in fields, and warns of a run that made such cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Array = NDArray[Any]
 
 
 def is_finite(array: Array) -> bool:
-    """No cell is NaN or infinite. A sum tells, in one pass without a copy, unless it is itself beyond all numbers."""
+    """
+    Whether no cell is NaN or infinite. A sum tells, in one pass without a copy, unless the sum
+    itself is beyond all numbers.
+    """
     if array.dtype.kind != "f":
         return True
     with np.errstate(all="ignore"):
@@ -30,8 +33,8 @@ def wild_cells(array: Array) -> int:
 
 def blow_up(fields: Mapping[str, Array], when: str, way_out: str) -> str | None:
     """
-    What is said of fields that were finite before a run: how many cells of each are not, `when` that was found, and the
-    way out. None where all are finite.
+    A warning about fields finite before a run: the number of wild cells of each, the time of the
+    check (`when`), and a way out. None if all are finite.
     """
     found = {name: wild_cells(array) for name, array in fields.items() if not is_finite(array)}
     if not found:
@@ -44,7 +47,7 @@ def blow_up(fields: Mapping[str, Array], when: str, way_out: str) -> str | None:
 
 
 def warn(text: str) -> None:
-    """A RuntimeWarning, at the line outside of timetile that is running."""
+    """Give a RuntimeWarning, at the running line outside of timetile."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("timetile."):
         level, frame = level + 1, frame.f_back
@@ -57,9 +60,7 @@ WAY_OUT = "take smaller coefficients or a smaller time step"
 def warn_of_blow_up(
     parameters: Sequence[Parameter], arguments: Sequence[Any], given: Sequence[Array], when: str
 ) -> None:
-    """
-    A RuntimeWarning of arrays that were finite before a run (`given`) and are not.
-    """
+    """Give a RuntimeWarning for arrays finite before a run (`given`) and not afterwards."""
     fields = {
         f"argument {parameter.label}": value
         for parameter, value in zip(parameters, arguments)

@@ -1,9 +1,9 @@
-"""Correctly rounded fused multiply-add on arrays, which NumPy lacks.
+"""Correctly rounded fused multiply-add on arrays, missing in NumPy.
 
 The error-free form of Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved
-algorithms using rounding to odd" (IEEE Trans. Computers, 2008): an exact product, two exact sums, and
-one sum rounded to odd, so that the last rounding is the only one that counts. Operands of extreme
-exponents are scaled first, and their sum is rounded where the result's last bit will be.
+algorithms using rounding to odd" (IEEE Trans. Computers, 2008): an exact product, two exact sums,
+and one sum rounded to odd, so that only the last rounding counts. Operands of extreme exponents are
+scaled first, and their sum is rounded at the place of the result's last bit.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SPLITTER = 134217729.0
 
 SAFE_HIGH = 2.0**480
 SAFE_LOW = 2.0**-450
-"""Between these no intermediate of the exact product overflows or loses bits."""
+"""Between these bounds no intermediate of the exact product overflows or loses bits."""
 
 FAR = 200
-"""Powers of 2 between two terms of which the smaller one only breaks ties: more than three times 53."""
+"""Powers of 2 between two terms of which the smaller only breaks ties: more than three times 53."""
 
 LEAST_UNIT = -1074
 """Of a subnormal number the last bit."""
@@ -34,14 +34,14 @@ LEAST_EXPONENT = LEAST_UNIT + 52
 
 
 def two_sum(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
-    """The rounded sum and its error (Knuth)."""
+    """The rounded sum, and the error (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def two_product(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
-    """The rounded product and its error (Dekker)."""
+    """The rounded product, and the error (Dekker)."""
     product = a * b
     wide_a, wide_b = SPLITTER * a, SPLITTER * b
     high_a, high_b = wide_a - (wide_a - a), wide_b - (wide_b - b)
@@ -51,7 +51,7 @@ def two_product(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
 
 
 def add_round_to_odd(a: Doubles, b: Doubles) -> Doubles:
-    """a + b; where it is not exact, the neighbour with an odd last bit."""
+    """a + b; for an inexact sum, the neighbour with an odd last bit."""
     total, error = two_sum(a, b)
     bits = total.view(np.int64)
     even = (bits & 1) == 0
@@ -62,7 +62,9 @@ def add_round_to_odd(a: Doubles, b: Doubles) -> Doubles:
 
 
 def rounded_sum(a: Doubles, b: Doubles, c: Doubles) -> tuple[Doubles, Doubles]:
-    """The rounded sum of three numbers, and what it lacks, rounded to odd (Boldo and Melquiond)."""
+    """
+    The rounded sum of three numbers, and the missing rest, rounded to odd (Boldo and Melquiond).
+    """
     carry_high, carry_low = two_sum(c, b)
     sum_high, sum_low = two_sum(a, carry_high)
     rest = add_round_to_odd(carry_low, sum_low)
@@ -83,7 +85,8 @@ def scaled_fma(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
     third = np.ldexp(size_c, np.maximum(log_c - top, -FAR))
     total, rest = rounded_sum(high, low, third)
     result = np.ldexp(total, top)
-    # A subnormal number has fewer bits: the sum is rounded anew, beside a number whose last bit is the unit.
+    # A subnormal number has fewer bits: the sum is rounded anew, beside a number whose last bit is
+    # the unit.
     small = np.nonzero(np.frexp(total)[1] + top <= LEAST_EXPONENT)[0]
     if small.size:
         unit = np.minimum(LEAST_UNIT - top[small], FAR)
@@ -113,7 +116,10 @@ def fma64(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
 
 
 def extreme_fma(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
-    """Fused multiply-add of doubles that may be infinite, NaN, or of any exponents; `a` and `b` are not 0."""
+    """
+    Fused multiply-add of doubles, possibly infinite, NaN, or of any exponents; `a` and `b` are not
+    0.
+    """
     result = a * b + c
     # A finite product may overflow where it is rounded, beside an infinite addend it does not.
     product_is_finite = np.isfinite(a) & np.isfinite(b)

@@ -1,4 +1,4 @@
-"""How a GPU reads a field at computed places: a kernel of its own, a cell a thread."""
+"""Reading a field at computed places on a GPU: a kernel of its own, with a thread for each cell."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ MOST_AXES = 3
 @dataclass(frozen=True)
 class GatherFrame:
     """
-    Of a gather: the cells of the target, and of the source the first and the last coordinate and the cells between
-    neighbours along each of three axes, of which those that it has come first; a cell's bytes.
+    The frame of a gather: the cells of the target; for each of three axes of the source, the first
+    and the last coordinate and the distance of neighbours in cells, present axes first; and a
+    cell's bytes.
     """
 
     cells: int
@@ -29,6 +30,7 @@ class GatherFrame:
 
     @staticmethod
     def of(op: GatherOp) -> GatherFrame:
+        """The frame of a gather operation."""
         target, source = field_bounds(op.target), field_bounds(op.source)
         cells, step = 1, 1
         for low, high in zip(target.lb, target.ub):
@@ -47,7 +49,7 @@ class GatherFrame:
         return -(-self.cells // THREADS)
 
     def places(self, given: Sequence[Any]) -> list[Any]:
-        """The place fields of a launch: the first one again along axes that the source lacks."""
+        """The place fields of a launch: the first again along axes missing in the source."""
         return [*given, *[given[0]] * (MOST_AXES - len(given))]
 
     def numbers(self) -> list[int]:

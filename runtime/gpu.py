@@ -22,7 +22,7 @@ from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame
 from timetile.runtime.kernel import Kernel
 
 DEFAULT_SHARED_BYTES = 48 << 10
-"""Dynamic shared memory that a kernel may use without asking."""
+"""Bytes of dynamic shared memory allowed without asking."""
 
 MESSAGE_WORD_BYTES = 8
 """A word of a message, four bytes of a cell and the number of the message."""
@@ -30,8 +30,8 @@ MESSAGE_WORD_BYTES = 8
 
 def image_of(kernel: Kernel, arch: str) -> bytes:
     """
-    What a GPU of an architecture loads of a kernel: machine code where that runs on it, which is on those of its major
-    version that are as new, else PTX that ends with a zero, which the driver assembles.
+    The image of a kernel for a GPU: machine code if it runs on the GPU, as on GPUs of equal major
+    version and no older; otherwise PTX ending with a zero, for the driver's assembler.
     """
     made_for, runs_on = version_of(kernel.arch), version_of(arch)
     if kernel.cubin is not None and made_for[0] == runs_on[0] and made_for <= runs_on:
@@ -40,32 +40,38 @@ def image_of(kernel: Kernel, arch: str) -> bytes:
 
 
 class Device(GpuMemory):
-    """One GPU, and the kernels that are loaded on it."""
+    """One GPU, and the kernels loaded on the GPU."""
 
     one_load = RLock()
-    """Held while kernels are loaded or given back: programs share them, and threads and finalizers may meet."""
+    """
+    Held while kernels are loaded or given back: programs share kernels, and threads and finalizers
+    may meet.
+    """
 
     def __init__(self, number: int = 0):
         super().__init__(number)
         self.kernels: dict[Kernel, Kernel] = {}
         self.loaded: dict[Kernel, Any] = {}
         self.users: Counter[Kernel] = Counter()
-        """Runners that hold each kernel."""
+        """The number of runners holding each kernel."""
         self.streams: Counter[tuple[Kernel, int]] = Counter()
         """The same of a kernel on each stream."""
         self.resident: dict[Kernel, int] = {}
-        """Tiles that the device holds at once, of kernels whose blocks wait for each other."""
+        """Tiles held by the device at once, of kernels with blocks waiting for each other."""
         self.inboxes: dict[tuple[Kernel, int], int] = {}
-        """Device memory by which the blocks of a kernel exchange edges, one for each stream."""
+        """Device memory for exchanges between the blocks of a kernel, one for each stream."""
         self.comparing: tuple[Any, ctypes.c_uint32, int] | None = None
-        """The function that compares halos, loaded once, and the word of its answer, on the host and on the device."""
+        """
+        The function comparing halos, loaded once, and the word of the answer, on the host and on
+        the device.
+        """
         self.gathering: dict[int, Any] = {}
-        """The functions that read fields at computed places, by the bytes of a cell."""
+        """The functions reading fields at computed places, by bytes of a cell."""
         self.one_comparison = Lock()
         self.one_report = Lock()
 
     def known(self, kernel: Kernel) -> Kernel:
-        """The first kernel that was equal to it: to look that one up compares no code."""
+        """The first equal kernel: looking up the first one compares no code."""
         return self.kernels.setdefault(kernel, kernel)
 
     def load(self, kernel: Kernel) -> Any:
@@ -79,7 +85,7 @@ class Device(GpuMemory):
             return self.loaded[kernel]
 
     def loaded_now(self, kernel: Kernel) -> Any:
-        """The function of a kernel that is not loaded yet."""
+        """The function of a kernel not loaded yet."""
         function = self.function(image_of(kernel, self.arch), kernel.name)
         if kernel.shared_bytes <= DEFAULT_SHARED_BYTES:
             return function
@@ -105,8 +111,8 @@ class Device(GpuMemory):
 
     def release(self, kernels: Collection[Kernel], stream: int) -> None:
         """
-        A runner of a stream, whose runs are done, uses kernels no more. Where it was the last one, the device memory is
-        freed by which their blocks exchange edges, and they are unloaded.
+        A runner of a stream, with all runs done, stops using kernels. After the last runner, memory
+        for exchanges is freed, and the kernels are unloaded.
         """
         with self.one_load:
             for kernel in kernels:
@@ -121,7 +127,7 @@ class Device(GpuMemory):
                     self.unload(kernel)
 
     def unload(self, kernel: Kernel) -> None:
-        """Forget a kernel, and give back its module where it is loaded."""
+        """Forget a kernel, and unload its module if loaded."""
         self.kernels.pop(kernel, None)
         self.resident.pop(kernel, None)
         function = self.loaded.pop(kernel, None)
@@ -130,12 +136,13 @@ class Device(GpuMemory):
 
     def launch(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
         """
-        Launch a kernel. Where the blocks of a tile wait for each other, as many tiles as the device holds at
-        once; CompileError where it does not hold one.
+        Launch a kernel. Where the blocks of a tile wait for each other, as many tiles as the device
+        holds at once; CompileError where it does not hold one.
         """
         if kernel.bound_waits and self.is_capturing(stream):
             raise RuntimeError(
-                f"kernel @{kernel.name} is waited for, as its waits are bounded, and a stream that is captured "
+                f"kernel @{kernel.name} is waited for, as its waits are bounded, and a stream that "
+                "is captured "
                 "cannot be; compile it without bound_waits"
             )
         if kernel.apart > 1:
@@ -152,7 +159,7 @@ class Device(GpuMemory):
             self.check_waits(kernel, report, stream)
 
     def launch_grid(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
-        """Launch all blocks of a kernel whose blocks wait for no others but those of their cluster."""
+        """Launch all blocks of a kernel without waits between blocks, except in a cluster."""
         checked(
             self.cuda.cuLaunchKernel(
                 self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
@@ -162,8 +169,8 @@ class Device(GpuMemory):
 
     def graph(self, launches: Sequence[tuple[Kernel, Arguments]]) -> Any:
         """
-        Launches, one after the other, that `launch_graph` makes all at once: of kernels whose blocks wait for no
-        others but those of their cluster, and whose waits are not bounded.
+        A graph of consecutive launches, for `launch_graph`: of kernels without bounded waits, and
+        without waits between blocks, except in a cluster.
         """
         cuda = self.cuda
         graph = checked(cuda.cuGraphCreate(0))
@@ -181,14 +188,18 @@ class Device(GpuMemory):
             checked(cuda.cuGraphDestroy(graph))
 
     def launch_graph(self, graph: Any, stream: int) -> None:
+        """Launch a graph on a stream."""
         checked(self.cuda.cuGraphLaunch(graph, stream))
 
     def free_graph(self, graph: Any) -> None:
-        """Forget a graph; launches of it that were made go on."""
+        """Forget a graph. Launches already made go on."""
         checked(self.cuda.cuGraphExecDestroy(graph))
 
     def report_of(self, kernel: Kernel) -> int | None:
-        """Where a kernel says who waited in vain for its block's or its cluster's warps; None where it does not."""
+        """
+        The address at which a kernel reports a wait in vain for warps of its block or cluster; None
+        if the kernel does not report.
+        """
         symbol = report_symbol(kernel.name)
         if not kernel.bound_waits or symbol not in kernel.ptx:
             return None
@@ -198,8 +209,8 @@ class Device(GpuMemory):
 
     def launch_tiles(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
         """
-        A cooperative launch. Messages are numbered from 1 on in every one: their words are 0 before, also
-        after a launch that was aborted.
+        Make a cooperative launch. Messages are numbered from 1 in every launch: their words are set
+        to 0 before, also after an aborted launch.
         """
         tiles = kernel.grid // kernel.apart
         together = min(tiles, self.resident_tiles(kernel))
@@ -219,7 +230,7 @@ class Device(GpuMemory):
             self.check_waits(kernel, inbox, stream)
 
     def check_waits(self, kernel: Kernel, place: int, stream: int) -> None:
-        """RuntimeError where the word at a place says that a block of the kernel waited in vain."""
+        """Raise RuntimeError if the word at a place reports a wait in vain of a block."""
         import numpy as np
 
         report = np.zeros(2, dtype=np.uint32)
@@ -231,14 +242,15 @@ class Device(GpuMemory):
             own = "the warps of its cluster" if kernel.cluster > 1 else "its own warps"
             what = others if number else own
             raise RuntimeError(
-                f"block {block - 1} of kernel @{kernel.name} waited in vain for {what}: this is a bug "
+                f"block {block - 1} of kernel @{kernel.name} waited in vain for {what}: this is a "
+                "bug "
                 "of the compiler; please report it with the program"
             )
 
     def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
         """
-        Some cell around the frame's box has other bits in one buffer than in the other; waits for what the stream has
-        been given so far.
+        Whether some cell around the frame's box has different bits in two buffers. Waits for all
+        earlier work of the stream.
         """
         # All streams and threads share the word of the answer.
         with self.one_comparison:
@@ -253,14 +265,18 @@ class Device(GpuMemory):
             )
             checked(
                 self.cuda.cuLaunchKernel(
-                    function, frame.blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1, 0, stream, arguments.address, 0
+                    function, frame.blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1,
+                    0, stream, arguments.address, 0,
                 )
             )  # fmt: skip
             self.synchronize(stream)
             return bool(answer.value)
 
     def gather(self, frame: GatherFrame, pointers: Sequence[int], stream: int) -> None:
-        """Set the cells of a field, the first of five, to those of the second at places that the others hold."""
+        """
+        Set the cells of a field, the first of five, to cells of the second at places given by the
+        others.
+        """
         width = frame.cell_bytes
         with self.one_load:
             if width not in self.gathering:
@@ -271,14 +287,15 @@ class Device(GpuMemory):
         arguments = Arguments((*pointers, *numbers), types)
         checked(
             self.cuda.cuLaunchKernel(
-                self.gathering[width], frame.blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments.address, 0
+                self.gathering[width], frame.blocks, 1, 1, THREADS, 1, 1,
+                0, stream, arguments.address, 0,
             )
         )  # fmt: skip
 
     def resident_tiles(self, kernel: Kernel) -> int:
         """
-        The tiles of a kernel, of `apart` blocks each, that the device holds at once; CompileError where
-        not even one fits.
+        The tiles of a kernel, of `apart` blocks each, held by the device at once. Raises
+        CompileError if not even one fits.
         """
         if kernel in self.resident:
             return self.resident[kernel]

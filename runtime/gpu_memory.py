@@ -1,4 +1,4 @@
-"""An NVIDIA GPU, through cuda-python: its context, memory and streams."""
+"""An NVIDIA GPU, through cuda-python: context, memory and streams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from timetile.runtime.halos import WORD_BYTES
 
 
 class GpuMemory:
-    """One GPU by its number, and its primary context."""
+    """One GPU, by number, with its primary context."""
 
     def __init__(self, number: int = 0):
         cuda = driver()
@@ -35,6 +35,7 @@ class GpuMemory:
 
     @property
     def name(self) -> str:
+        """The GPU's name."""
         raw = checked(self.cuda.cuDeviceGetName(128, self.handle))
         return raw.split(b"\0")[0].decode()
 
@@ -61,6 +62,7 @@ class GpuMemory:
             raise MemoryError(f"{size} bytes of device memory: {error}") from error
 
     def free(self, pointer: int) -> None:
+        """Free device memory."""
         checked(self.cuda.cuMemFree(pointer))
 
     def upload(self, pointer: int, array: Any) -> None:
@@ -76,14 +78,14 @@ class GpuMemory:
         checked(self.cuda.cuStreamSynchronize(stream))
 
     def is_capturing(self, stream: int) -> bool:
-        """What the stream is given goes into a graph; the default stream's never does."""
+        """Whether the stream's work is captured into a graph. The default stream's never is."""
         if not stream:
             return False
         status = checked(self.cuda.cuStreamIsCapturing(stream))
         return bool(status != self.cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
 
     def wait_for_stream(self, waiting: int, other: int) -> None:
-        """Let a stream wait for what another one has been given so far."""
+        """Let a stream wait for all earlier work of another stream."""
         if waiting == other:
             return
         flags = int(self.cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING)
@@ -93,15 +95,15 @@ class GpuMemory:
         checked(self.cuda.cuEventDestroy(event))
 
     def function(self, image: bytes, name: str) -> Any:
-        """A function of machine code, or of PTX that ends with a zero."""
+        """A function of machine code, or of PTX ending with a zero."""
         module = checked(self.cuda.cuModuleLoadData(image))
         return checked(self.cuda.cuModuleGetFunction(module, symbol(name).encode()))
 
     @contextlib.contextmanager
     def giving_back(self) -> Any:
         """
-        The device is current, and memory may be freed though some stream is captured into a graph: programs are dropped at
-        any time.
+        The device is current, and memory may be freed though some stream is captured into a graph:
+        programs are dropped at any time.
         """
         cuda = self.cuda
         with self.current():
@@ -116,7 +118,7 @@ class GpuMemory:
                 checked(cuda.cuThreadExchangeStreamCaptureMode(before))
 
     def mark(self, event: Any, stream: int) -> Any:
-        """An event, a new one where it is None, for what the stream has been given so far."""
+        """An event (a new event for None) after all earlier work of the stream."""
         if event is None:
             flags = int(self.cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING)
             event = checked(self.cuda.cuEventCreate(flags))
@@ -124,18 +126,21 @@ class GpuMemory:
         return event
 
     def wait_for_mark(self, event: Any) -> None:
-        """Wait for what was marked, also where the stream is gone; the event is gone then, too."""
+        """Wait for a marked event, even of a destroyed stream, and destroy the event."""
         checked(self.cuda.cuEventSynchronize(event))
         checked(self.cuda.cuEventDestroy(event))
 
     def number_of(self, pointer: int) -> int | None:
-        """The number of the GPU in whose memory an address lies; None where it lies in none."""
+        """The number of the GPU with this address in its memory; None if no GPU has."""
         what = self.cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         status, number = self.cuda.cuPointerGetAttribute(what, pointer)
         return None if int(status) != 0 else int(number)
 
     def word_of_host(self) -> tuple[ctypes.c_uint32, int]:
-        """A word of the host's memory that kernels write, and where they find it: nothing needs to be copied."""
+        """
+        A word of host memory writable by kernels, and its device address: nothing needs to be
+        copied.
+        """
         cuda = self.cuda
         flags = cuda.CU_MEMHOSTALLOC_PORTABLE | cuda.CU_MEMHOSTALLOC_DEVICEMAP
         place = int(checked(cuda.cuMemHostAlloc(WORD_BYTES, flags)))

@@ -32,16 +32,19 @@ from timetile.runtime.kernel import Kernel
 from timetile.runtime.kernels import ProgramKernels
 
 LAUNCHES_OF_A_GRAPH = 16
-"""A launch of a graph takes the host 4 us, as one of a kernel does; the GPU is as quick with 16 kernels as with more."""
+"""
+A launch of a graph takes the host 4 us, as one of a kernel does; the GPU is as quick with 16
+kernels as with more.
+"""
 
 FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
-"""Of a loop that is worth a graph: making one takes 0.1 to 0.4 ms."""
+"""Launches of a loop from which a graph pays: making a graph takes 0.1 to 0.4 ms."""
 
 MOST_LAUNCHES = 256
-"""Of a run that goes as one graph, where it is made again and again: making that takes some milliseconds."""
+"""Most launches of a run in one graph: making such a graph takes some milliseconds."""
 
 MOST_GRAPHS = 8
-"""Of loops, and of runs, that are kept for when the same launches are made again."""
+"""Most graphs of loops, and of runs, kept for repetitions."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class DeviceBuffer:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A launch as it was made last: what it was given, and what the driver is told of that."""
+    """A launch as made last: its operands, and the packed arguments."""
 
     given: tuple[DeviceBuffer | bytes, ...]
     kernel: Kernel
@@ -63,14 +66,14 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """Launches that are made so many times, one after the other."""
+    """Launches made `times` times, one after the other."""
 
     launches: list[Prepared]
     times: int
 
     @property
     def is_attended(self) -> bool:
-        """The host has to do with some of them."""
+        """Whether some launch needs work by the host."""
         return any(launch.kernel.is_attended for launch in self.launches)
 
 
@@ -87,17 +90,23 @@ Action = Repeated | Copied
 
 @dataclass(eq=False)
 class Run:
-    """What a whole run does, in a graph if it is made often enough, and which of its buffers its results are."""
+    """
+    The actions of a whole run, as a graph if the run is made often enough, and the places of its
+    results among its buffers.
+    """
 
     actions: list[Action]
     results: tuple[int, ...]
     again: int = 0
-    """How often it was made again."""
+    """How often the run was made again."""
     graph: Any = None
 
     @cached_property
     def launches(self) -> list[Prepared] | None:
-        """All its launches, one after the other; None where they are one or too many, or it does more."""
+        """
+        All launches of the run, one after the other; None for one launch, for too many, or for a
+        run with other actions.
+        """
         repeated = [action for action in self.actions if isinstance(action, Repeated)]
         if len(repeated) < len(self.actions) or any(each.is_attended for each in repeated):
             return None
@@ -107,14 +116,20 @@ class Run:
 
     @property
     def is_due(self) -> bool:
-        """A graph of all its launches pays: the second time of few, the third of many."""
+        """
+        Whether a graph of all launches pays: at the second run of few launches, at the third of
+        many.
+        """
         if self.launches is None:
             return False
         return self.again > (len(self.launches) >= FEWEST_LAUNCHES)
 
 
 class DeviceMemory(ArrayMemory):
-    """Fields in device memory, one copy a cell; memory that only the host uses is arrays."""
+    """
+    Memory with fields on the device, copied cell by cell, and arrays for memory used by the host
+    only.
+    """
 
     def __init__(self, on: Device, stream: int):
         super().__init__()
@@ -122,6 +137,7 @@ class DeviceMemory(ArrayMemory):
         self.fields: dict[Operation, DeviceBuffer] = {}
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer, read by the host."""
         if not isinstance(buffer, DeviceBuffer):
             return super().read(buffer, place, dtype)
         cell = np.empty(1, dtype)
@@ -130,6 +146,7 @@ class DeviceMemory(ArrayMemory):
         return cell[0]
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer."""
         if not isinstance(buffer, DeviceBuffer):
             super().write(buffer, place, value)
             return
@@ -138,28 +155,32 @@ class DeviceMemory(ArrayMemory):
         self.device.upload(buffer.pointer + place * cell.itemsize, cell)
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A field on the device, made once for each operation."""
         if op not in self.fields:
             size = prod(shape) * dtype.itemsize
             self.fields[op] = DeviceBuffer(self.device.allocate(size), size)
         return self.fields[op]
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The cells of a field as an array."""
         cells = np.empty(shape, dtype)
         self.device.synchronize(self.stream)
         self.device.download(cells, buffer.pointer)
         return cells
 
     def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill a field with the cells of an array."""
         self.device.synchronize(self.stream)
         self.device.upload(buffer.pointer, cells)
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        """Gather cells on the device."""
         frame = GatherFrame.of(op)
         pointers = [target.pointer, source.pointer, *(p.pointer for p in frame.places(places))]
         self.device.gather(frame, pointers, self.stream)
 
     def close(self) -> None:
-        """Free the fields that the program made."""
+        """Free the fields made by the program."""
         while self.fields:
             self.device.free(self.fields.popitem()[1].pointer)
 
@@ -175,19 +196,22 @@ class GpuRunner(PlannedRunner):
         self.scratch_count = 0
         self.prepared: dict[LaunchOp, Prepared] = {}
         self.retained: set[Kernel] = set()
-        """The kernels of launches that were prepared, which the device keeps loaded."""
+        """The kernels of prepared launches, kept loaded by the device."""
         self.last: Any = None
-        """An event behind the last run, once there was one."""
+        """An event after the last run, if any."""
         self.repeated: dict[tuple[Any, ...], Any] = {}
-        """Graphs of launches that loops made, several times over, by those launches, the one used last at the end."""
+        """Graphs of repeated launches, by launches, the graph used last at the end."""
         self.runs: dict[tuple[Any, ...], Run] = {}
-        """By their loop, their steps and what they are given, the one made last at the end."""
+        """Runs, by loop, steps and operands, the run made last at the end."""
         self.actions: list[Action] = []
-        """What the present run did so far."""
+        """The actions of the present run so far."""
         self.captured = False
         """The stream of the present run is being captured into a graph of the caller's."""
         self.one_run = RLock()
-        """Held by a run: it notes its launches, and shares scratch buffers with others of the stream."""
+        """
+        Held by a run: a run notes its launches, and shares scratch buffers with other runs of the
+        stream.
+        """
         self.host.handlers[scf.ForOp] = self.repeat
 
     def __call__(
@@ -198,18 +222,19 @@ class GpuRunner(PlannedRunner):
             return super().__call__(loop, steps, buffers, outside)
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a launch."""
         self.act(Repeated([self.prepare(op, operands)], 1))
         return []
 
     def act(self, action: Action) -> None:
-        """Do something, and note it."""
+        """Do an action, and note the action."""
         self.actions.append(action)
         self.do(action)
 
     def do(self, action: Action) -> None:
         """
-        Launch or copy. Small fields would wait for the host, so many launches go as a graph, which is made while the GPU
-        works on the first of them.
+        Launch or copy. For small fields the GPU would wait for the host, so many launches go as a
+        graph, made while the GPU works on the first launches.
         """
         if isinstance(action, Copied):
             pointers = action.target.pointer, action.source.pointer
@@ -221,7 +246,7 @@ class GpuRunner(PlannedRunner):
         self.launch_all(action.launches * times)
 
     def prepare(self, op: LaunchOp, operands: Sequence[Any]) -> Prepared:
-        """A launch as it was made before, where its operands are the same."""
+        """A launch as made before if the operands are equal, otherwise a new one."""
         known, given = self.prepared.get(op), tuple(map(identity, operands))
         if known is None or known.given != given:
             kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
@@ -247,12 +272,14 @@ class GpuRunner(PlannedRunner):
         return []
 
     def is_worth_a_graph(self, repeated: Repeated) -> bool:
-        """There are many launches; a stream that is captured takes them into a graph of its own."""
+        """
+        Whether a graph pays: many launches, on a stream not being captured into another graph.
+        """
         many = len(repeated.launches) * repeated.times >= FEWEST_LAUNCHES
         return many and not self.captured and not repeated.is_attended
 
     def repeat_as_graph(self, launches: list[Prepared], repeats: int) -> int:
-        """Repeat launches by means of a graph; how often they are to be repeated yet."""
+        """Repeat launches by a graph. Returns the number of repetitions left."""
         rounds = max(1, LAUNCHES_OF_A_GRAPH // len(launches))
         key = tuple((each.kernel, each.given) for each in launches)
         graph = used(self.repeated, key)
@@ -268,26 +295,37 @@ class GpuRunner(PlannedRunner):
         return repeats % rounds
 
     def with_kernels(self, kernels: ProgramKernels) -> GpuRunner:
-        """It shares the scratch buffers: what runs on one stream runs one after the other."""
+        """
+        A runner for other kernels, with shared scratch buffers: runs on one stream are made one
+        after the other.
+        """
         other = GpuRunner(kernels, self.device, self.stream)
         other.scratches, other.one_run = self.scratches, self.one_run
         return other
 
     def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
-        """A stream that is captured into a graph cannot wait for the answer: nothing is known then."""
+        """
+        Whether halos are equal. A stream being captured into a graph cannot wait for the answer,
+        and gets False.
+        """
         compared = self.kernels.options.halos == "compared"
         if compared and self.device.is_capturing(self.stream):
             return False
         return super().has_common_halos(loop, steps, buffers)
 
     def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
-        """Compared on the device; the answer waits for what the stream has been given so far."""
+        """
+        Whether two buffers have equal halos, compared on the device after all earlier work of the
+        stream.
+        """
         return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
 
     def run(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
-        """A run that is made again, of the same fields, does what it did before; one that is captured does not."""
+        """
+        Make a run. A run made again on equal fields repeats its actions, except during a capture.
+        """
         key = (loop, steps, *map(identity, (*buffers, *around)))
         with self.one_run:
             self.captured = self.device.is_capturing(self.stream)
@@ -306,14 +344,14 @@ class GpuRunner(PlannedRunner):
     def run_first(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
-        """A run that was not made before, or is captured."""
+        """Make a run for the first time, or during a capture."""
         self.scratch_count, self.actions = 0, []
         return super().run(loop, steps, buffers, around)
 
     def remember(
         self, key: tuple[Any, ...], buffers: Sequence[Any], results: Sequence[Any]
     ) -> None:
-        """Keep what the run did, for when it is made again, if its results are among its buffers."""
+        """Keep the actions of a run for a repetition, if its results are among its buffers."""
         places = [k for result in results for k, each in enumerate(buffers) if each is result]
         if len(places) != len(results):
             return
@@ -322,7 +360,7 @@ class GpuRunner(PlannedRunner):
             self.forget(oldest)
 
     def run_again(self, run: Run) -> None:
-        """Do what a run did, as a graph where one pays."""
+        """Repeat the actions of a run, as a graph if one pays."""
         run.again += 1
         if run.graph is None and run.launches is not None and run.is_due:
             run.graph = self.graph(run.launches)
@@ -337,7 +375,7 @@ class GpuRunner(PlannedRunner):
         return self.device.graph([(each.kernel, each.arguments) for each in launches])
 
     def forget(self, known: Run) -> None:
-        """Free its graph, if there is one."""
+        """Free the graph of a run, if any."""
         if known.graph is not None:
             self.device.free_graph(known.graph)
 
@@ -351,14 +389,15 @@ class GpuRunner(PlannedRunner):
         return [self.scratches[key]]
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a field."""
         self.act(Copied(*operands))
         return []
 
     def close(self) -> None:
         """
-        Give back what the runner holds on the GPU, once its runs are done: scratch buffers, graphs, kernels that no other
-        runner uses. A warning where the GPU does not answer any more. Whoever launches a graph of their own that took
-        runs of this one keeps it open.
+        Give back scratch buffers, graphs, and kernels without another runner, after all runs are
+        done. A GPU without an answer is a warning. The owner of a graph with captured runs must
+        keep the runner open.
         """
         with self.one_run:
             try:
@@ -368,7 +407,7 @@ class GpuRunner(PlannedRunner):
                 LOGGER.warning("what a program held on the GPU is not given back: %s", error)
 
     def give_back(self) -> None:
-        """What `close` does, with the device current."""
+        """The work of `close`, with the device current."""
         others = (self.common, self.uncounted)
         self.common = self.uncounted = None
         for other in others:
@@ -393,26 +432,29 @@ Kept = TypeVar("Kept")
 
 
 def keep(kept: dict[tuple[Any, ...], Kept], key: tuple[Any, ...], new: Kept) -> Kept | None:
-    """Keep something more; what was used least lately, which makes room for it, where there are as many as may be."""
+    """
+    Keep a new entry. Returns the entry used least lately, removed if the dictionary is full;
+    otherwise None.
+    """
     oldest = kept.pop(next(iter(kept))) if len(kept) == MOST_GRAPHS else None
     kept[key] = new
     return oldest
 
 
 def used(kept: dict[tuple[Any, ...], Kept], key: tuple[Any, ...]) -> Kept | None:
-    """What is kept for a key, now the last one to go; None where nothing is."""
+    """The entry of a key, moved to the end; None without an entry."""
     if key in kept:
         kept[key] = kept.pop(key)
     return kept.get(key)
 
 
 def identity(operand: Any) -> DeviceBuffer | bytes:
-    """By which an operand is known again: a field's memory, or the bits of a number, as -0.0 is not 0.0."""
+    """The identity of an operand: a field's memory, or the bits of a number, as -0.0 is not 0.0."""
     return operand if isinstance(operand, DeviceBuffer) else np.asarray(operand).tobytes()
 
 
 def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> Arguments:
-    """The arguments of a launch, by the types that its kernel declares."""
+    """The arguments of a launch, in the types declared by its kernel."""
     values: list[Any] = []
     types: list[Any] = []
     for operand, value in zip(operands, op.arguments):

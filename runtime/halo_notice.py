@@ -1,4 +1,6 @@
-"""Says once that buffers that take turns have different halos: mostly one of them was allocated, and not filled."""
+"""Tells the user once about rotating buffers with different halos: mostly one buffer was allocated,
+and not filled.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from timetile.runtime.halos import compared_in_turn, halos_differ
 
 
 def reads_around(loop: LoopOp) -> bool:
-    """A step reads cells outside the box that the loop writes."""
+    """Whether a step reads cells outside the box written by the loop."""
     box = written_bounds(loop)
     return any(
         low + offset < least or high + offset > most
@@ -35,15 +37,15 @@ def name_of(field: SSAValue) -> str:
 
 
 class HaloNotice:
-    """What a program says of halos that differ, once, unless nobody wants to know."""
+    """A program's notice of different halos, given once, unless switched off."""
 
     def __init__(self, wanted: bool):
         self.wanted = wanted
         self.looked: set[LoopOp] = set()
-        """The loops whose buffers were compared for this alone."""
+        """The loops compared for the notice alone."""
 
     def say(self, loop: LoopOp) -> None:
-        """The buffers of a loop that take turns differ around what it writes."""
+        """Give the notice that rotating buffers of a loop differ around the written cells."""
         if not self.wanted or not reads_around(loop):
             return
         self.wanted = False
@@ -53,12 +55,14 @@ class HaloNotice:
         box = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))
         remark(
             loop,
-            f"{names} take turns, and differ outside {box}, where steps read one and the other in turn; "
-            "fill the halo of each, or say that they are meant to differ with --halos apart (halos='apart' in Python)",
+            f"{names} take turns, and differ outside {box}, where steps read one and the other in "
+            "turn; "
+            "fill the halo of each, or say that they are meant to differ with --halos apart "
+            "(halos='apart' in Python)",
         )
 
     def look(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> None:
-        """Compare the buffers of a loop, which are arrays, the first time that it runs several steps."""
+        """Compare the buffers of a loop, given as arrays, at its first run of several steps."""
         if not self.wanted or steps < 2 or loop in self.looked:
             return
         self.looked.add(loop)

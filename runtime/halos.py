@@ -1,4 +1,7 @@
-"""Whether buffers that take turns have the same cells outside the bounds: kernels of several steps gain by it."""
+"""
+Compares the cells of rotating buffers outside the bounds: kernels of several steps are faster for
+equal cells.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,20 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
 
 WARPS_OF_A_BLOCK = 8
-"""Of the kernel that compares."""
+"""Warps of a block of the comparing kernel."""
 
 WORD_BYTES = 4
 
 SEGMENT_WORDS = 2048
-"""Of a row, that a warp compares: rows outside the box may be long, and few."""
+"""Words of a row compared by a warp: rows outside the box may be long, and few."""
 
 
 @dataclass(frozen=True)
 class HaloFrame:
-    """The cells of a buffer around a box: sizes of the buffer, and the box's ends in it, by axis."""
+    """
+    The cells of a buffer around a box: sizes of the buffer, and the box's ends in the buffer, by
+    axis.
+    """
 
     sizes: tuple[int, ...]
     low: tuple[int, ...]
@@ -35,7 +41,7 @@ class HaloFrame:
 
     @staticmethod
     def of(loop: LoopOp, role: int) -> HaloFrame:
-        """Those of the buffer of a role around what the loop writes."""
+        """The frame of a role's buffer around the cells written by the loop."""
         buffer, box = loop.buffers[role], written_bounds(loop)
         field = CellBox.of(field_bounds(buffer))
         # A field may be smaller than what the loop writes of others.
@@ -54,12 +60,15 @@ class HaloFrame:
 
     @cached_property
     def blocks(self) -> int:
-        """Of the launch that compares two buffers."""
+        """Blocks of the launch comparing two buffers."""
         (planes, *_), (rows, *_), _ = self.words()
         return -(-planes * rows * self.segments // WARPS_OF_A_BLOCK)
 
     def words(self) -> tuple[tuple[int, int, int], ...]:
-        """(size, low, high) of three axes, the last one in words; leading axes of a single row where there are fewer."""
+        """
+        (size, low, high) of three axes, the last axis in words. Missing leading axes have a single
+        row.
+        """
         axes = list(zip(self.sizes, self.low, self.high))
         each = self.cell_bytes // WORD_BYTES
         size, low, high = axes.pop()
@@ -68,7 +77,10 @@ class HaloFrame:
 
 
 def compared_in_turn(loop: LoopOp) -> list[tuple[HaloFrame, int, int]]:
-    """The roles whose buffers are to be compared, and where: of each cycle the first with the others."""
+    """
+    The roles with buffers to compare, and the frames: of each cycle, the first role with every
+    other.
+    """
     return [
         (HaloFrame.of(loop, first), first, other)
         for first, *others in rotation_of(loop).turns
@@ -90,11 +102,16 @@ def halos_differ(frame: HaloFrame, first: NDArray[Any], other: NDArray[Any]) -> 
 
 
 WORDS_OF_A_LANE = 8
-"""Loaded before the first of them is compared: a row outside the box has many, and latency is all that they cost."""
+"""
+Words loaded before the first comparison: a row outside the box has many, and costs only latency.
+"""
 
 
 def load_words(k: int) -> str:
-    """A lane's word number `k` from here on, of both buffers: zeros beyond the last one, past what the row skips."""
+    """
+    PTX for a lane's word number `k` from the present place, of both buffers: zeros beyond the last
+    word, past the skipped part of the row.
+    """
     return f"""\
     add.u32 %r19, %r3, {32 * k};
     setp.lt.u32 %p3, %r19, %r18;
@@ -112,7 +129,7 @@ def load_words(k: int) -> str:
 
 
 def or_difference(k: int) -> str:
-    """The bits in which those words differ, beside the bits that others did."""
+    """PTX adding the different bits of these words to the different bits found before."""
     return f"""\
     xor.b32 %a{k}, %a{k}, %b{k};
     or.b32 %r21, %r21, %a{k};

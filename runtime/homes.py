@@ -1,4 +1,6 @@
-"""Where the planes executor keeps the planes of a kernel's queues: as many as their homes do, no more."""
+"""
+Storage of planes in the planes executor: each queue keeps as many planes as its home, and no more.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from timetile.runtime.simt.errors import describe
 
 
 class PlaneError(Exception):
-    """A kernel reads a plane that is not there, or stores what was never set; names the stage."""
+    """A kernel reads a missing plane, or stores an unset cell. The message names the stage."""
 
     def __init__(self, op: Operation, text: str):
         super().__init__(f"{describe(op)}: {text}")
@@ -26,41 +28,49 @@ class PlaneError(Exception):
 
 @dataclass
 class Cells:
-    """The cells of a field, or of a plane (one cell thick along the stream), and which were set."""
+    """
+    The cells of a field, or of a plane (one cell thick along the stream), with marks for set cells.
+    """
 
     data: Array
     known: NDArray[np.bool_]
 
     @staticmethod
     def of(data: Array, *, known: bool) -> Cells:
+        """Cells from an array, all set or all unset."""
         return Cells(data, np.full(data.shape, known))
 
     @staticmethod
     def copy_of(data: Array) -> Cells:
-        """A copy of a field, all of it set."""
+        """A copy of a field, all cells set."""
         return Cells.of(data.copy(), known=True)
 
     def copy(self) -> Cells:
+        """A copy of the cells and marks."""
         return Cells(self.data.copy(), self.known.copy())
 
 
 Slots = list[tuple[SSAValue, int, Cells] | None]
-"""A ring of planes, each with the queue and the step that it was made in."""
+"""A ring of planes, each with its queue and its step."""
 
 
 @dataclass
 class Home:
-    """The planes that a queue keeps, one slot a step; the circular multi-queue is one ring for all."""
+    """
+    The planes kept by a queue, one slot a step. The circular multi-queue is one ring for all
+    queues.
+    """
 
     queue: SSAValue
     slots: Slots
     base: int = 0
 
     def keep(self, step: int, plane: Cells) -> None:
+        """Keep the plane of a step."""
         self.slots[(step + self.base) % len(self.slots)] = self.queue, step, plane
 
     def plane(self, reader: StageOp, age: int, step: int, first: int) -> Cells:
-        """The plane made `age` steps before a step; PlaneError where it is not there."""
+        """The plane made `age` steps before a step. Raises PlaneError for a missing plane."""
         kept = self.slots[(step - age + self.base) % len(self.slots)]
         if kept is not None and kept[0] is self.queue and kept[1] == step - age:
             return kept[2]
@@ -77,7 +87,7 @@ class Home:
 
 
 def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
-    """Empty homes for the queues of a kernel, all but those that are read from memory again."""
+    """Empty homes for the queues of a kernel, except queues read from memory again."""
     homes: dict[SSAValue, Home] = {}
     rings: dict[Attribute, Slots] = {}
     for stage in kernel.stages:
@@ -111,7 +121,7 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
 
 
 def planes_on_their_way(stage: StageOp) -> int:
-    """The planes in the mail of a load's copies that have not arrived."""
+    """The planes of a load's copies, in mail, that have not arrived."""
     if isinstance(stage, ExchangeOp) and stage.publishes_copies:
         load = stage.queue.owner
         return load.planes_ahead if isinstance(load, LoadOp) else 0

@@ -1,7 +1,7 @@
-"""Runs the host function of a program: the operations around its time loops.
+"""Runs the host function of a program: the operations around time loops.
 
-Buffers are whatever the executor works with (NumPy arrays, device buffers): the host function only
-passes them on.
+Buffers are NumPy arrays, device buffers or others, as the executor likes: the host function only
+passes buffers on.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from timetile.runtime.run_record import RunRecord
 Values = dict[SSAValue, Any]
 
 Handler = Callable[[Any, Sequence[Any], Values], Sequence[Any]]
-"""Runs one operation on its operands, knowing all values so far, and returns its results."""
+"""Runs one operation on its operands, with all values so far, and returns the results."""
 
 Listed = tuple[Operation, tuple[SSAValue, ...], Handler | None]
-"""An operation, its operands, and who runs it."""
+"""An operation, its operands, and its handler."""
 
 
 def ceil_divide(a: Any, b: Any) -> Any:
@@ -57,17 +57,18 @@ SCALARS: dict[type[Operation], Callable[..., Any]] = {
     xmath.TanOp: no_signals(np.tan),
     xmath.TanhOp: np.tanh,
 }
-"""What the host computes of scalars, though no cell may."""
+"""Operations on scalars computed by the host, but not allowed in cells."""
 
 
 IGNORED = FREED
-"""Operations that have nothing to do here."""
+"""Operations without an effect for the host."""
 
 
 class Host:
     """
-    An interpreter of host functions; `handlers` run the operations that touch buffers. `steps` replaces
-    the trip count of the host's own time loops, which begin at step number `first`, and `record` notes them.
+    An interpreter of host functions; `handlers` run the operations on buffers. `steps` replaces the
+    trip count of the host's own time loops, with first step number `first`, and `record` notes the
+    loops.
     """
 
     def __init__(
@@ -80,15 +81,17 @@ class Host:
         self.handlers, self.steps, self.first = handlers, steps, first
         self.record = RunRecord() if record is None else record
         self.listed: dict[Block, list[Listed]] = {}
-        """The operations of blocks that were run: loops run them again and again."""
+        """The operations of blocks run before: loops run blocks again and again."""
 
     def run(self, function: FuncOp, arguments: Sequence[Any]) -> list[Any]:
-        """Run a function and return what it returns."""
+        """Run a function, and return its results."""
         values: Values = dict(zip(function.body.block.args, arguments))
         return self.run_block(function.body.block, values)
 
     def run_block(self, block: Block, values: Values) -> list[Any]:
-        """Run the operations of a block up to its terminator, whose operands are returned."""
+        """
+        Run the operations of a block up to its terminator, and return the terminator's operands.
+        """
         if block not in self.listed:
             self.listed[block] = [
                 (op, tuple(op.operands), self.handlers.get(type(op))) for op in block.ops
@@ -109,7 +112,10 @@ class Host:
     def run_operation(
         self, op: Operation, operands: Sequence[Any], values: Values
     ) -> Sequence[Any]:
-        """Run an operation that no handler runs; CompileError where the host has no meaning for it."""
+        """
+        Run an operation without a handler. Raises CompileError for an operation without a meaning
+        on the host.
+        """
         match op:
             case llvm.UndefOp():
                 return [None]
@@ -130,7 +136,8 @@ class Host:
                     return []
                 refuse(
                     op,
-                    "it stores a field to other memory than the field's own; store it to the memref "
+                    "it stores a field to other memory than the field's own; store it to the "
+                    "memref "
                     "that it was loaded from",
                 )
             case _ if isinstance(op, ALIASES):
@@ -202,7 +209,8 @@ def is_scalar(op: Operation) -> bool:
 
 
 WHY_NOT_RUN = (
-    "it is outside a raised time loop and cannot be run; keep only time loops, sweeps, casts, scalar "
+    "it is outside a raised time loop and cannot be run; keep only time loops, sweeps, casts, "
+    "scalar "
     "arithmetic, conditions, and memref loads and stores in the function"
 )
 
@@ -221,7 +229,8 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
         if isinstance(op, memref.LoadOp) and isa(op.res.type, MemRefType[Attribute]):
             refuse(
                 op,
-                "it reads which memory to use; make each buffer an argument, and carry them in the loop",
+                "it reads which memory to use; make each buffer an argument, and carry them in "
+                "the loop",
             )
         if isinstance(op, ALLOCATIONS):
             check_allocation(op)

@@ -46,11 +46,11 @@ ATOMIC_KINDS: dict[int, Callable[[Any, Any], Any]] = {
     9: np.multiply,
     10: np.multiply,
 }
-"""What `memref.atomic_rmw` does, by the number of its kind in MLIR's arith dialect."""
+"""Meanings of `memref.atomic_rmw`, by number of the kind in MLIR's arith dialect."""
 
 
 class Memory(Protocol):
-    """The fields and memory of an executor: NumPy arrays, or what stands for them."""
+    """The fields and memory of an executor: NumPy arrays, or stand-ins."""
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
         """The cell at a place, counted in row-major order."""
@@ -61,7 +61,7 @@ class Memory(Protocol):
         ...
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """A field for an operation that makes one; its cells are unknown."""
+        """A field for an operation that makes a field, with unknown cells."""
         ...
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -73,34 +73,40 @@ class Memory(Protocol):
         ...
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
-        """Set all cells of a field to cells of another at places that are computed."""
+        """Set all cells of a field to cells of another field at computed places."""
         ...
 
 
 class ArrayMemory:
-    """Memory that is NumPy arrays."""
+    """Memory of NumPy arrays."""
 
     def __init__(self) -> None:
         self.made: dict[Operation, Array] = {}
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer."""
         return buffer.reshape(-1)[place]
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer."""
         buffer.reshape(-1)[place] = value
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array, made once for each operation."""
         if op not in self.made:
             self.made[op] = np.zeros(shape, dtype)
         return self.made[op]
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer as an array."""
         return buffer
 
     def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer with the cells of an array."""
         buffer[...] = cells
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        """Set all cells of an array to cells of another array at computed places."""
         dtype, shape = dtype_of(element_type(op.source)), shape_of(field_bounds(op.target))
         around = shape_of(field_bounds(op.source))
         cells = self.contents(source, around, dtype)
@@ -114,7 +120,7 @@ def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
 
 
 def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
-    """The shape of a memref: its type's, or that of the field or array that it names."""
+    """The shape of a memref: of the type, or of the field or array behind."""
     kind = value.type
     assert isa(kind, MemRefType[Attribute])
     shape = kind.get_shape()
@@ -151,7 +157,7 @@ def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]
 
 
 def wide_cells(op: BroadcastOp, source: Array) -> Array:
-    """The cells of a field that is spread along more axes."""
+    """The cells of a field spread along more axes."""
     own, wide = field_bounds(op.source), field_bounds(op.field)
     axes = op.axis_list
     inner = tuple(
@@ -187,7 +193,7 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
     GatherOp,
     *ALLOCATIONS,
 )
-"""Operations for which every executor gives the host a handler."""
+"""Operations with a host handler by every executor."""
 
 
 def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:

@@ -1,4 +1,4 @@
-"""Integers of cells on arrays: they wrap around, and every operation has one result for all operands."""
+"""Integers of cells on arrays: wrapping around, with one result for all operands."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Array = NDArray[Any]
 
 
 def as_unsigned(a: Array) -> Array:
-    """The same bits as numbers without a sign."""
+    """The bits as unsigned numbers."""
     a = np.asarray(a)
     return a.astype({4: np.uint32, 8: np.uint64, 1: np.uint8}[a.dtype.itemsize])
 
 
 def unsigned(operation: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """An operation on integers that are taken as unsigned."""
+    """An operation on integers taken as unsigned."""
 
     def apply(a: Array, b: Array) -> Array:
         return operation(as_unsigned(a), as_unsigned(b)).astype(np.asarray(a).dtype)
@@ -27,25 +27,28 @@ def unsigned(operation: Callable[[Array, Array], Array]) -> Callable[[Array, Arr
 
 
 def magnitudes(a: Array) -> Array:
-    """Magnitudes of signed integers, without a sign: that of the least integer has one more bit."""
+    """
+    Magnitudes of signed integers, as unsigned numbers: the magnitude of the least integer needs one
+    more bit.
+    """
     bits = as_unsigned(a)
     return np.where(a < 0, np.negative(bits), bits)
 
 
 def truncated_divide(a: Array, b: Array) -> Array:
-    """Signed division that rounds towards zero and wraps around; 0 where the divisor is 0."""
+    """Signed division, rounded towards zero, wrapping around; 0 for a divisor of 0."""
     quotient = magnitudes(a) // magnitudes(b)
     return np.where((a < 0) == (b < 0), quotient, np.negative(quotient)).astype(a.dtype)
 
 
 def truncated_remainder(a: Array, b: Array) -> Array:
-    """What truncated_divide leaves, with the sign of `a`; 0 where the divisor is 0."""
+    """The remainder of truncated_divide, with the sign of `a`; 0 for a divisor of 0."""
     remainder = np.remainder(magnitudes(a), magnitudes(b))
     return np.where(a < 0, np.negative(remainder), remainder).astype(a.dtype)
 
 
 def saturated(a: Array, kind: type[np.signedinteger[Any] | np.unsignedinteger[Any]]) -> Array:
-    """Floats cut off to integers: the nearest that there is, 0 for NaN."""
+    """Floats cut off to integers: the nearest in range, 0 for NaN."""
     limits = np.iinfo(kind)
     # The largest integer has no float of its own; the number after it has.
     large, small = a >= float(limits.max) + 1.0, a < float(limits.min)
@@ -56,7 +59,9 @@ def saturated(a: Array, kind: type[np.signedinteger[Any] | np.unsignedinteger[An
 
 
 def shift_amount(a: Array, b: Array) -> tuple[Array, Array]:
-    """Amounts of shifts that NumPy does, and where they are the width or more, as numbers without a sign."""
+    """
+    Amounts of shifts for NumPy, and a mask of amounts not below the width, all taken as unsigned.
+    """
     width = 8 * a.dtype.itemsize
     amount = as_unsigned(b)
     beyond = amount >= width
@@ -77,7 +82,10 @@ def shift_right_unsigned(a: Array, b: Array) -> Array:
 
 
 def shift_right_signed(a: Array, b: Array) -> Array:
-    """Bits moved to the right, the sign after them; by the width or more, the sign alone."""
+    """
+    Bits moved to the right, filled with the sign; for an amount not below the width, the sign
+    alone.
+    """
     amount, beyond = shift_amount(a, b)
     sign: Array = -(a < 0).astype(a.dtype)
     return np.where(beyond, sign, np.right_shift(a, amount))

@@ -1,4 +1,4 @@
-"""A kernel that can be launched, and what the disk cache holds of it and of launch plans."""
+"""A kernel ready to be launched, and the disk cache's form of kernels and launch plans."""
 
 from __future__ import annotations
 
@@ -16,38 +16,47 @@ Parts = Mapping[str, bytes]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that can be launched: machine code or PTX, and its launch configuration."""
+    """A kernel ready to be launched: machine code or PTX, and the launch configuration."""
 
     name: str
     ptx: str
     cubin: bytes | None
-    """For the GPUs of one architecture, where an assembler was there."""
+    """Machine code for GPUs of one architecture, if an assembler was there."""
     arch: str
-    """That it was compiled for."""
+    """The architecture for which the kernel was compiled."""
     grid: int
     block: int
     cluster: int
-    """Blocks that are launched together and reach each other's shared memory."""
+    """Blocks launched together, with access to each other's shared memory."""
     apart: int
-    """Blocks that hold a tile, wait for each other and so must be resident together; 1 where none do."""
+    """Blocks of a tile waiting for each other, and so resident together; 1 without waits."""
     message_words: int
-    """64-bit words of device memory, 0 before a launch, by which the blocks of one tile exchange edges."""
+    """
+    64-bit words of device memory for exchanges between the blocks of one tile, 0 before a launch.
+    """
     bound_waits: bool
-    """Waits in vain are reported: in the first of those words, or, where there are none, in one of the module's."""
+    """
+    Whether waits in vain are reported: in the first message word, or, without message words, in a
+    word of the module.
+    """
     shared_bytes: int
     registers: int
     spill_bytes: int
 
     @property
     def is_attended(self) -> bool:
-        """The host has work before or after every launch: words that are 0 before, or a report to read."""
+        """
+        Whether the host has work before or after every launch: words to set to 0, or a report to
+        read.
+        """
         return self.apart > 1 or self.bound_waits
 
 
 NUMBERS = (
-    "grid", "block", "cluster", "apart", "message_words", "shared_bytes", "registers", "spill_bytes",
+    "grid", "block", "cluster", "apart", "message_words", "shared_bytes", "registers",
+    "spill_bytes",
 )  # fmt: skip
-"""The fields of a kernel that are whole numbers."""
+"""The fields of a kernel with whole numbers."""
 
 
 def encode_kernel(kernel: Kernel) -> Parts:
@@ -58,7 +67,10 @@ def encode_kernel(kernel: Kernel) -> Parts:
 
 
 def decode_kernel(parts: Parts) -> Kernel:
-    """What `encode_kernel` made; ValueError, TypeError or LookupError where the parts are something else."""
+    """
+    The kernel encoded by `encode_kernel`. Raises ValueError, TypeError or LookupError for other
+    parts.
+    """
     facts = cast(dict[str, Any], json.loads(parts["facts.json"]))
     if any(type(facts[name]) is not int for name in NUMBERS):
         raise ValueError("a number of the kernel is none")
@@ -66,13 +78,16 @@ def decode_kernel(parts: Parts) -> Kernel:
 
 
 def encode_facts(facts: list[list[KernelFacts]]) -> Parts:
-    """What launch plans need to know of kernels as parts of an entry."""
+    """The facts about kernels needed by launch plans, as parts of an entry."""
     rows = [[[k.name, k.steps, [list(r.role) for r in k.roles]] for k in loop] for loop in facts]
     return {"facts.json": json.dumps(rows).encode()}
 
 
 def decode_facts(parts: Parts) -> list[list[KernelFacts]]:
-    """What `encode_facts` made; ValueError, TypeError or LookupError where the parts are something else."""
+    """
+    The facts encoded by `encode_facts`. Raises ValueError, TypeError or LookupError for other
+    parts.
+    """
     rows = cast(list[list[tuple[str, int, Any]]], json.loads(parts["facts.json"]))
     if any(
         type(name) is not str or type(steps) is not int for loop in rows for name, steps, _ in loop

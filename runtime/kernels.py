@@ -47,61 +47,67 @@ from timetile.runtime.plugins import is_foreign
 from timetile.runtime.selection import keep_only
 
 LEFT = "left as it is: "
-"""What remarks say of stencil operations that neither a kernel nor the host runs."""
+"""The words of remarks on stencil operations run neither by a kernel nor by the host."""
 
 LOGGER = logging.getLogger("timetile")
 
 Halos = Literal["compared", "common", "apart"]
 """
-What is known of the cells outside the bounds of buffers that take turns: a run compares them, the caller promises that
-they are the same, or nothing is.
+Knowledge about the cells of rotating buffers outside the bounds: a run compares the cells, the
+caller promises equal cells, or nothing is known.
 """
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a compilation depends on besides the program."""
+    """The options of a compilation, besides the program."""
 
     depth: int | None = None
     arch: str = DEFAULT_ARCH
     fp_contract: FpContract = "fast"
     passes: tuple[ModulePass, ...] | None = None
-    """Passes in place of the default ones, of each level of which there are any."""
+    """Passes in place of the default passes, for each level with given passes."""
     function: str | None = None
     fp_division: FpDivision = "exact"
     bound_waits: bool = False
-    """Waits for other blocks, and for warps that arrive, end, and are reported, where what they wait for does not come."""
+    """
+    Whether waits for other blocks, and for arriving warps, end with a report if nothing comes.
+    """
     halos: Halos = "compared"
     part: str | None = None
-    """The GPU that it is for, where that is not the default part of the architecture."""
+    """The part of the GPU, unless the default part of the architecture."""
     multiprocessors: int | None = None
-    """Multiprocessors of the GPU that it is for, where the part has another number of them."""
+    """Multiprocessors of the GPU, unless equal to the part's number."""
 
     @property
     def target(self) -> Target:
-        """The facts of the GPU that it is for."""
+        """The facts of the GPU."""
         return target_named(self.part or self.arch, self.multiprocessors)
 
     @cached_property
     def given(self) -> Levels:
-        """The passes that are given, by level."""
+        """The given passes, by level."""
         return levels_of(self.passes or ())
 
     def temporal_passes(self) -> tuple[ModulePass, ...]:
+        """Passes from the stencil dialect to time loops."""
         common = self.halos == "common"
         if self.given.temporal:
             return (*self.given.temporal, *((CommonHalosPass(),) if common else ()))
         return temporal_passes(self.fp_contract, self.fp_division, common_halos=common)
 
     def tile_passes(self) -> tuple[ModulePass, ...]:
+        """Passes from time loops to placed kernels."""
         return self.given.tile or tile_passes(
             self.depth, self.part or self.arch, self.multiprocessors
         )
 
     def thread_passes(self) -> tuple[ModulePass, ...]:
+        """Passes from placed kernels to the code of threads."""
         return self.given.threads or thread_passes()
 
     def nvvm_passes(self) -> tuple[ModulePass, ...]:
+        """Passes from the code of threads to the nvvm level."""
         return self.given.nvvm or (ConvertGpuToNvvmPass(),)
 
     def key(self) -> str:
@@ -113,7 +119,7 @@ class Options:
 
 
 def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
-    """Run passes and verify what they made; a failure is a bug, and says which pass."""
+    """Run passes and verify the result. A failure is a bug, and names the pass."""
     # Those of other packages may ask for dialects.
     context = make_context() if any(map(is_foreign, passes)) else Context()
     if verify:
@@ -128,7 +134,7 @@ def loops_of(module: ModuleOp) -> list[LoopOp]:
 
 
 def launch_fact(module: gpu.ModuleOp, name: str) -> int:
-    """An integer attribute that lower-tile-to-gpu left on a kernel's module."""
+    """An integer attribute left by lower-tile-to-gpu on a kernel's module."""
     value = module.attributes[f"timetile.{name}"]
     assert isinstance(value, IntegerAttr)
     return value.value.data
@@ -147,8 +153,8 @@ def take_steps(loop: LoopOp) -> None:
 
 class ProgramKernels:
     """
-    The kernels of a program at temporal level (raised, contracted). `host` is that module with the
-    loops' kernels named; the kernels themselves are made on demand.
+    The kernels of a program at temporal level (raised, contracted). `host` is the module with the
+    kernels of its loops named; kernels are made on demand.
     """
 
     def __init__(self, source: ModuleOp, options: Options, cache: Cache | None):
@@ -159,14 +165,19 @@ class ProgramKernels:
             assembler_version(), nvrtc_version(),
         )  # fmt: skip
         self.remarks: dict[str, None] = {}
-        """What was not done, and why, each once: of the program's loops, and of kernels made so far."""
+        """
+        Operations left unchanged, with reasons, each once: of the program's loops, and of kernels
+        made so far.
+        """
         self.notice = HaloNotice(options.halos == "compared")
         self.made: dict[str, Kernel] = {}
         self.stated: dict[LoopOp, int | None] = {}
-        """The numbers of steps that the program states."""
+        """The numbers of steps stated by the program."""
         self.lowered: dict[str, gpu.ModuleOp] = {}
         self.one_compilation = RLock()
-        """Threads that want the same kernel wait for the one that makes it."""
+        """
+        Held during a compilation: threads asking for one kernel wait for the thread that makes it.
+        """
 
     @cached_property
     def tiled(self) -> ModuleOp:
@@ -184,8 +195,9 @@ class ProgramKernels:
     @property
     def facts(self) -> list[list[KernelFacts]]:
         """
-        What launch plans need to know of the kernels: for each time loop of the source, its kernels,
-        the final one last. Cached, so that a program whose kernels are cached runs no tile pass.
+        The facts about kernels needed by launch plans: for each time loop of the source, its
+        kernels, the final kernel last. The facts are cached, so that a program with cached kernels
+        runs no tile pass.
         """
         with self.one_compilation:
             return self.facts_once
@@ -218,13 +230,13 @@ class ProgramKernels:
 
     @property
     def common(self) -> ProgramKernels:
-        """The kernels for runs whose buffers that take turns have their halos in common."""
+        """The kernels for runs with common halos of rotating buffers."""
         with self.one_compilation:
             return self.common_once
 
     @cached_property
     def common_once(self) -> ProgramKernels:
-        """Those kernels, made by one thread."""
+        """The kernels for common halos, made by one thread."""
         source = self.source.clone()
         run_passes((CommonHalosPass(everywhere=True),), source)
         return ProgramKernels(source, self.options, self.cache)
@@ -235,21 +247,23 @@ class ProgramKernels:
         return loops_of(self.source)
 
     def common_loop(self, loop: LoopOp) -> LoopOp:
-        """What a time loop of the source module is among those kernels."""
+        """
+        The time loop among the kernels for common halos, for a time loop of the source module.
+        """
         return self.common.loops[self.loops.index(loop)]
 
     @property
     def uncounted(self) -> ProgramKernels:
         """
-        The kernels for runs of other numbers of steps than the program states: of all depths, for loops
-        whose number of steps is an argument.
+        The kernels for numbers of steps other than stated: of all depths, for loops whose number of
+        steps is an argument.
         """
         with self.one_compilation:
             return self.uncounted_once
 
     @cached_property
     def uncounted_once(self) -> ProgramKernels:
-        """Those kernels, made by one thread."""
+        """The kernels for any number of steps, made by one thread."""
         source = self.source.clone()
         for loop in loops_of(source):
             if loop.sweep is None and constant_steps(loop) is not None:
@@ -258,8 +272,8 @@ class ProgramKernels:
 
     def for_steps(self, loop: LoopOp, steps: int) -> tuple[ProgramKernels, LoopOp]:
         """
-        The kernels for a number of steps of a time loop, and what the loop is among them. Others than
-        these where there are more steps than the program states, and those bound how deep these are.
+        The kernels for a number of steps of a time loop, and the loop among them. Other kernels
+        serve runs of more steps than stated, if the stated number bounds the depth of these.
         """
         if loop not in self.stated:
             self.stated[loop] = constant_steps(loop)
@@ -277,7 +291,7 @@ class ProgramKernels:
         return self.facts[self.loops.index(loop)]
 
     def kernel_module(self, name: str) -> ModuleOp:
-        """A module with one kernel at tile level, its loops' schedule and its cell functions."""
+        """A module with one kernel at tile level, its loop's schedule and its cell functions."""
         kept: list[Operation] = []
         cells: set[str] = set()
         for op in self.tiled.ops:
@@ -291,7 +305,10 @@ class ProgramKernels:
         return ModuleOp([op.clone() for op in kept], said)
 
     def threads(self, name: str) -> gpu.ModuleOp:
-        """A kernel as per-thread code, from memory or made now; verified. Who changes it takes a clone."""
+        """
+        A kernel as per-thread code, from memory or made now; verified. Clone the module before a
+        change.
+        """
         with self.one_compilation:
             if name not in self.lowered:
                 module = self.kernel_module(name)
@@ -314,13 +331,13 @@ class ProgramKernels:
             return self.made[name]
 
     def cached(self, name: str) -> Kernel | None:
-        """The kernel as the cache has it."""
+        """The kernel from the cache; None if not cached."""
         key = key_of(self.key, name)
         kept = None if self.cache is None else self.cache.decoded(key, decode_kernel)
         return kept if kept is not None and kept.name == name else None
 
     def make(self, name: str) -> Kernel:
-        """Lower, print and assemble a kernel, and cache it."""
+        """Lower, print, assemble and cache a kernel."""
         LOGGER.info("compiling @%s", name)
         module = self.nvvm(name)
         lowered = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
@@ -352,8 +369,8 @@ class ProgramKernels:
 
 def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     """
-    The program at temporal level, with the function to run alone; CompileError where that stores no
-    field, or holds what neither a kernel nor the host can run.
+    The program at temporal level, with only the function to run. Raises CompileError if the
+    function stores no field, or holds operations run neither by a kernel nor by the host.
     """
     function = keep_only(module, options.function)
     with collected_remarks() as remarks:
@@ -366,7 +383,8 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
         raise error
     if not any(isinstance(op, LoopOp) for op in module.walk()):
         raise CompileError(
-            f"@{function.sym_name.data} stores no field: timetile compiles stencil.store operations, "
+            f"@{function.sym_name.data} stores no field: timetile compiles stencil.store "
+            "operations, "
             "in scf.for loops over rotated fields or outside them; name another function, or store "
             "a result"
         )

@@ -1,4 +1,4 @@
-"""The passes of a compilation by the level that they begin at: given ones replace the default ones of each level."""
+"""The passes of a compilation by level: given passes replace the default passes of their level."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Passes = tuple[ModulePass, ...]
 @dataclass(frozen=True)
 class Levels:
     """
-    Given passes: from the stencil dialect to time loops, from there to placed kernels, to the code of threads, and from
-    `convert-gpu-to-nvvm` on. None of a level is given where it is empty.
+    Given passes: from the stencil dialect to time loops, to placed kernels, to the code of threads,
+    and from `convert-gpu-to-nvvm` on. An empty level has no given passes.
     """
 
     temporal: Passes
@@ -32,14 +32,15 @@ class Levels:
 
 
 def first(passes: Sequence[ModulePass], names: frozenset[str]) -> int:
-    """The place of the first pass with one of these names; behind the last pass where there is none."""
+    """The place of the first pass with one of these names; the end if there is none."""
     return next((k for k, item in enumerate(passes) if item.name in names), len(passes))
 
 
 def levels_of(passes: Passes) -> Levels:
     """
-    Passes, in order, by level. The first pass of a level begins it, and passes of other packages belong to the level in
-    which they stand. Passes before those of tiles replace the ones that find time loops if raise-time-loop is among them.
+    Passes, in order, by level. The first pass of a level begins the level; passes of other packages
+    belong to the level around. Passes before tile passes replace the passes that find time loops if
+    raise-time-loop is among them.
     """
     lowered = passes[first(passes, frozenset({ConvertGpuToNvvmPass.name})) :]
     passes = passes[: len(passes) - len(lowered)]

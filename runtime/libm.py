@@ -1,4 +1,4 @@
-"""C's mathematical library, as this process has it: both CPU executors call the same functions."""
+"""C's mathematical library in this process: both CPU executors call its functions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ INSTRUCTIONS = tuple(
     for name in ("fma", "floor", "ceil", "trunc", "round", "rint")
     for suffix in ("", "f")
 )
-"""What LLVM calls by these names where the processor has no instruction for them."""
+"""Functions called by LLVM under these names if the processor has no instruction."""
 
 
 @cache
 def libraries() -> list[ctypes.CDLL]:
-    """Where the functions may be: in this process, or in a library of their own."""
+    """The places of the functions: this process, or a library of their own."""
     found = ctypes.util.find_library("m")
     return [ctypes.CDLL(None), *([ctypes.CDLL(found)] if found else [])]
 
@@ -35,6 +35,6 @@ def address_of(name: str) -> int:
 
 @cache
 def bound_symbols() -> dict[str, int]:
-    """The names by which compiled code calls the library, and what they are bound to."""
+    """The names of library functions in compiled code, and their addresses."""
     ours = {PREFIX + name: address_of(name) for name in library_names()}
     return ours | {name: address_of(name) for name in INSTRUCTIONS}

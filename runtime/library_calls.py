@@ -1,4 +1,7 @@
-"""Functions of C's mathematical library on NumPy arrays: those that compiled code calls, hence the same bits."""
+"""
+Functions of C's mathematical library on NumPy arrays: the functions of compiled code, and so with
+equal bits.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ from timetile.runtime.llvm import Code, object_code
 
 @cache
 def code_of(name: str, operands: int, kind: np.dtype[Any]) -> Code:
-    """A loop over arrays that calls a library function, as machine code."""
+    """Machine code of a loop over arrays, with a call of a library function."""
     element = f32 if kind == np.float32 else f64
     return Code(object_code(library_module(name, operands, element)))
 
 
 def call_library(op: Operation, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The function of the library that an operation is, element by element."""
+    """The library function of an operation, applied to each element."""
     return call_named(library_name(op), operands)
 
 

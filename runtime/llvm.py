@@ -1,6 +1,7 @@
-"""LLVM for the machine that we run on: functions of the llvm dialect become machine code, and are loaded.
+"""LLVM for this machine: functions of the llvm dialect become machine code, and are loaded.
 
-llvmlite, which comes with xDSL's own JIT compiler, has no types: it enters here, and is Any within.
+llvmlite, which comes with xDSL's own JIT compiler, has no types: its modules are Any inside of
+here.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ C_TYPES: dict[Attribute, Any] = {
     i32: ctypes.c_int32,
     i1: ctypes.c_bool,
 }
-"""How arguments are passed, by their types."""
+"""C types of arguments, by MLIR type."""
 
 SPEED = 3
 """The optimisation level: loops are vectorised."""
@@ -53,7 +54,7 @@ def binding() -> Any:
 
 @dataclass(frozen=True)
 class Processor:
-    """What machine code depends on: it runs nowhere else."""
+    """The processor of machine code: the code runs on no other."""
 
     triple: str
     name: str
@@ -67,7 +68,7 @@ class Processor:
 
 @cache
 def processor() -> Processor:
-    """The processor that we run on."""
+    """The present processor."""
     llvm = binding()
     features: str = llvm.get_host_cpu_features().flatten()
     return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
@@ -83,7 +84,7 @@ def target_machine() -> Any:
 
 
 def llvm_text(module: ModuleOp, machine: Any) -> str:
-    """The module in LLVM's own language, as xDSL converts it."""
+    """The module in LLVM's own language, converted by xDSL."""
     convert: Any = importlib.import_module("xdsl.backend.llvm.convert")
     layout = str(machine.target_data)
     made = convert.convert_module(module, fallback_target_triple=machine.triple, data_layout=layout)
@@ -91,7 +92,7 @@ def llvm_text(module: ModuleOp, machine: Any) -> str:
 
 
 def optimised(module: ModuleOp, machine: Any) -> Any:
-    """A module of llvm functions as LLVM's, optimised for this processor."""
+    """A module of llvm functions as an LLVM module, optimised for this processor."""
     llvm = binding()
     parsed = llvm.parse_assembly(llvm_text(module, machine))
     options = llvm.PipelineTuningOptions(speed_level=SPEED)
@@ -109,7 +110,7 @@ def object_code(module: ModuleOp) -> bytes:
 
 
 class Code:
-    """Machine code that was loaded; its functions live as long as it does."""
+    """Loaded machine code. Functions live as long as the object."""
 
     def __init__(self, data: bytes):
         llvm = binding()
@@ -121,7 +122,9 @@ class Code:
             self.engine.finalize_object()
 
     def function(self, name: str, kinds: Sequence[Attribute]) -> Any:
-        """A function without a result, that takes values of these types. Calls release Python's lock."""
+        """
+        A function without a result, with arguments of these types. Calls release Python's lock.
+        """
         address = self.engine.get_function_address(name)
         assert address, f"the machine code has no function {name}"
         return ctypes.CFUNCTYPE(None, *(C_TYPES[kind] for kind in kinds))(address)

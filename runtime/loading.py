@@ -1,4 +1,4 @@
-"""From text or a module to a verified module whose operations know their file and line."""
+"""Loads text or a module as a verified module with file and line of each operation."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from timetile.runtime.spellings import modern
 from timetile.runtime.spellings.earth import line_in_turn
 
 NUMBERED_BLOCK = re.compile(r"\^(?=\d)")
-"""The name of a block as older versions of xDSL print it: `^0`, which newer ones do not read."""
+"""The name of a block as printed by older versions of xDSL: `^0`, unreadable for newer versions."""
 
 TOO_MANY_AXES = re.compile(r"Expected 1 to 3 indexes for stencil\.index, got (\d+)")
 """How xDSL refuses a field, a box or an offset of more axes than the dialect has."""
-FEWER_AXES = "give each index of the outermost axes a field of its own, or run the program once for each of them"
+FEWER_AXES = (
+    "give each index of the outermost axes a field of its own, or run the program once for each of "
+    "them"
+)
 
 
 def make_context() -> Context:
-    """A context that knows all dialects that are installed; they are loaded when first met."""
+    """A context with all installed dialects, loaded at first use."""
     context = Context()
     for name, factory in all_dialects().items():
         context.register_dialect(name, factory)
@@ -35,7 +38,10 @@ def make_context() -> Context:
 
 
 class LocatingParser(Parser):
-    """A parser that gives operations the location of their first character: xDSL leaves it unknown."""
+    """
+    A parser that gives each operation the location of its first character: xDSL leaves the location
+    unknown.
+    """
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
@@ -43,6 +49,7 @@ class LocatingParser(Parser):
         self.lines = [0, *(k + 1 for k, character in enumerate(text) if character == "\n")]
 
     def parse_operation(self) -> Operation:
+        """Parse an operation, and set its location."""
         start = self.pos
         op = super().parse_operation()
         if isinstance(op.location, UnknownLoc):
@@ -53,7 +60,7 @@ class LocatingParser(Parser):
 
 
 def load_text(text: str, name: str = "<program>") -> ModuleOp:
-    """Parse and verify a program; CompileError says where it is wrong."""
+    """Parse and verify a program. Raises CompileError, with the place of an error."""
     if not text.strip():
         raise CompileError(f"{name} is empty; write a function with a time loop")
     if text.endswith(".mlir") and "\n" not in text:
@@ -73,16 +80,19 @@ def load_text(text: str, name: str = "<program>") -> ModuleOp:
 
 
 def refuse_in_turn(name: str, line: int) -> NoReturn:
-    """CompileError for an apply whose cells are computed in turn."""
+    """Raise CompileError for an apply with cells computed in turn."""
     reason = (
-        "stencil.apply seq computes cells in turn along an axis, and those of a stencil are independent; "
+        "stencil.apply seq computes cells in turn along an axis, and those of a stencil are "
+        "independent; "
         "keep it out of the program"
     )
     raise CompileError(f"{name}:{line}: {reason}", reason=reason, file=name, line=line)
 
 
 def parsed(text: str, name: str) -> ModuleOp:
-    """Parse and verify a program in the spelling of xDSL; CompileError says where it is wrong."""
+    """
+    Parse and verify a program in xDSL's spelling. Raises CompileError, with the place of an error.
+    """
     parser = LocatingParser(make_context(), text, name)
     try:
         module = parser.parse_module()
@@ -107,7 +117,7 @@ def parsed(text: str, name: str) -> ModuleOp:
 
 
 def check_program(program: object) -> None:
-    """TypeError where a program is nothing that can be loaded."""
+    """Raise TypeError for a program that cannot be loaded."""
     if not isinstance(program, ModuleOp | str | Path):
         raise TypeError(
             f"the program is a module, its text or a pathlib.Path, got {type(program).__name__}"
@@ -115,7 +125,9 @@ def check_program(program: object) -> None:
 
 
 def load(program: ModuleOp | str | Path) -> ModuleOp:
-    """A program given as a module (which is copied), as text, or as a file; TypeError where it is something else."""
+    """
+    A program given as a module (copied), as text, or as a file. Raises TypeError for other objects.
+    """
     check_program(program)
     match program:
         case ModuleOp():

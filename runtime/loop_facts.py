@@ -1,4 +1,4 @@
-"""What runs need to know of a program's time loops: found in the IR once, as short runs are made again and again."""
+"""Facts about a program's time loops, found in the IR once: short runs are made again and again."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from timetile.passes.analysis.launches.liveness import written_cells
 @dataclass(frozen=True)
 class LoopFacts:
     """
-    Of one time loop: the fields that it captures and its scalars, `cells` that a step updates, the roles that name
-    after the last step what it wrote, and `strides`, numbers that have to be 1 or more: the steps of the loop that it was.
+    Facts of one time loop: captured fields, scalars, `cells` updated by a step, the roles that name
+    written data after the last step, and `strides`, numbers required to be 1 or more: the steps of
+    the loop in the source.
     """
 
     captures: tuple[SSAValue, ...]
@@ -34,6 +35,7 @@ class KnownLoops:
         self.known: dict[LoopOp, LoopFacts] = {}
 
     def of(self, loop: LoopOp) -> LoopFacts:
+        """The facts of a loop, computed once."""
         if loop not in self.known:
             args = loop.body.block.args
             written = {args.index(t) for update in loop.updates for t in update.targets}
@@ -49,7 +51,7 @@ class KnownLoops:
 
 
 def strides_of(count: SSAValue) -> Iterator[SSAValue]:
-    """What a number of steps was divided by: the step of the scf.for that a time loop was."""
+    """The divisors of a number of steps: the step of the scf.for behind a time loop."""
     op = count.owner
     if isinstance(op, arith.CeilDivSIOp):
         yield op.rhs
@@ -58,7 +60,7 @@ def strides_of(count: SSAValue) -> Iterator[SSAValue]:
 
 
 def is_trip_count(value: SSAValue) -> bool:
-    """Everything that the value decides is how many steps time loops run."""
+    """Whether the value decides nothing but the number of steps of time loops."""
     if not isinstance(value.type, IndexType | IntegerType):
         return False
     for use in value.uses:

@@ -1,4 +1,4 @@
-"""The CPU executor: time loops as machine code of this processor, on all of its cores."""
+"""The CPU executor: time loops as machine code of this processor, on all cores."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from timetile.runtime.llvm import Code, object_code, processor
 from timetile.runtime.teams import Team
 
 CELLS_PER_THREAD = 1 << 16
-"""A thread has so many cells of an update at least: fewer are done before another thread begins."""
+"""Least cells of an update for a thread: smaller updates use fewer threads."""
 
 CELLS_PER_CALL = 1 << 26
-"""Cells that a thread updates before Python hears of it: some tenths of a second."""
+"""Cells updated by a thread between two reports to Python: some tenths of a second."""
 
 
 def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
-    """The machine code of a program's time loops; from the cache, where it was made on this processor."""
+    """The machine code of a program's time loops, from the cache if made on this processor."""
     key = key_of(
         "machine code", str(module), processor().key(), timetile.__version__, sources_key()
     )
@@ -45,7 +45,7 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
 
 
 def rotated(names: Sequence[Any], rotation: Sequence[int], steps: int) -> list[Any]:
-    """What the arguments of a loop name after some steps."""
+    """The buffers named by a loop's arguments after some steps."""
     places, period = list(rotation), 1
     while places != list(range(len(rotation))):
         places, period = [rotation[place] for place in places], period + 1
@@ -86,7 +86,7 @@ class LoopCode:
         threads: int,
         progress: Progress | None,
     ) -> list[Any]:
-        """Run some steps on NumPy arrays, in place, and return the buffers that the results name."""
+        """Run some steps on NumPy arrays, in place, and return the buffers named by the results."""
         names = list(buffers)
         scalars = [np.asarray(outside[scalar]).item() for scalar in self.given.scalars]
         captures = [outside[field] for field in self.given.captures]
@@ -113,7 +113,7 @@ class LoopCode:
 
 
 class NativeProgram:
-    """The time loops of a program as machine code, which is made or loaded here."""
+    """The time loops of a program as machine code, made or loaded here."""
 
     def __init__(self, module: ModuleOp, cache: Cache | None):
         code = Code(code_of(module, cache))

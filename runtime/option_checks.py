@@ -1,4 +1,4 @@
-"""What the options of `timetile.compile` may be, checked before anything is done."""
+"""Checks of the options of `timetile.compile`, before any work."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from timetile.runtime.plugins import parsed_passes
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """ValueError for an option that is not among its choices."""
+    """Raise ValueError for an option not among its choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} is {' or '.join(choices)}, got {value!r}")
 
 
 def check_type(name: str, value: object, kind: type | UnionType, expected: str) -> None:
-    """ValueError for an option that is of another type."""
+    """Raise ValueError for an option of another type."""
     if not isinstance(value, kind):
         raise ValueError(f"{name} is {expected}, got {value!r}")
 
 
 def check_number(name: str, value: object, least: int, most: int | None = None) -> None:
-    """ValueError unless an option is a whole number in its range."""
+    """Raise ValueError unless an option is a whole number in its range."""
     number = index(value) if isinstance(value, SupportsIndex) else None
     if number is None or isinstance(value, bool) or number < least or number > (most or number):
         reach = f"from {least} on" if most is None else f"from {least} to {most}"
@@ -34,7 +34,7 @@ def check_number(name: str, value: object, least: int, most: int | None = None) 
 
 
 def passes_of(passes: object) -> tuple[ModulePass, ...]:
-    """Passes that were given as such, or as a pipeline's text; ValueError where they are neither."""
+    """Passes given as passes, or as a pipeline's text. Raises ValueError for other objects."""
     if isinstance(passes, str):
         try:
             return passes_of(parsed_passes(passes))

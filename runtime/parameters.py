@@ -1,4 +1,6 @@
-"""What a program's function takes: fields, memory that only the host reads, scalars, and what nobody reads."""
+"""The parameters of a program's function: fields, memory read by the host only, scalars, and unused
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,10 @@ ON_HOST = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, memref.DimOp)
 @dataclass(frozen=True)
 class Parameter:
     """
-    One argument of the program. `bounds` are those of an array (halos included), None of a scalar.
-    `is_field` is False for memory that only the host reads and writes, cell by cell. An argument with
-    `is_read` False takes any value, None too. One with `is_steps` is how many steps time loops run.
+    One argument of the program. `bounds`: the bounds of an array, halos included; None for a
+    scalar. `is_field`: False for memory read and written by the host only, cell by cell. `is_read`:
+    False if any value will do, None too. `is_steps`: the argument is the number of steps of time
+    loops.
     """
 
     position: int
@@ -39,7 +42,7 @@ class Parameter:
 
     @property
     def label(self) -> str:
-        """`0 (%u)`, or `0` where the program has no name for it."""
+        """`0 (%u)`, or `0` without a name in the program."""
         return f"{self.position}" + (f" (%{self.name})" if self.name else "")
 
     def __str__(self) -> str:
@@ -52,7 +55,7 @@ class Parameter:
 
 
 def names_of(value: SSAValue) -> Iterator[SSAValue]:
-    """The value and the other names that the function gives its memory."""
+    """The value, and other names of its memory in the function."""
     yield value
     for use in value.uses:
         op = use.operation
@@ -61,7 +64,7 @@ def names_of(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def readers_of(value: SSAValue) -> list[Operation]:
-    """The operations that use a value by any of its names for more than a name."""
+    """The operations that use a value, by any name, for more than a name."""
     return [
         use.operation
         for name in names_of(value)
@@ -71,7 +74,7 @@ def readers_of(value: SSAValue) -> list[Operation]:
 
 
 def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
-    """The arguments of a host function; a field cast to static bounds has those."""
+    """The arguments of a host function. A field cast to static bounds has these bounds."""
     parameters: list[Parameter] = []
     for position, argument in enumerate(function.body.block.args):
         kind: Attribute = argument.type
@@ -105,9 +108,9 @@ def bound(
     steps: int | None,
 ) -> list[Any]:
     """
-    The values of a call in the order of the program's arguments: those by position, then those by the program's own
-    names, and `steps` for numbers of steps that are not given. TypeError where there are too few or too many, or a name
-    is none, or two.
+    The values of a call in the order of the program's arguments: values by position, then values by
+    name, and `steps` for missing numbers of steps. Raises TypeError for too few or too many values,
+    and for a name of no argument or of two.
     """
     values = dict(enumerate(given))
     for name, value in named.items():

@@ -1,6 +1,5 @@
-"""
-Runs in pieces: a run of many steps as several calls, each of which goes on where the one before stopped. The fields
-end with the bits that one call leaves.
+"""Runs in pieces: a run of many steps as several calls, each continuing after the call before. The
+fields end with the bits of one call.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ State = TypeVar("State")
 
 
 def checked_steps(steps: object) -> int:
-    """A number of steps; TypeError where it is no int, ValueError where it is negative."""
+    """A number of steps. Raises TypeError for no int, ValueError for a negative number."""
     if not hasattr(steps, "__index__"):
         raise TypeError(f"the number of steps is an int, got {steps!r}")
     count = index(cast("int", steps))
@@ -38,14 +37,17 @@ def checked_steps(steps: object) -> int:
 
 @dataclass(frozen=True)
 class Span:
-    """The steps of a run: how many in place of the program's trip counts, where given, and the number of the first."""
+    """
+    The steps of a run: how many in place of the program's trip counts, where given, and the number
+    of the first.
+    """
 
     steps: int | None = None
     first: int = 0
 
     @staticmethod
     def checked(steps: int | None, first: int) -> Span:
-        """The steps that a caller asks for; ValueError where there are none such."""
+        """The steps asked for by a caller. Raises ValueError for impossible numbers."""
         if steps is not None:
             steps = checked_steps(steps)
         if index(first) < 0:
@@ -59,11 +61,14 @@ REPEATABLE: tuple[type[IRDLOperation], ...] = (
     *ALIASES, *IGNORED, ReturnOp, stencil.ExternalStoreOp, llvm.UndefOp, llvm.InsertValueOp,
     BroadcastOp, ScratchOp,
 )  # fmt: skip
-"""Operations around a time loop that do the same in every call, and change no memory of the caller."""
+"""
+Operations around a time loop with equal results in every call, and without a change of the caller's
+memory.
+"""
 
 
 def is_time_loop(op: Operation) -> bool:
-    """The operation advances time: its trip count is the number of steps."""
+    """Whether the operation advances time: its trip count is the number of steps."""
     if isinstance(op, LoopOp):
         return op.sweep is None
     return isinstance(op, scf.ForOp) and TIME_LOOP in op.attributes
@@ -75,18 +80,23 @@ def has_time_loop(function: FuncOp) -> bool:
 
 
 def check_pieces(function: FuncOp) -> None:
-    """CompileError unless calls of a function, one after the other, leave what one call of all their steps leaves."""
+    """
+    Raise CompileError unless consecutive calls of a function leave the result of one call of all
+    their steps.
+    """
     loops = [op for op in function.body.block.ops if is_time_loop(op)]
     if not loops:
         refuse(
             function,
-            "it has no time loop at its top level, and a run stops between the steps of one; call the program once "
+            "it has no time loop at its top level, and a run stops between the steps of one; call "
+            "the program once "
             "for each step",
         )
     if len(loops) > 1:
         refuse(
             loops[1],
-            "it is the second time loop of the function, and a run stops between the steps of one loop; write a "
+            "it is the second time loop of the function, and a run stops between the steps of one "
+            "loop; write a "
             "function for each loop",
         )
     for op in function.body.block.ops:
@@ -94,21 +104,26 @@ def check_pieces(function: FuncOp) -> None:
             continue
         refuse(
             op,
-            "it is outside the time loop, and would run again in each piece of the run; move it to a function of "
+            "it is outside the time loop, and would run again in each piece of the run; move it to "
+            "a function of "
             "its own",
         )
     check_state(function, loops[0])
 
 
 def check_state(function: FuncOp, loop: Operation) -> None:
-    """CompileError unless all that a time loop carries from step to step lies in arguments of the function."""
+    """
+    Raise CompileError unless all values carried by a time loop from step to step lie in arguments
+    of the function.
+    """
     if not isinstance(loop, LoopOp | scf.ForOp):
         return
     for begin in begins_with(loop):
         if not is_memory(begin.type):
             refuse(
                 loop,
-                f"it carries a value of type {begin.type} from step to step, which is lost where a run stops; keep it "
+                f"it carries a value of type {begin.type} from step to step, which is lost where a "
+                "run stops; keep it "
                 "in a memref that is an argument",
             )
         # A scratch field has the values of one step alone.
@@ -125,9 +140,10 @@ def in_pieces(
     run: Callable[[State, int, int], State], state: State, steps: int, every: int, first: int = 0
 ) -> Iterator[tuple[int, State]]:
     """
-    A run of so many steps that stops after `every` so many and at the end: yields the number of the next step, and the
-    state. `run` takes a state, a number of steps and the number of the first, and returns the state after them.
-    ValueError, before anything runs, where a number of steps is negative, or no step lies between two stops.
+    A run of `steps` steps with a stop after every `every` steps and at the end: yields the number
+    of the next step, and the state. `run` takes a state, a number of steps and the number of the
+    first, and returns the state afterwards. Raises ValueError, before any run, for a negative
+    number of steps, or an `every` below 1.
     """
     steps = checked_steps(steps)
     if checked_steps(every) < 1:

@@ -1,10 +1,12 @@
-"""The planes executor: a kernel of the tile level, a stream step at a time over whole planes with NumPy.
+"""
+The planes executor: runs a kernel of the tile level, a stream step at a time over whole planes with
+NumPy.
 
-There are no threads and no tiles: one chunk holds all planes, and a plane is the whole domain's. In
-each step every stage runs once, in the order of the kernel's body. A queue keeps as many planes as its
-home does, so that a lag, a depth or a number of slots that is wrong shows when a plane is read that is
-not there. Cells that nothing has set are marked, and may not be stored. Where the steady loop leaves out the test that
-a plane lies in its field, the plane must lie in it.
+There are no threads and no tiles: one chunk holds all planes, and a plane covers the whole domain.
+In each step every stage runs once, in the order of the kernel's body. A queue keeps as many planes
+as its home, so that a wrong lag, depth or number of slots shows at a read of a missing plane. Unset
+cells are marked, and must not be stored. Where the steady loop omits the test of a plane against
+its field, the plane must lie in the field.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ from timetile.runtime.homes import Cells, PlaneError, make_homes
 
 def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
     """
-    Where each stage computes cells: in its own box or inside the bounds and, where it takes no other cells outside, as far
-    beyond them as its readers need.
+    The cells computed by each stage: the stage's own box, or the bounds; without other cells
+    outside, as far beyond the bounds as readers need.
     """
     beyond = extents(kernel, outside=True)
     boxes: dict[ApplyOp, StencilBoundsAttr] = {}
@@ -62,7 +64,7 @@ def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
 
 
 def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:
-    """A box around all fields of a kernel and all cells that its stages tap to compute those of their boxes."""
+    """A box around all fields of a kernel and all cells tapped by its stages."""
     frame = kernel.bounds
     for argument in kernel.body.block.args:
         if isinstance(argument.type, FieldType):
@@ -78,22 +80,26 @@ def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> Stenc
 
 
 def seen_from(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
-    """The cells at an offset of which a box lies."""
+    """The cells from which a box lies at an offset."""
     return box + IndexAttr.from_indices(*(-distance for distance in offset))
 
 
 def reads_own_cells(load: LoadOp) -> bool:
-    """The load has each cell of a field at its own place, read from memory when it is used."""
+    """Whether the load reads each cell of a field at the cell's own place, from memory at use."""
     return load.offset is not None and not any(load.offset)
 
 
 def published_age(stage: ExchangeOp) -> int:
-    """The age of the plane that an exchange publishes in a step: copies do when they arrive."""
+    """
+    The age of the plane published by an exchange in a step: 0 for copies, published on arrival.
+    """
     return 0 if stage.publishes_copies else stage.hold
 
 
 class PlanesLaunch:
-    """One launch of a placed kernel on the values of its arguments: Cells for fields, or numbers."""
+    """
+    One launch of a placed kernel on the values of its arguments: Cells for fields, or numbers.
+    """
 
     def __init__(self, kernel: KernelOp, arguments: Sequence[Any]):
         if kernel.layout is None:
@@ -121,8 +127,8 @@ class PlanesLaunch:
 
     def check_fields(self) -> None:
         """
-        No buffer is stored that is loaded as data, and none twice, by whatever name. (A cell that is read from memory
-        at its own place is read by the thread that stores it, before.)
+        Raise an error if a stored buffer is loaded as data, or stored twice, by whatever name. (A
+        cell read from memory at its own place is read before by the storing thread.)
         """
         loads = [s for s in self.stages if isinstance(s, LoadOp) and not reads_own_cells(s)]
         taken = {id(self.values[load.data]) for load in loads if load.data is not None}
@@ -135,7 +141,7 @@ class PlanesLaunch:
     # Planes of boxes.
 
     def span(self, box: StencilBoundsAttr) -> tuple[int, int]:
-        """The planes of a box: the first, and the one after the last."""
+        """The planes of a box: the first, and the end after the last."""
         assert self.stream is not None
         return tuple(box.lb)[self.stream], tuple(box.ub)[self.stream]
 
@@ -144,14 +150,16 @@ class PlanesLaunch:
         return self.stream is None or plane in range(*self.span(box))
 
     def section(self, box: StencilBoundsAttr, plane: int) -> StencilBoundsAttr:
-        """A box that is one plane thick; as it is where nothing is streamed."""
+        """A box one plane thick; the whole box without a streaming axis."""
         spans = list(zip(box.lb, box.ub))
         if self.stream is not None:
             spans[self.stream] = (plane, plane + 1)
         return StencilBoundsAttr.from_bounds(spans)
 
     def places(self, box: StencilBoundsAttr, offset: Sequence[int] = ()) -> tuple[slice, ...]:
-        """Where the cells of a box lie in the array of a plane, moved by an offset's in-plane part."""
+        """
+        Where the cells of a box lie in the array of a plane, moved by an offset's in-plane part.
+        """
         if (box, tuple(offset)) not in self.placed:
             moved = list(offset) or [0] * len(box.lb)
             if self.stream is not None:
@@ -161,12 +169,12 @@ class PlanesLaunch:
         return self.placed[box, tuple(offset)]
 
     def in_field(self, field: SSAValue, box: StencilBoundsAttr, plane: int) -> tuple[slice, ...]:
-        """Where the cells of a box that lie in a plane lie in the array of a field."""
+        """The place, in the array of a field, of the cells of a box in a plane."""
         section = self.section(box, plane)
         return box_slices(field_bounds(field), section, (0,) * len(section.lb))
 
     def unset(self, queue: SSAValue) -> Cells:
-        """A plane of which nothing is set."""
+        """A plane without a set cell."""
         shape = [high - low for low, high in zip(self.frame.lb, self.frame.ub)]
         return Cells.of(np.zeros(shape, dtype_of(queue_type(queue).element)), known=False)
 
@@ -183,7 +191,7 @@ class PlanesLaunch:
     # Stages.
 
     def run_stage(self, stage: StageOp, step: int) -> None:
-        """Run a stage in a step: what no stored cell depends on it leaves unset."""
+        """Run a stage in a step. Planes without a stored cell depending on them stay unset."""
         self.check_planes(stage, step)
         match stage:
             case StoreOp():
@@ -206,7 +214,9 @@ class PlanesLaunch:
                 self.homes[queue].keep(step, cells)
 
     def read(self, reader: StageOp, queue: SSAValue, age: int, step: int) -> Cells:
-        """The plane of some age of a queue: kept by its home or, in memory, read again."""
+        """
+        The plane of a queue with an age: kept by the queue's home or, from memory, read again.
+        """
         owner = queue.owner
         if age < 0:
             raise PlaneError(reader, f"the plane of age {age} that it reads has not arrived yet")
@@ -221,7 +231,9 @@ class PlanesLaunch:
         return self.homes[queue].plane(reader, age, step, self.steps.start)
 
     def check_planes(self, stage: StageOp, step: int) -> None:
-        """Check the planes of fields that the threads of a stage may read in a step, needed or not."""
+        """
+        Check the planes of fields that the threads of a stage may read in a step, needed or not.
+        """
         if isinstance(stage, LoadOp):
             for field in stage.operands:
                 self.check_plane(stage, field, stage.lag, step)
@@ -237,7 +249,10 @@ class PlanesLaunch:
     def check_plane(
         self, stage: StageOp, field: SSAValue, lag: int, step: int, *, stores: bool = False
     ) -> None:
-        """PlaneError where the steady loop accesses a plane that a field has not, `lag` steps back, and does not test it."""
+        """
+        Raise PlaneError if the steady loop accesses, without a test, a plane missing in a field,
+        `lag` steps back.
+        """
         shape = FieldShape.of(field)
         if step not in self.steady or is_plane_tested(
             self.geometry, shape, lag, steady=True, stores=stores
@@ -251,7 +266,7 @@ class PlanesLaunch:
             )
 
     def load(self, stage: LoadOp, plane: int) -> Cells:
-        """A plane of a load's fields: inside the bounds the data, outside the halo where it has one."""
+        """A plane of a load's fields: data inside the bounds, halo outside if loaded."""
         if stage.data is not None and stage.offset is not None:
             return self.load_at(stage, stage.data, stage.offset, plane)
         cells = self.unset(stage.result)
@@ -267,7 +282,7 @@ class PlanesLaunch:
         return cells
 
     def load_at(self, stage: LoadOp, field: SSAValue, offset: tuple[int, ...], plane: int) -> Cells:
-        """A plane whose cells are those of a field so far away."""
+        """A plane with the cells of a field at a distance."""
         cells, source = self.unset(stage.result), self.values[field]
         far = plane if self.stream is None else plane + offset[self.stream]
         box = field_bounds(field)
@@ -277,7 +292,9 @@ class PlanesLaunch:
         return cells
 
     def apply(self, stage: ApplyOp, plane: int, step: int) -> list[Cells]:
-        """A plane of each result: computed in the stage's box; outside the plane of `else`, or unset."""
+        """
+        A plane of each result: computed in the stage's box; outside the plane of `else`, or unset.
+        """
         made = [self.unset(queue) for queue in stage.res]
         for number, queue in enumerate(stage.otherwise):
             made[number] = self.read(stage, queue, stage.lag - queue_lag(queue), step).copy()
@@ -300,7 +317,7 @@ class PlanesLaunch:
         return made
 
     def store(self, stage: StoreOp, step: int) -> None:
-        """Write the newest plane to the field: its cells inside the bounds."""
+        """Write the cells inside the bounds of the newest plane to the field."""
         plane, box = step - stage.lag, stage.box.bounds()
         if not self.holds(self.bounds, plane):
             return

@@ -1,4 +1,4 @@
-"""Plans of launches made per call: a time loop and a number of steps become a function of launches."""
+"""Plans of launches made for each call: a loop and its steps become a function of launches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from timetile.lowering.plan_launches import KernelFacts, LoopPlanner
 
 def planned_function(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -> FuncOp:
     """
-    A host function that runs `steps` steps of the loop. Its arguments are the loop's buffers, the
-    fields that it captures and its scalars, in this order; it returns the loop's results.
+    A host function that runs `steps` steps of the loop. Arguments are the loop's buffers, captured
+    fields and scalars, in this order; the function returns the loop's results.
     """
     outside = [loop.steps, *loop.buffers, *loop.captures, *loop.scalars]
     block = Block(arg_types=[value.type for value in outside])

@@ -1,4 +1,6 @@
-"""What other packages bring: dialects and passes by the entry point `xdsl.universe`, as xdsl-opt finds them."""
+"""Extensions by other packages: dialects and passes by the entry point `xdsl.universe`, as in
+xdsl-opt.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from timetile.passes.diagnostics import LOGGER
 
 @cache
 def universe() -> Universe:
-    """All dialects and passes that are installed; xDSL's and ours, with a warning, where a package's cannot be loaded."""
+    """
+    All installed dialects and passes; only xDSL's and ours, with a warning, if a package cannot be
+    loaded.
+    """
     own = Universe(
         all_dialects={**get_all_dialects(), **DIALECTS},
         all_passes={**get_all_passes(), **PASSES},
@@ -27,7 +32,8 @@ def universe() -> Universe:
         found = Universe.get_multiverse()
     except Exception as error:
         LOGGER.warning(
-            "dialects and passes of other packages are left out, as an entry point xdsl.universe cannot be loaded (%s); "
+            "dialects and passes of other packages are left out, as an entry point xdsl.universe "
+            "cannot be loaded (%s); "
             "xdsl-opt --help says which",
             error,
         )
@@ -39,12 +45,15 @@ def universe() -> Universe:
 
 
 def all_dialects() -> dict[str, Callable[[], Dialect]]:
-    """The dialects that are installed, by name."""
+    """The installed dialects, by name."""
     return universe().all_dialects
 
 
 def parsed_passes(spec: str) -> tuple[ModulePass, ...]:
-    """The passes of a pipeline as xdsl-opt takes it; ValueError with one line where it is wrong."""
+    """
+    The passes of a pipeline as taken by xdsl-opt. Raises ValueError, in one line, for a wrong
+    pipeline.
+    """
     try:
         return PassPipeline.parse_spec(universe().all_passes, spec).passes
     except (ArgSpecParseError, ValueError) as error:
@@ -54,5 +63,5 @@ def parsed_passes(spec: str) -> tuple[ModulePass, ...]:
 
 
 def is_foreign(item: ModulePass) -> bool:
-    """A pass of another package than xDSL and this one."""
+    """Whether a pass comes from another package than xDSL and timetile."""
     return type(item).__module__.partition(".")[0] not in ("timetile", "xdsl")

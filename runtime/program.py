@@ -60,8 +60,8 @@ Executor = Literal["gpu", "cpu", "numpy", "planes", "simt", "ptx"]
 @dataclass
 class Call:
     """
-    A run of the host function: what stands for the arguments, what the function did, its values then, what it returned,
-    and the seconds that it took (0 where nobody waited for it).
+    A run of the host function: the values for the arguments, the record, the values after the run,
+    the returned values, and the seconds taken (0 without a wait).
     """
 
     values: Sequence[Any]
@@ -78,22 +78,22 @@ class CompiledProgram:
     ```
     result = program(u, v, steps=5)                  # the function's arguments, by position
     result = program(*result.buffers, steps=5)       # goes on: 10 steps in all
-    u, v = program.advance((u, v), 5)                # the same
+    u, v = program.advance((u, v), 5)                # five steps more
     program(u=u, v=v, steps=5)                       # by the program's own names: a field %u is u=
     ```
 
-    Fields are arrays whose shape is the field's bounds, halos included, scalars are numbers; `steps` replaces the trip
-    count of its time loops, and an argument that is nothing else need not be given then. Buffers that take turns (`u` and `v` of `u, v = v, u`) each have a halo of their own, which is
-    read in turn: fill that of all of them.
+    Fields are arrays with the shape of the field's bounds, halos included; scalars are numbers.
+    `steps` replaces the trip count of time loops, and stands for an argument that is only a number
+    of steps. Rotating buffers (`u` and `v` of `u, v = v, u`) each have a halo, and steps read the
+    halos in turn: fill all of them.
 
-    NumPy arrays are updated in place and the call blocks. Device arrays (anything with
-    `__cuda_array_interface__` or DLPack, that begins at a multiple of 16 bytes) are updated in place, asynchronously
-    on `stream`; but for the answer to whether buffers that take turns have their halos in common, which
-    `compile(halos=...)` can give instead. Runs that are made again on the same arrays are quicker: their launches are
-    kept as CUDA graphs.
+    NumPy arrays are updated in place, and the call blocks. Device arrays (with
+    `__cuda_array_interface__` or DLPack, beginning at a multiple of 16 bytes) are updated in place,
+    asynchronously on `stream`, except for the comparison of halos, which `compile(halos=...)` can
+    replace. Runs made again on equal arrays are quicker: their launches are kept as CUDA graphs.
 
-    On a GPU a program holds kernels, graphs and scratch buffers. `close()`, or the end of a `with` block, gives them back,
-    as does dropping the program; a later call takes them anew.
+    On a GPU a program holds kernels, graphs and scratch buffers. `close()`, the end of a `with`
+    block, or dropping the program gives all of these back; a later call takes them anew.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class CompiledProgram:
 
     @property
     def name(self) -> str:
-        """The function that runs, as `@heat`."""
+        """The name of the function, as `@heat`."""
         return f"@{self.function.sym_name.data}"
 
     def __repr__(self) -> str:
@@ -136,11 +136,12 @@ class CompiledProgram:
         **named: Any,
     ) -> RunResult:
         """
-        Run on arguments by position or by the program's own names (an argument %steps, %first_step, %stream or %progress
-        by position only; a number of steps may be left out where `steps` is given). Steps are counted from `first_step` on,
-        which programs see whose steps depend on their number, as those with sources do. `stream` is a CUDA stream's
-        handle, or an object with `__cuda_stream__`; `progress` is called with the steps that are done and all of a loop.
-        TypeError or ValueError, before anything is changed, where an argument does not fit.
+        Run on arguments by position or by the program's own names (arguments %steps, %first_step,
+        %stream and %progress by position only). Steps are counted from `first_step`, for programs
+        with steps that depend on their number, as those with sources. `stream` is a CUDA stream's
+        handle, or an object with `__cuda_stream__`. `progress` is called with the steps done and
+        all steps of a loop. Raises TypeError or ValueError, before any change, for a wrong
+        argument.
         """
         span = Span.checked(steps, first_step)
         given = bound(self.name, self.parameters, arguments, named, steps)
@@ -157,8 +158,8 @@ class CompiledProgram:
         self, arguments: Sequence[Any], steps: int, *, first_step: int = 0, stream: Any = None
     ) -> tuple[Any, ...]:
         """
-        Run so many steps; the arguments of the call that goes on from there. A RuntimeWarning says which NumPy arrays got
-        cells that are NaN or infinite, and had none.
+        Run `steps` steps, and return the arguments of a continuing call. A RuntimeWarning names
+        NumPy arrays with cells that became NaN or infinite.
         """
         given = [array for array in arguments if is_numpy_array(array) and is_finite(array)]
         result = self(*arguments, steps=steps, first_step=first_step, stream=stream)
@@ -176,10 +177,11 @@ class CompiledProgram:
         stream: Any = None,
     ) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """
-        Run so many steps, and stop after `every` so many and at the end: `for step, (u, v) in program.snapshots((u, v),
-        steps=1000, every=100)` gets the number of steps that are done, and the arguments of the call that goes on. Arrays
-        are updated in place: copy what is to be kept. The bits are those of one run. CompileError, before anything runs,
-        where a run cannot stop between steps: the program has several time loops or none, or does more than its time loop.
+        Run `steps` steps, and stop after every `every` steps and at the end: `for step, (u, v) in
+        program.snapshots((u, v), steps=1000, every=100)` gets the number of steps done, and the
+        arguments of a continuing call. Arrays are updated in place: copy arrays to keep. The bits
+        are those of one run. Raises CompileError, before any run, if a run cannot stop between
+        steps: the program has several time loops or none, or does more than its time loop.
         """
         check_pieces(self.function)
 
@@ -195,7 +197,7 @@ class CompiledProgram:
         return self.runners.of(stream)
 
     def close(self) -> None:
-        """Give back what the program holds on the GPU, once its runs are done."""
+        """Give back the program's resources on the GPU, after all runs are done."""
         self.runners.close()
 
     def __enter__(self) -> Self:
@@ -206,9 +208,9 @@ class CompiledProgram:
 
     def explain(self, steps: int | None = None) -> Explanation:
         """
-        How fast the program is predicted to be, what limits it and what can be changed, as data;
-        `str()` of it is text, and a notebook shows it as tables. `steps` adds the launches of a run of
-        so many steps. Kernels are compiled where they were not.
+        The predicted speed, the limits and possible changes, as data; `str()` gives text, and a
+        notebook shows tables. `steps` adds the launches of a run of `steps` steps. Missing kernels
+        are compiled.
         """
         # Imported here: programs that only run need none of it.
         from timetile.runtime.explain.explanation import explanation_of
@@ -218,7 +220,9 @@ class CompiledProgram:
     # Arguments.
 
     def check(self, parameter: Parameter, value: Any, stream: int = 0) -> Any:
-        """An argument as the executors take it; TypeError or ValueError where it does not fit."""
+        """
+        An argument in the form for executors. Raises TypeError or ValueError for a wrong argument.
+        """
         label = parameter.label
         if not parameter.is_read and (value is None or parameter.bounds is None):
             return None
@@ -309,7 +313,7 @@ class CompiledProgram:
         values: Sequence[Any],
         span: Span,
     ) -> Call:
-        """Run with an executor that works on copies of the fields which know what was written: slow."""
+        """Run with a slow executor on copies of the fields with marks for written cells."""
         copies: list[Any] = [
             copy(value) if is_numpy_array(value) and parameter.is_field else value
             for parameter, value in zip(self.parameters, values)
@@ -321,7 +325,7 @@ class CompiledProgram:
         return call
 
     def run_gpu(self, values: Sequence[Any], span: Span, stream: int) -> Call:
-        """Copy NumPy arrays to the device, run, and copy them back."""
+        """Copy NumPy arrays to the device, run, and copy the arrays back."""
         with self.runners.lent(stream) as runner, runner.device.current():
             gpu, placed = runner.device, list[Any]()
             try:
@@ -369,7 +373,7 @@ class CompiledProgram:
         return call
 
     def result(self, call: Call, given: Sequence[Any]) -> RunResult:
-        """Describe a run on what was given."""
+        """Describe a run on the given arguments."""
 
         def places(buffer: Any) -> tuple[int, ...]:
             return tuple(k for k, value in enumerate(call.values) if value is buffer)
@@ -387,7 +391,9 @@ class CompiledProgram:
 
 
 def stream_handle(stream: Any) -> int:
-    """The handle of a stream: an integer, or an object with `__cuda_stream__`; 0 for the default."""
+    """
+    The handle of a stream: an integer, or an object with `__cuda_stream__`; 0 for the default.
+    """
     if stream is None:
         return 0
     if hasattr(stream, "__cuda_stream__"):

@@ -1,7 +1,7 @@
-"""From a program to the temporal level, remembered by the program's text.
+"""Raises a program to the temporal level, remembered by the program's text.
 
-Parsing and verifying a large `stencil.apply` takes longer than everything else that a cached program
-needs. What was raised without a remark is kept as text, with the places of its operations beside it.
+Parsing and verifying a large `stencil.apply` takes longer than all other work for a cached program.
+A module raised without a remark is kept as text, beside the places of its operations.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from timetile.runtime.loading import load, load_text, make_context
 
 def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None) -> ModuleOp:
     """
-    The program at temporal level; CompileError where it is wrong or has no time loop. A text that was
-    raised before comes from the cache.
+    The program at temporal level. Raises CompileError for a wrong program, or one without a time
+    loop. A text raised before comes from the cache.
     """
     if cache is None or isinstance(program, ModuleOp):
         return raise_program(load(program), options)
@@ -33,7 +33,8 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     text = program.read_text() if isinstance(program, Path) else program
     versions = (timetile.__version__, sources_key(), version("xdsl"))
     said = (",".join(map(str, options.temporal_passes())), options.function)
-    # Not by the file's name: where operations stand is kept beside the text, and the name is put in.
+    # Not by the file's name: where operations stand is kept beside the text, and the name is put
+    # in.
     key = key_of("raised", text, *said, *versions)
     kept = cache.decoded(key, lambda parts: restored(parts, name))
     if kept is not None:
@@ -46,21 +47,23 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
 
 
 def is_raised(module: ModuleOp) -> bool:
-    """Nothing was left as it was: no remark is lost by not raising the program again."""
+    """Whether all of the module was raised: no remark is lost by using the module again."""
     return not any(op.name.startswith(("stencil.", "scf.")) for op in module.walk())
 
 
 Place = tuple[int, int] | tuple[int, int, str] | None
-"""Line and column of an operation, and the file where the program names another; None where they are unknown."""
+"""
+Line and column of an operation, and the file if different from the program's; None if unknown.
+"""
 
 
 def places_of(module: ModuleOp, name: str) -> list[Place]:
-    """The places of all operations of a module that was loaded by a name, in order."""
+    """The places of all operations of a module loaded by a name, in order."""
     return [place_of(op.location, name) for op in module.walk()]
 
 
 def place_of(location: Attribute | None, name: str) -> Place:
-    """Where an operation of a module that was loaded by a name stands."""
+    """The place of an operation of a module loaded by a name."""
     if not isinstance(location, FileLineColLoc):
         return None
     line, column, file = location.line.data, location.column.data, location.filename.data
@@ -68,7 +71,10 @@ def place_of(location: Attribute | None, name: str) -> Place:
 
 
 def restored(parts: Parts, name: str) -> ModuleOp:
-    """The module, verified when it was written, with the places of its operations in a file of this name."""
+    """
+    The module, verified before it was written, with the places of its operations in a file of this
+    name.
+    """
     module = Parser(make_context(), parts["temporal.mlir"].decode()).parse_module()
     for op, place in zip(module.walk(), json.loads(parts["places.json"]), strict=True):
         if place is not None:

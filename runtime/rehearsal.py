@@ -1,4 +1,6 @@
-"""A run without its work: what a program of several loops is refused for is known before any array changes."""
+"""
+A run without its work: refusals of a program of several loops are known before any array changes.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,14 @@ from timetile.runtime.loop_facts import KnownLoops
 from timetile.runtime.native import rotated
 
 QUIET = (LoopOp, ReturnOp, stencil.ExternalStoreOp, *ALIASES)
-"""Operations, besides those of scalars, that change no memory when they are rehearsed."""
+"""Operations, besides those on scalars, without an effect on memory in a rehearsal."""
 
 
 def is_worth_it(function: FuncOp) -> bool:
-    """Something may be refused after a loop has run, and the function can be rehearsed: it only names, counts and loops."""
+    """
+    Whether a refusal may come after a loop has run, and the function can be rehearsed: the function
+    only names, counts and loops.
+    """
     ops = list(function.body.block.ops)
     late = [op for op in ops if isinstance(op, LoopOp | stencil.ExternalStoreOp)]
     return len(late) > 1 and all(
@@ -29,7 +34,10 @@ def is_worth_it(function: FuncOp) -> bool:
 
 
 def rehearse(function: FuncOp, values: Sequence[Any], steps: int | None, loops: KnownLoops) -> None:
-    """CompileError where a run on these values would be refused; buffers take turns, and nothing else happens."""
+    """
+    Raise CompileError if a run on these values would be refused. Buffers rotate, and nothing else
+    happens.
+    """
 
     def turn(loop: LoopOp, operands: Sequence[Any], made: Values) -> Sequence[Any]:
         count, *buffers = operands

@@ -1,4 +1,4 @@
-"""What a run leaves."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from timetile.passes.raising.memory import memory_of
 @dataclass(frozen=True)
 class RunResult:
     """
-    What a run leaves: `latest[k]` is the argument that holds what time loop k wrote last (one per
-    buffer that its step writes), `steps` the steps of each loop, `cells` the cells that were updated,
-    `seconds` the time of the run without transfers (0 for asynchronous runs), `returned` what the function
-    returns: a number, or the position of the argument that is returned.
+    The result of a run. `latest[k]` is the argument with the last version written by time loop k
+    (one for each buffer written by a step). `steps` are the steps of each loop, `cells` the updated
+    cells, `seconds` the time of the run without transfers (0 for asynchronous runs). `returned` are
+    the function's results: numbers, or positions of returned arguments.
 
-    `buffers` are the arguments of the call, fields in the order in which a following call continues: buffers that take
-    turns have changed places after an odd number of steps. `program(*result.buffers, steps=5)` after a run of 5 steps
-    leaves what one run of 10 leaves.
+    `buffers` are the arguments of the call, with fields in the order for a following call: rotating
+    buffers have changed places after an odd number of steps. `program(*result.buffers, steps=5)`
+    after a run of 5 steps leaves the result of one run of 10.
     """
 
     latest: tuple[tuple[int, ...], ...]
@@ -41,14 +41,14 @@ class RunResult:
 
 
 def begins_with(loop: LoopOp | scf.ForOp) -> Sequence[SSAValue]:
-    """What the fields of a loop are in the beginning, one for each of its results."""
+    """The fields at the beginning of a loop, one for each result."""
     return loop.buffers if isinstance(loop, LoopOp) else loop.iter_args
 
 
 def argument_of(value: SSAValue, function: FuncOp) -> int | None:
     """
-    The argument of a function that a field is in the first place: through its other names, and through loops by the
-    role in which it entered. None where it is none.
+    The function's argument behind a field: through other names, and through loops by the role of
+    entry. None if no argument is behind.
     """
     value = memory_of(value)
     while not isinstance(value, BlockArgument):
@@ -63,9 +63,9 @@ def next_order(
     function: FuncOp, made: Mapping[SSAValue, Any], values: Sequence[Any]
 ) -> tuple[int, ...]:
     """
-    The arguments, by position, of a call that continues one on these values, which made others of the function's.
-    Arguments stay where they are if no order continues the call, as where two loops rotate one argument with different
-    others.
+    The arguments, by position, of a call that continues after a call with these values, which made
+    `made`. Arguments stay in place if no order continues the call, as for two loops rotating one
+    argument with different others.
     """
     places: Mapping[int, int] = {id(value): k for k, value in enumerate(values)}
     order = list(range(len(values)))

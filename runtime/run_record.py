@@ -1,4 +1,4 @@
-"""What a run did: the steps of each time loop, and the buffers that hold what it wrote last."""
+"""The record of a run: the steps of each time loop, and the buffers written last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass
 class LoopRun:
-    """One run of a time loop: its steps, the cells that it updated, the buffers that it wrote last."""
+    """One run of a time loop: the steps, the updated cells, and the buffers written last."""
 
     steps: int
     cells: int
@@ -20,14 +20,14 @@ class LoopRun:
 
 @dataclass
 class RunRecord:
-    """The time loops that a run has made, in order."""
+    """The time loops made by a run, in order."""
 
     runs: list[LoopRun] = field(default_factory=list[LoopRun])
     outer: list[LoopRun] = field(default_factory=list[LoopRun])
-    """The time loops of the host that are running now, the innermost last."""
+    """The time loops of the host running now, the innermost last."""
 
     def add(self, run: LoopRun) -> None:
-        """A loop has run; sweeps inside a time loop of the host are part of that one."""
+        """Add a loop that has run. Sweeps inside a time loop of the host are part of the loop."""
         if not self.outer:
             self.runs.append(run)
             return
@@ -37,18 +37,18 @@ class RunRecord:
 
     @contextmanager
     def time_loop(self, steps: int) -> Generator[LoopRun]:
-        """The loops that run meanwhile are those of one time loop of the host."""
+        """Count the loops run in the block as one time loop of the host."""
         self.outer.append(LoopRun(steps, 0, []))
         yield self.outer[-1]
         self.add(self.outer.pop())
 
     @property
     def time_loops(self) -> list[LoopRun]:
-        """The time loops; the sweeps of a program that has no time loop."""
+        """The time loops; for a program without a time loop, the sweeps."""
         loops = [run for run in self.runs if not run.is_sweep]
         return loops or self.runs
 
 
 def among(buffer: Any, others: Sequence[Any]) -> bool:
-    """One of the others is this very buffer."""
+    """Whether a buffer is one of the others, by identity."""
     return any(buffer is other for other in others)

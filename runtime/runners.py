@@ -1,4 +1,4 @@
-"""The runners of a program on one GPU, one for each stream, and what they hold there."""
+"""The runners of a program on one GPU, one for each stream, and their resources."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from timetile.runtime.gpu_runner import GpuRunner
 from timetile.runtime.kernels import ProgramKernels
 
 MOST_STREAMS = 8
-"""Whose runners a program keeps: each holds scratch buffers, as large as fields, and graphs."""
+"""Most streams with a runner: each runner holds scratch buffers, as large as fields, and graphs."""
 
 
 class Runners:
     """
-    The runners of a program by the handles of their streams. Those of streams that were used least lately are closed
-    where there are too many; threads may ask at once.
+    The runners of a program by stream handle. If there are too many, runners of streams used least
+    lately are closed. Threads may ask at once.
     """
 
     def __init__(self, kernels: ProgramKernels, gpu: int):
         self.kernels, self.gpu = kernels, gpu
         self.kept: dict[int, GpuRunner] = {}
-        """The one that was lent last at the end."""
+        """Runners by stream, the runner lent last at the end."""
         self.leases: Counter[GpuRunner] = Counter()
         self.lock = RLock()
 
@@ -56,12 +56,12 @@ class Runners:
                 each.close()
 
     def surplus(self) -> list[GpuRunner]:
-        """The runners that are too many, kept no longer."""
+        """The runners above the limit, removed."""
         idle = [stream for stream, runner in self.kept.items() if runner not in self.leases]
         return [self.kept.pop(stream) for stream in idle[: max(0, len(self.kept) - MOST_STREAMS)]]
 
     def close(self) -> None:
-        """Give back what all of them hold on the GPU, once their runs are done."""
+        """Give back the resources of all runners, after all runs are done."""
         with self.lock:
             runners = list(self.kept.values())
             self.kept.clear()

@@ -1,4 +1,4 @@
-"""The function of a module that is compiled: the named one, or the only one that is public."""
+"""The compiled function of a module: the named function, or the only public one."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from timetile.passes.diagnostics import refuse
 
 
 def functions_with_body(module: ModuleOp) -> list[FuncOp]:
-    """The functions that a module defines, in order."""
+    """The functions defined by a module, in order."""
     return [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
 
 
 def is_private(function: FuncOp) -> bool:
-    """A function that other modules cannot call."""
+    """Whether other modules cannot call a function."""
     return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
 def host_function(module: ModuleOp, name: str | None = None) -> FuncOp:
     """
-    The function to run: the named one, or the only one that is not private and that no other calls.
-    CompileError where there is none, or where there are several and none is named.
+    The function to run: the named function, or the only function neither private nor called by
+    another. Raises CompileError without such a function, or for several and no name.
     """
     functions = functions_with_body(module)
     if name is None:
@@ -42,12 +42,13 @@ def host_function(module: ModuleOp, name: str | None = None) -> FuncOp:
         refuse(module, f"the module must hold {what}, and holds no function with a body; write one")
     refuse(
         module,
-        f"the module must hold {what}, and holds {known}; name one with --function (function= in Python)",
+        f"the module must hold {what}, and holds {known}; name one with --function (function= in "
+        "Python)",
     )
 
 
 def symbols_in(attribute: Attribute) -> set[str]:
-    """The names of the symbols that an attribute, or a part of it, refers to."""
+    """The names of symbols in an attribute and its parts."""
     match attribute:
         case SymbolRefAttr():
             return {attribute.root_reference.data}
@@ -63,7 +64,7 @@ def symbols_in(attribute: Attribute) -> set[str]:
 
 
 def called_from(op: Operation) -> set[str]:
-    """The names of the functions that an operation or one inside it refers to."""
+    """The names of functions in an operation and operations inside."""
     found: set[str] = set()
     for inner in op.walk():
         for attribute in (*inner.properties.values(), *inner.attributes.values()):
@@ -73,9 +74,9 @@ def called_from(op: Operation) -> set[str]:
 
 def keep_only(module: ModuleOp, name: str | None) -> FuncOp:
     """
-    Erase the functions that the function to run does not need, and make that one public and others private. What stays
-    is the function to run and, directly or through others, what it calls; and
-    what the module's other operations (kernels) call.
+    Erase the functions not needed by the function to run, make this function public and others
+    private. Needed are the function to run, functions called by it directly or through others, and
+    functions called by the module's other operations (kernels).
     """
     entry = host_function(module, name)
     if is_private(entry):

@@ -1,4 +1,4 @@
-"""Which target a program is compiled for: the one that is named, or that of the GPU that runs it."""
+"""The target of a compilation: the named target, or the target of the GPU."""
 
 from __future__ import annotations
 
@@ -12,32 +12,36 @@ from timetile.runtime.gpu import Device, device
 
 
 class ChosenTarget(NamedTuple):
-    """What a compilation is told of its target."""
+    """The parts of a target given to a compilation."""
 
     arch: str
     """The instruction set."""
     part: str | None = None
-    """The part, where that is not the default part of the instruction set."""
+    """The part, unless the default part of the instruction set."""
     multiprocessors: int | None = None
-    """Multiprocessors of the GPU, where the part has another number of them."""
+    """Multiprocessors of the GPU, unless equal to the part's number."""
 
 
 def arch_for(gpu: str) -> str:
     """
-    The architecture whose kernels run on a GPU of another one: the newest that is not newer. CompileError where there
-    is none.
+    The newest known architecture not newer than a GPU's: its kernels run on the GPU. Raises
+    CompileError if there is none.
     """
     fitting = [name for name in ISAS if version_of(name) <= version_of(gpu)]
     if not fitting:
         oldest = min(ISAS, key=version_of)
         raise CompileError(
-            f"the GPU is of architecture {gpu}, and kernels need {oldest} or newer; run on the CPU with executor cpu"
+            f"the GPU is of architecture {gpu}, and kernels need {oldest} or newer; run on the CPU "
+            "with executor cpu"
         )
     return max(fitting, key=version_of)
 
 
 def memory_tb_per_s(there: Device) -> float | None:
-    """Bandwidth of a GPU's memory by its clock and its bus (10^12 bytes a second); None where the driver has neither."""
+    """
+    Bandwidth of a GPU's memory by clock and bus, in 10^12 bytes a second; None if the driver knows
+    neither.
+    """
     kilohertz, bits = (
         there.attribute(name) for name in ("MEMORY_CLOCK_RATE", "GLOBAL_MEMORY_BUS_WIDTH")
     )
@@ -46,29 +50,30 @@ def memory_tb_per_s(there: Device) -> float | None:
 
 
 def without_usual(isa: str, part: str, multiprocessors: int | None) -> ChosenTarget:
-    """A target that says only what is not usual for its instruction set."""
+    """A target without the usual parts of its instruction set."""
     usual = multiprocessors in (None, PARTS[part].multiprocessors)
     named = None if part == default_part(isa).name else part
     return ChosenTarget(isa, named, None if usual else multiprocessors)
 
 
 def target_without_gpu(name: str | None) -> ChosenTarget:
-    """The target that is named, or the default one."""
+    """The named target, or the default target."""
     target = target_named(name or DEFAULT_ARCH)
     return without_usual(target.isa.name, target.part.name, None)
 
 
 def target_of_gpu(name: str | None, gpu: int) -> ChosenTarget:
     """
-    The target for a GPU by its number: of the instruction set or part that is named, else the GPU's own. CompileError
-    where kernels would not run on the GPU.
+    The target for a GPU by number: of the named instruction set or part, or the GPU's own. Raises
+    CompileError if kernels would not run on the GPU.
     """
     there = device(gpu)
     newest = arch_for(there.arch)
     chosen = newest if name is None else target_named(name).isa.name
     if version_of(chosen) > version_of(newest):
         raise CompileError(
-            f"kernels for {chosen} do not run on GPU {gpu}, which is of architecture {there.arch}; leave arch out, or give "
+            f"kernels for {chosen} do not run on GPU {gpu}, which is of architecture {there.arch}; "
+            "leave arch out, or give "
             f"{newest}"
         )
     own = part_for(chosen, there.name, memory_tb_per_s(there))

@@ -1,4 +1,4 @@
-"""Teams of threads that run compiled code together, and the barriers at which they wait for each other."""
+"""Teams of threads running compiled code together, and their barriers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BARRIER_BYTES = 256
 
 
 def available_threads() -> int:
-    """The processor cores that this process may use."""
+    """The number of processor cores open to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -26,8 +26,8 @@ def available_threads() -> int:
 
 def thread_count(asked: int | None) -> int:
     """
-    The threads to use: as many as are asked for, else as TIMETILE_NUM_THREADS says, else as there are
-    cores. ValueError where that is no number from 1 on.
+    The number of threads: as asked for, or as in TIMETILE_NUM_THREADS, or all cores. Raises
+    ValueError for no number from 1 on.
     """
     if asked is not None:
         if isinstance(asked, bool) or index(asked) < 1:
@@ -48,7 +48,7 @@ def thread_count(asked: int | None) -> int:
 
 @cache
 def c_library() -> Any:
-    """The C library of this process, where it has barriers; None elsewhere (on macOS)."""
+    """The C library of this process, if it has barriers; otherwise None (on macOS)."""
     library = ctypes.CDLL(None)
     return library if hasattr(library, "pthread_barrier_wait") else None
 
@@ -62,12 +62,12 @@ class CBarrier:
         c_library().pthread_barrier_init(ctypes.c_void_p(self.address), None, threads)
 
     def close(self) -> None:
-        """Give back what the library keeps of it."""
+        """Free the library's resources."""
         c_library().pthread_barrier_destroy(ctypes.c_void_p(self.address))
 
 
 class PythonBarrier:
-    """A barrier of Python's, for systems whose C library has none."""
+    """A barrier in Python, for systems without barriers in the C library."""
 
     known: dict[int, threading.Barrier] = {}
 
@@ -77,7 +77,7 @@ class PythonBarrier:
         self.known[self.address] = barrier
 
     def close(self) -> None:
-        """Forget it."""
+        """Forget the barrier."""
         del self.known[self.address]
 
 
@@ -88,7 +88,7 @@ def wait_in_python(address: int) -> int:
 
 
 def barrier_function() -> int:
-    """The address of what compiled code calls to wait."""
+    """The address of the function called by compiled code to wait."""
     library = c_library()
     wait = wait_in_python if library is None else library.pthread_barrier_wait
     address = ctypes.cast(wait, ctypes.c_void_p).value
@@ -97,7 +97,7 @@ def barrier_function() -> int:
 
 
 def make_barrier(threads: int) -> CBarrier | PythonBarrier:
-    """A barrier for a team; `barrier_function` waits at it."""
+    """A barrier for a team, for waits with `barrier_function`."""
     return PythonBarrier(threads) if c_library() is None else CBarrier(threads)
 
 
@@ -107,7 +107,7 @@ Job = Callable[[], None]
 
 
 class Team:
-    """Threads that live as long as the `with` statement; the caller is one of them."""
+    """Threads living as long as the `with` statement. The caller is one of them."""
 
     def __init__(self, size: int):
         self.size = size
@@ -132,7 +132,7 @@ class Team:
         self.barrier.close()
 
     def work(self, jobs: SimpleQueue[Job | None]) -> None:
-        """What a thread does: its jobs, until there are no more."""
+        """The work of a thread: its jobs, until the last."""
         while (job := jobs.get()) is not None:
             try:
                 job()

@@ -1,4 +1,4 @@
-"""Which arguments of a program its steps write, and the cells that they write there."""
+"""The arguments written by a program's steps, and the written cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from timetile.runtime.results import begins_with
 
 
 def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
-    """The arguments of a function's block that a field may be, through loops over buffers that take turns."""
+    """
+    The arguments of a function's block possibly behind a field, through loops over rotating
+    buffers.
+    """
     waiting, seen = [memory_of(value)], set[SSAValue]()
     while waiting:
         field = waiting.pop()
@@ -37,7 +40,10 @@ def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
 
 
 def turned_roles(loop: LoopOp) -> list[int]:
-    """The roles of a time loop whose buffers some step writes: those that are written, and those that take turns with them."""
+    """
+    The roles of a time loop with buffers written by some step: written roles, and roles rotating
+    with them.
+    """
     found = list(written_roles(loop))
     for _ in found:
         found = [known or found[source] for known, source in zip(found, loop.rotation)]
@@ -46,8 +52,9 @@ def turned_roles(loop: LoopOp) -> list[int]:
 
 def written_arguments(function: FuncOp) -> dict[int, StencilBoundsAttr | None]:
     """
-    The arguments that a function writes, by position, with the smallest box around the cells that time loops and sweeps
-    write; None where the host writes single cells alone. A call of another function may write all arguments.
+    The arguments written by a function, by position, with the smallest box around the cells written
+    by time loops and sweeps; None if only the host writes single cells. A call of another function
+    may write all arguments.
     """
     entry = function.body.block
     written: dict[int, StencilBoundsAttr | None] = {}
