@@ -158,7 +158,8 @@ def check_offset(name: str, offset: object) -> None:
     whole = isinstance(offset, int | np.integer) and not isinstance(offset, bool)
     if offset is not None and not whole:
         raise error(
-            f"{name} is indexed by {offset!r}, and offsets are whole numbers; write an int for each "
+            f"{name} is indexed by {offset!r}, and offsets are whole numbers; write an int for "
+            "each "
             "axis"
         )
 

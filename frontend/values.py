@@ -37,7 +37,7 @@ HINTS = {
     "deg2rad": "a * (np.pi / 180)",
     "round": "np.rint(a)",
 }
-"""What to write for functions of NumPy that a step does not have."""
+"""Corrections for functions of NumPy missing in steps."""
 
 MOST_INTEGER = 2**63 - 1
 CHOICE = "write timetile.where(condition, a, b)"

@@ -18,7 +18,7 @@ OF_NEIGHBOURS = {
     "pad": "nothing: cells at the rim keep what they hold",
     "convolve": "the sum of weights times u[-1], u[0] and so on",
 }
-"""What to write for NumPy's functions that combine neighbours."""
+"""Corrections for NumPy's functions that combine neighbours."""
 
 OF_ALL_CELLS = frozenset(
     [
@@ -43,11 +43,11 @@ OF_ALL_CELLS = frozenset(
         "var",
     ]
 )
-"""NumPy's functions whose result depends on all cells together."""
+"""NumPy's functions with a result from all cells together."""
 
 
 def refuse_function(name: str) -> NoReturn:
-    """StencilError about a function of NumPy that takes arrays."""
+    """Raise StencilError about a function of NumPy on arrays."""
     if name in OF_NEIGHBOURS:
         raise error(
             f"np.{name} combines cells of an array, and a step reads them; write "
@@ -65,7 +65,7 @@ def refuse_function(name: str) -> NoReturn:
 
 
 class WholeField:
-    """A field without an index, of which a step has no value."""
+    """A field without an index, and so without a value in a step."""
 
     __slots__ = ()
     # Python would take indices 0, 1 and so on for parts.

@@ -112,7 +112,9 @@ class KernelBuilder:
         ]
 
     def is_forgotten(self, role: int) -> bool:
-        """The buffer of a role is the loop's own scratch, of which no step reads what another made."""
+        """
+        Whether the buffer of a role is the loop's own scratch, read only in the step that wrote it.
+        """
         buffer = self.loop.buffers[role]
         return (
             isinstance(buffer.owner, ScratchOp)

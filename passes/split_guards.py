@@ -18,12 +18,12 @@ After:
 %rest = stencil.apply(%x = %u : !t) -> (!t) { ... scf.yield %l ... }
 %v = stencil.combine 0 at 1 lower = (%edge : !t) upper = (%rest : !t) : !t
 ```
-1. Where an access in a branch leaves the field that it reads for some of the cells that are needed,
-   these are parted from the others.
-2. For them no branch is taken that reads there: in their part it reads 0.
+1. If an access in a branch leaves its field for some of the needed cells, these cells are computed
+   apart.
+2. For cells apart, no branch with the access is taken: in their part the access reads 0.
 
-Both branches of a condition are computed later (select-branches). An access that
-stands in no branch, and leaves its field, is refused where the loop is raised.
+Both branches of a condition are computed later (`select-branches`). An access outside of branches
+that leaves its field is refused when the loop is raised.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ from timetile.passes.raising.errors import CannotRaiseError
 
 def field_of(access: Access) -> StencilBoundsAttr | None:
     """
-    The bounds of the field that an access of a branch reads; None where it stands in none, reads
-    another apply, or they are unknown.
+    The bounds of the field read by an access in a branch. None for an access outside of branches,
+    of another apply, or of unknown bounds.
     """
     load = unbuffered(access.operand).owner
     if isinstance(access.op.parent_op(), stencil.ApplyOp) or not isinstance(load, stencil.LoadOp):
@@ -154,13 +154,13 @@ class Parting:
 
 
 def leaves(spans: Sequence[tuple[int, int, int]], box: StencilBoundsAttr) -> bool:
-    """Some cell of a box is one for which an access is outside its field."""
+    """Whether some cell of a box has an access outside its field."""
     low, high = tuple(box.lb), tuple(box.ub)
     return any(low[axis] < begin or high[axis] > end for axis, begin, end in spans)
 
 
 def part(apply: stencil.ApplyOp) -> None:
-    """Part the cells of one apply, where a branch of it leaves a field."""
+    """Compute some cells of an apply apart if a branch leaves a field."""
     end = apply.region.block.last_op
     if apply.parent is None or not isinstance(end, stencil.ReturnOp) or end.unroll is not None:
         return
@@ -182,7 +182,7 @@ def part(apply: stencil.ApplyOp) -> None:
 
 
 class SplitGuardsPass(ModulePass):
-    """Cells whose branches leave a field; see the module's documentation."""
+    """Compute cells apart whose branches leave a field; see the module's documentation."""
 
     name = "split-guards"
 
