@@ -37,7 +37,7 @@ from timing import copy_bandwidth, events, launch_times
 
 import timetile
 from timetile.dialects.tile import KernelOp
-from timetile.passes.candidates import predict
+from timetile.passes.cost.launch import predict
 from timetile.passes.cost.terms import Cost
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.driver import checked

@@ -73,7 +73,7 @@ def first_that_lowers(
     trials: Trials, depth: int | None, considered: Iterable[Schedule]
 ) -> Candidate | None:
     """The best candidate whose single steps fit its tile, too."""
-    return next(filter(trials.lowers, trials.ranked(depth, considered)), None)
+    return next(filter(trials.lowers, trials.compared(depth, considered).found), None)
 
 
 def choose(

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.choose_schedule import CLIFF, fitting
 from timetile.passes.schedule import Schedule
@@ -59,25 +58,22 @@ def lacking(trials: Trials, schedule: Schedule, depth: int) -> str | None:
     The resource that a kernel of a depth lacks under a schedule, with numbers; None if the kernel
     fits.
     """
-    model = trials.cost_of(depth, schedule)
-    if model is None:
+    trial = trials.trial(schedule, depth)
+    if trial is None:
         return None
-    model.kernel.layout = schedule.layout()
-    model.kernel.occupancy = IntAttr(schedule.occupancy)
-    try:
-        geometry = Geometry(model.kernel, model.needs)
-    except ValueError:
+    geometry = trial.geometry
+    if geometry is None:
         return "cells: the overlap leaves none of its tile"
-    taken = model.registers()
-    room = trials.free_registers(schedule, trials.spare_registers(model, schedule))
-    if taken > room:
+    room = trial.room(trial.spare)
+    if trial.registers > room:
         return (
-            f"registers: its tile takes {taken} a thread and has {room}, less those that guards "
-            "take"
+            f"registers: its tile takes {trial.registers} a thread and has {room}, less those that "
+            "guards take"
         )
-    shared = model.shared_bytes(geometry, min(schedule.ahead, 1))
-    if not trials.fits_shared(model, geometry, schedule, min(schedule.ahead, 1)):
-        return f"shared memory: its tile takes {shared} bytes a block"
+    ahead = min(schedule.ahead, 1)
+    if not trial.fits_shared(geometry, ahead):
+        taken = trial.shared_bytes(geometry, ahead)
+        return f"shared memory: its tile takes {taken} bytes a block"
     return None
 
 
@@ -85,18 +81,16 @@ def spills(trials: Trials, before: Candidate, depth: int) -> str | None:
     """
     The registers missing at this depth for the tile of the depth before; None if none is missing.
     """
-    model = trials.cost_of(depth, before.schedule)
-    if model is None:
+    trial = trials.trial(before.schedule, depth)
+    if trial is None or trial.registers <= trial.room():
         return None
-    model.kernel.layout = before.schedule.layout()
-    taken, room = model.registers(), trials.free_registers(before.schedule, 0)
-    return f"registers: its tile takes {taken} a thread and has {room}" if taken > room else None
+    return f"registers: its tile takes {trial.registers} a thread and has {trial.room()}"
 
 
 def overlaps(trials: Trials, before: Candidate, depth: int) -> str:
     """The share of a tile's cells that are stored, at the depth before and at this depth."""
     deeper = trials.attempt(before.schedule, depth)
-    if deeper is None:
+    if isinstance(deeper, str):
         return (
             "code: all levels of a tile that stays are written out, and such tiles are tried at "
             "few depths"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile_attributes import LANES
-from timetile.passes.candidates import Candidate
+from timetile.passes.candidates import Candidate, Rejection
 from timetile.passes.cost.terms import Cost
 from timetile.passes.ran_out import Drop
 from timetile.passes.schedule import Schedule
@@ -105,6 +105,29 @@ def candidate_section(found: Sequence[Candidate]) -> Section:
     )
     rows = tuple(map(candidate_row, found[:RUNNERS_UP]))
     return Section(f"The best of {len(found)} schedules", (), columns, rows, notes)
+
+
+def rejection_section(rejected: Sequence[Rejection]) -> Section:
+    """Why schedules were left out, with how many of them each reason stopped, and at which depths."""
+    depths: dict[str, list[int]] = {}
+    for rejection in rejected:
+        depths.setdefault(rejection.reason, []).append(rejection.depth)
+    rows = tuple(
+        (str(len(found)), span_of(found), reason)
+        for reason, found in sorted(depths.items(), key=lambda item: -len(item[1]))
+    )
+    note = Fact(
+        "at depth", "the first depth that a schedule does not take; deeper ones are not tried"
+    )
+    return Section(
+        "Schedules that were left out", (), ("schedules", "at depth", "why"), rows, (note,)
+    )
+
+
+def span_of(numbers: Sequence[int]) -> str:
+    """The least and the largest of some numbers, or the only one."""
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def candidate_row(candidate: Candidate) -> tuple[str, ...]:

@@ -11,12 +11,13 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds
-from timetile.passes.candidates import Candidate, candidates, predict
+from timetile.passes.candidates import Candidate, Comparison, compare
 from timetile.passes.choose_schedule import fitting
+from timetile.passes.cost.launch import predict
 from timetile.passes.cost.terms import Cost
 from timetile.passes.ran_out import drop_at
 from timetile.runtime.explain.advice import advice
-from timetile.runtime.explain.costs import cost_sections, drop_section
+from timetile.runtime.explain.costs import cost_sections, drop_section, rejection_section
 from timetile.runtime.explain.data import Alternative, Explanation, LoopSummary, Resources, Section
 from timetile.runtime.explain.figures import (
     cell_bytes,
@@ -92,13 +93,20 @@ class LoopReport:
         return {k: predict(k, kernels.tiled, kernels.options.target) for k in self.kernels}
 
     @cached_property
-    def found(self) -> list[Candidate]:
-        """The schedules that were compared; none where the passes were given."""
+    def comparison(self) -> Comparison:
+        """The schedules that were compared, and those that were left out; none where the passes were given."""
         options = self.program.kernels.options
+        if options.passes is not None:
+            return Comparison([], [])
+        return compare(self.loop, self.program.module, options.target, options.depth)
+
+    @cached_property
+    def found(self) -> list[Candidate]:
+        """The schedules that were compared, the chosen one first; none where the passes were given."""
+        options, found = self.program.kernels.options, self.comparison.found
         if options.passes is not None:
             return []
         asked = (self.loop, self.program.module, options.target, options.depth)
-        found = candidates(*asked)
         if found and options.depth is None:
             return found
         chosen = fitting(*asked)
@@ -191,6 +199,8 @@ class LoopReport:
         yield schedule_section(self.tiled, deepest)
         yield work_section(self.kernels)
         yield from cost_sections(self.costs, self.found, target)
+        if self.comparison.rejected:
+            yield rejection_section(self.comparison.rejected)
         yield from self.drop_sections()
         models = model_section(self.loop, deepest, self.costs[deepest], target)
         if models.facts:

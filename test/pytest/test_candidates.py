@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
@@ -10,16 +12,14 @@ from support.catalogue import box, entry, star, sum_program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import SCHEDULERS
-from timetile.passes.candidates import (
-    Candidate,
-    Trials,
-    candidates,
-    predict,
-)
+from timetile.passes.candidates import Candidate, Trials, candidates, compare
+from timetile.passes.cost.launch import launch_cost, predict
+from timetile.passes.cost.registers import registers
+from timetile.passes.cost.setting import Setting
 from timetile.passes.schedule_space import DEEPEST, schedules
 from timetile.passes.targets.target import target_named
+from timetile.passes.trial_kernels import TrialKernels
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
@@ -145,18 +145,18 @@ def test_approximate_quotients_take_registers_in_strips(
     division = "fast" if fast else "exact"
     module = raise_program(load(text), Options(halos="common", fp_division=division))
     (loop,) = loops_of(module)
-    trials = Trials(loop, module, target_named("sm_90"))
-    schedule = next(schedules(loop, target_named("sm_90")))
-    model = trials.cost_of(2, schedule)
-    assert model is not None
-    model.kernel.layout = schedule.layout()
+    target = target_named("sm_90")
+    schedule = next(schedules(loop, target))
+    facts = TrialKernels(loop, module).facts(2, schedule)
+    assert facts is not None
     if name == "roots-2d":
-        assert model.approximates == fast
-    model.approximates = fast
-    registers = model.registers()
-    model.approximates = False
-    each = trials.parameters.registers.approximating * schedule.cells[0] * model.words
-    assert registers - model.registers() == (each if counted else 0)
+        assert facts.approximates == fast
+    exact, approximate = (
+        registers(replace(facts, approximates=said), Setting.of(schedule), target)
+        for said in (False, True)
+    )
+    each = target.parameters.registers.approximating * schedule.cells[0] * facts.words
+    assert (approximate - exact if fast else 0) == (each if counted else 0)
 
 
 def star_text(radius: int) -> str:
@@ -212,13 +212,12 @@ def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tup
     arch = target_named("sm_90")
     module = raise_program(load(program_text(entry(name).make(domain))), Options(halos="common"))
     (loop,) = loops_of(module)
-    trials = Trials(loop, module, arch)
     streamed = next(schedules(loop, arch))
-    model = trials.cost_of(2, streamed)
-    assert model is not None
-    model.kernel.layout = streamed.layout()
-    geometry = Geometry(model.kernel, model.needs)
-    late, early = (model.predict(geometry, ahead) for ahead in (0, 1))
+    trial = Trials(loop, module, arch).trial(streamed, 2)
+    assert trial is not None and trial.geometry is not None
+    late, early = (
+        launch_cost(trial.facts, trial.setting, trial.geometry, arch, ahead) for ahead in (0, 1)
+    )
     assert early.exposed_seconds == 0
     assert 0 < late.exposed_seconds < arch.parameters.waiting.latency
     assert late.step_seconds > early.step_seconds
@@ -263,3 +262,46 @@ def test_long_lines_are_deeper_than_planes():
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
     assert candidates(loop, module, target_named("sm_90"), None)[0].depth > DEEPEST
+
+
+def test_every_schedule_is_compared_or_left_out_with_a_reason():
+    """The deepest candidate of a schedule has the depth before the one at which the schedule is left out."""
+    module, loop = raised_heat(512)
+    target = target_named("sm_90")
+    comparison = compare(loop, module, target, 3)
+    considered = [s for s in schedules(loop, target) if not (s.stays and 3 % 2)]
+    assert len(comparison.found) + len(comparison.rejected) >= len(considered)
+    assert all(rejection.reason for rejection in comparison.rejected)
+    left_out = {rejection.schedule for rejection in comparison.rejected}
+    assert not left_out & {candidate.schedule for candidate in comparison.found}
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "depth", "reason"),
+    [
+        ("roots-2d", (256, 256), 2, "cells divide or take roots"),
+        ("heat-3d", (64, 64, 64), 16, "the overlap leaves no cell of a tile"),
+        ("heat-2d", (256, 256), 16, "planes do not fit the registers of a thread"),
+        ("box-3d", (64, 64, 64), 2, "sums by rows exchange fewer planes"),
+        ("heat-3d", (64, 64, 64), 16, "planes do not fit"),
+    ],
+)
+def test_a_schedule_is_left_out_for_a_reason(
+    name: str, domain: tuple[int, ...], depth: int, reason: str
+):
+    module = raise_program(load(program_text(entry(name).make(domain))), Options(halos="common"))
+    (loop,) = loops_of(module)
+    rejected = compare(loop, module, target_named("sm_90"), depth).rejected
+    assert any(rejection.reason.startswith(reason) for rejection in rejected)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_predicted_does_not_depend_on_what_was_asked_before(order: int):
+    """Every schedule alone, and all of them in either order, with kernels that are built once."""
+    module, loop = raised_heat(256)
+    target = target_named("sm_90")
+    asked = [(schedule, depth) for schedule in schedules(loop, target) for depth in (2, 4)][::7]
+    together = Trials(loop, module, target)
+    found = {key: together.attempt(*key) for key in asked[::order]}
+    for key in asked:
+        assert found[key] == Trials(loop, module, target).attempt(*key)

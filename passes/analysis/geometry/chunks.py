@@ -205,8 +205,7 @@ def one_round(
     tried, too. A block has tiles of the rim or inside tiles, never both: two copies of the code
     would contend for the instruction cache of the multiprocessor.
     """
-    layout = geometry.kernel.layout
-    assert layout is not None
+    layout = geometry.layout
     slots, pack = residency.tiles, residency.block_tiles
     if layout.warps * layout.blocks > 1 or geometry.kernel.stream_axis is None:
         return

@@ -122,9 +122,8 @@ class Geometry(PlaneGeometry):
         the first chunk and half from the last if tiles share a block or planes are joined; 0
         otherwise.
         """
-        assert self.kernel.layout is not None
         chunks = self.chunks(planes, joined)
-        shares = chunks > 1 and (joined > 0 or self.kernel.layout.pack.data > 1)
+        shares = chunks > 1 and (joined > 0 or self.layout.pack.data > 1)
         return joined + chunks * planes - self.planes if shares else 0
 
     @property
@@ -207,8 +206,7 @@ class Geometry(PlaneGeometry):
         the last numbers of a part stand for no tile, so that multiprocessors with one instruction
         cache run one copy of the code.
         """
-        assert self.kernel.layout is not None
-        pack = self.kernel.layout.pack.data
+        pack = self.layout.pack.data
         if pack == 1 or self.kernel.stream_axis is None or not both_kinds:
             return [*tiles]
         return [*(whole_blocks(count, pack) for count in tiles[:-1]), tiles[-1]]

@@ -25,7 +25,7 @@ from timetile.dialects.tile import (
     StoreOp,
     queue_type,
 )
-from timetile.dialects.tile_attributes import AxisLayout
+from timetile.dialects.tile_attributes import AxisLayout, LayoutAttr
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 
 VECTOR_BYTES = 16
@@ -146,22 +146,23 @@ class AxisTiling:
 class PlaneGeometry:
     """The geometry of the planes of a kernel with a layout."""
 
-    def __init__(self, kernel: KernelOp, known: Needs | None = None):
+    def __init__(
+        self, kernel: KernelOp, known: Needs | None = None, layout: LayoutAttr | None = None
+    ):
         """
-        Compute the geometry. `known`: the kernel's needs, if computed before; they do not depend on
-        the layout.
+        `known`: what the kernel's stores need of its queues, which no layout changes, where that is at hand. `layout`:
+        in place of the kernel's own. ValueError where the overlap leaves no cell of a tile.
         """
-        assert kernel.layout is not None
-        self.kernel = kernel
+        chosen = layout or kernel.layout
+        assert chosen is not None
+        self.kernel, self.layout = kernel, chosen
         self.bounds: StencilBoundsAttr = kernel.bounds
         self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
         needs = Needs.of(kernel) if known is None else known
         self.extents, self.overlap, self.outside = needs.around, needs.overlap, needs.outside
         self.axes = tuple(
             self.tile_axis(axis, layout, pad)
-            for axis, layout, pad in zip(
-                kernel.plane_axes, kernel.layout.axis_layouts, self.margins
-            )
+            for axis, layout, pad in zip(kernel.plane_axes, chosen.axis_layouts, self.margins)
         )
 
     @cached_property
@@ -218,10 +219,9 @@ class PlaneGeometry:
         cells of asynchronous copies, and in tiles of several blocks the edges of neighbouring
         blocks.
         """
-        assert self.kernel.layout is not None
         widest = list(self.pads)
         exchanges = [stage for stage in self.kernel.stages if isinstance(stage, ExchangeOp)]
-        for k, axis in enumerate(self.kernel.layout.axis_layouts):
+        for k, axis in enumerate(self.layout.axis_layouts):
             if axis.blocks > 1:
                 widest[k] = max([widest[k], *(exchange.edges[k] for exchange in exchanges)])
         return tuple(widest)
@@ -246,9 +246,8 @@ class PlaneGeometry:
         """
         if self.kernel.plane_axes[-1] != self.kernel.rank - 1:
             return 1
-        assert self.kernel.layout is not None
         width = vector_cells(
-            self.kernel.layout.axis_layouts[-1].cells, element_type(self.stored_fields[0])
+            self.layout.axis_layouts[-1].cells, element_type(self.stored_fields[0])
         )
         rows = FieldShape.of(self.stored_fields[0]).sizes
         return width if len(rows) == 1 else gcd(width, rows[-1])

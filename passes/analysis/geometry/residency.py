@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile_attributes import LANES, LayoutAttr
 from timetile.passes.targets.target import Target
 
 SCHEDULERS = 4
@@ -39,14 +39,19 @@ class Residency:
     def of(kernel: KernelOp, target: Target) -> Residency:
         """The residency of a kernel with its present layout and occupancy."""
         assert kernel.layout is not None
-        fitting, blocks = kernel.blocks_per_multiprocessor, kernel.layout.blocks
-        teams = target.clusters(blocks) * fitting
-        if kernel.layout.has_messages:
-            teams = target.resident_blocks(fitting) // blocks
+        return Residency.of_layout(kernel.layout, kernel.blocks_per_multiprocessor, target)
+
+    @staticmethod
+    def of_layout(layout: LayoutAttr, occupancy: int, target: Target) -> Residency:
+        """The residency of a layout, of whose blocks a multiprocessor holds `occupancy`."""
+        blocks = layout.blocks
+        teams = target.clusters(blocks) * occupancy
+        if layout.has_messages:
+            teams = target.resident_blocks(occupancy) // blocks
         return Residency(
-            kernel.layout.pack.data,
-            kernel.layout.threads // LANES,
-            fitting,
+            layout.pack.data,
+            layout.threads // LANES,
+            occupancy,
             target.multiprocessors,
             blocks,
             max(1, teams),

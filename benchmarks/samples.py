@@ -1,0 +1,122 @@
+"""The samples that the cost model is fitted to: kernels that were measured, one a line of JSON.
+
+    python benchmarks/samples.py
+
+writes `benchmarks/samples/*.jsonl` anew from the tables in `benchmarks/results`. A line has the program, the depth, the
+entries of the schedule that differ from the default ones, the speed, and what the assembler said. `benchmarks/fit.py`
+reads them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, DictionaryAttr
+from xdsl.parser import Parser
+
+from timetile.passes.schedule import Schedule
+
+FOLDER = Path(__file__).parent
+RESULTS, SAMPLES = FOLDER / "results", FOLDER / "samples"
+
+SOURCES: Mapping[str, tuple[str, ...]] = {
+    "h200-2d.jsonl": ("h200-search.json", "h200-2d.json", "h200-2d-again.json"),
+    "h200-3d.jsonl": (
+        "h200-search-3d.json",
+        "h200-3d.json",
+        "h200-3d-again.json",
+        "h200-tiles.json",
+        "h200-pairs.json",
+    ),
+}
+"""The tables that each file of samples comes from."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A kernel that was measured."""
+
+    program: str
+    """As `benchmarks/measure.py` takes it: `j2d5pt:f64:8352x8352`."""
+    halos: str
+    fp_division: str
+    depth: int
+    """Time steps of a launch."""
+    schedule: dict[str, Any]
+    """The entries of the schedule that are not the default ones."""
+    gcells_per_s: float
+    """Median of several launches (10^9 cell updates a second)."""
+    registers: int
+    """Registers of a thread, as assembled."""
+    spill_bytes: int
+    commit: str
+    """The compiler that made the kernel."""
+
+    @property
+    def whole_schedule(self) -> Schedule:
+        """The schedule, with its default entries."""
+        entries = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in self.schedule.items()
+        }
+        return Schedule(**entries)
+
+
+def changed(text: str) -> dict[str, Any]:
+    """The entries of a schedule, from its text in the IR, that are not the default ones."""
+    context = Context()
+    context.load_dialect(Builtin)
+    attribute = Parser(context, text).parse_attribute()
+    assert isinstance(attribute, DictionaryAttr)
+    usual = asdict(Schedule())
+    found = asdict(Schedule.from_attribute(attribute))
+    return {name: value for name, value in found.items() if value != usual[name]}
+
+
+def measured(row: Mapping[str, Any], kernel: Mapping[str, Any], commit: str) -> Sample:
+    """The sample of a row of a table, one of whose kernels was measured."""
+    domain = "x".join(map(str, row["domain"]))
+    return Sample(
+        f"{row['stencil']}:{row['dtype']}:{domain}",
+        row.get("halos", "common"),
+        row.get("fp_division", "exact"),
+        kernel["depth"],
+        changed(kernel["schedule"]),
+        kernel["gcells_per_s"],
+        kernel["registers"],
+        kernel["spill_bytes"],
+        commit,
+    )
+
+
+def samples_of(name: str) -> Iterator[Sample]:
+    """The samples of a table of results."""
+    table = json.loads((RESULTS / name).read_text())
+    if isinstance(table, dict):
+        for row in table["rows"]:
+            for kernel in row["all"]:
+                yield measured(row, kernel, table["commit"])
+        return
+    for row in table:
+        if "error" not in row:
+            yield measured(row, row, row["commit"])
+
+
+def read_samples(name: str) -> list[Sample]:
+    """The samples of a file below `benchmarks/samples`."""
+    return [Sample(**json.loads(line)) for line in (SAMPLES / name).read_text().splitlines()]
+
+
+def main() -> None:
+    for name, sources in SOURCES.items():
+        lines = [json.dumps(asdict(s)) for source in sources for s in samples_of(source)]
+        (SAMPLES / name).write_text("\n".join(dict.fromkeys(lines)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

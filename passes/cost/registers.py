@@ -1,0 +1,146 @@
+"""Registers of a thread: what a kernel takes, what guards take beside it, and what a multiprocessor has."""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+from timetile.passes.analysis.queues.storage import power_of_two
+from timetile.passes.cost.facts import KernelFacts
+from timetile.passes.cost.setting import Setting
+from timetile.passes.cost.shared_memory import slots_of_copies
+from timetile.passes.cost.taps import cells_around, span
+from timetile.passes.targets.target import Target
+
+
+def is_strip(facts: KernelFacts, setting: Setting) -> bool:
+    """Planes of one axis are streamed."""
+    return facts.streams and len(setting.axes) == 1
+
+
+def is_staying_plate(facts: KernelFacts, setting: Setting) -> bool:
+    """Nothing is streamed, and tiles have two axes: a thread holds rows."""
+    return not facts.streams and len(setting.axes) == 2
+
+
+def is_staying_volume(facts: KernelFacts, setting: Setting) -> bool:
+    """Nothing is streamed, and tiles have three axes: a thread holds planes."""
+    return not facts.streams and len(setting.axes) == 3
+
+
+def body_registers(facts: KernelFacts, target: Target) -> int:
+    """Registers of a cell's own values, and of scalars, beyond those that the others have room for."""
+    room = target.parameters.registers
+    values = max(0, facts.live_words - room.values)
+    return values + max(0, facts.scalar_words - room.scalars)
+
+
+def staying_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of boxes."""
+    parameters = target.parameters.registers
+    planes = facts.words_per_cell * setting.thread_cells
+    wide = parameters.staying_cell * max(0, setting.row_cells - 2)
+    if setting.has_messages:
+        # What the blocks beside send is at hand beside the planes: wide stars spilled without it.
+        widest = max((exchange.edges[0] for exchange in facts.exchanges), default=0)
+        wide += 2 * widest * setting.row_cells * facts.words
+    if any(all(tap.offset) for tap in facts.taps):
+        planes += facts.words * (cells_around(setting.patch, facts.taps) - setting.thread_cells)
+    return parameters.staying + planes + wide + body_registers(facts, target)
+
+
+def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """Registers of the planes that a thread keeps, and of what stages need beside them for each cell."""
+    parameters, cells = target.parameters.registers, setting.thread_cells
+    planes = facts.words_per_cell * cells
+    if facts.streams:
+        planes = ceil(planes * parameters.per_word)
+    if facts.sums_early:
+        # The newest plane is at hand beside the sums that it enters.
+        planes += facts.words * cells
+    wide = any(exchange.copies and exchange.edges[0] > 1 for exchange in facts.exchanges)
+    if setting.splits and wide and facts.steps > 1:
+        planes += ceil(parameters.late_copies * facts.words * cells)
+    if facts.dividing:
+        each = parameters.dividing_cell[4 * facts.words]
+        planes += cells * each * facts.dividing + parameters.dividing
+    if facts.approximates and is_strip(facts, setting):
+        planes += parameters.approximating * facts.words * cells
+    return planes
+
+
+def level_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """Registers that levels take beside their planes: guards, and the places of slots that are shifted."""
+    parameters = target.parameters.registers
+    levels = facts.words * facts.steps // 2 + facts.words * facts.boxed
+    if len(setting.axes) == 2:
+        sums = facts.sums_early
+        each = parameters.sum_level * facts.words if sums else parameters.level[4 * facts.words]
+        levels += each * max(0, facts.steps - 2)
+    elif is_strip(facts, setting) and facts.words == 1 and not facts.sums_early:
+        levels += parameters.reach * max(0, facts.row_reach - 1)
+    rings = [slots_of_copies(e, setting, facts, 1) for e in facts.exchanges if e.copies]
+    return levels + sum(slots for slots in rings if slots != power_of_two(slots))
+
+
+def neighbour_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """
+    Registers for neighbours that are at hand at once where a cell has many taps: all neighbours of a plane that are
+    shuffled, those of a row that are read from shared memory, and those of one level where planes enter sums as they
+    arrive.
+    """
+    parameters, patch, cells = target.parameters.registers, setting.patch, setting.thread_cells
+    most = 0
+    if facts.sums_early and len(setting.axes) == 2:
+        most = facts.words * (cells_around(patch, facts.taps) - cells)
+    served = facts.served
+    for stage in facts.stages:
+        read = [tap for queue, tap in stage.taps if queue in served]
+        shuffled = [tap for queue, tap in stage.taps if queue not in served]
+        if len(read) > parameters.many_taps:
+            row = setting.row_cells + span([tap.offset[-1] for tap in read])
+            most = max(most, floor(parameters.shared_row * facts.words * setting.rows * row))
+        elif len(shuffled) > parameters.many_taps:
+            most = max(most, facts.words * (cells_around(patch, shuffled) - cells))
+    return most
+
+
+def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """Registers of a thread: planes, what arrives, neighbours, and what every level takes beside its planes."""
+    if is_staying_plate(facts, setting):
+        return staying_registers(facts, setting, target)
+    parameters = target.parameters.registers
+    arriving = facts.words * setting.thread_cells + parameters.load
+    others = len(facts.loads) - 1 if facts.loads and facts.streams else 0
+    total = (
+        parameters.fixed
+        + kept_plane_registers(facts, setting, target)
+        + level_registers(facts, setting, target)
+        + others * arriving
+        + neighbour_registers(facts, setting, target)
+        + body_registers(facts, target)
+    )
+    return ceil(parameters.volume * total) if is_staying_volume(facts, setting) else total
+
+
+def guard_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """Registers that the copies with guards need beside what `registers` counts: each level that is kept has guards."""
+    spare = target.parameters.spare
+    if is_staying_plate(facts, setting):
+        return spare.staying if facts.words_per_cell > 2 * facts.words else 0
+    if is_staying_volume(facts, setting):
+        return 0
+    if facts.dividing:
+        return spare.dividing
+    one_level = facts.steps <= 2 and len(setting.axes) == 2 and facts.words == 2
+    return spare.one_level if one_level else spare.guards[4 * facts.words]
+
+
+def room(setting: Setting, target: Target) -> int:
+    """Registers that a thread can have."""
+    threads = setting.layout.threads * setting.occupancy
+    return min(target.isa.registers_per_thread, target.isa.registers_per_multiprocessor // threads)
+
+
+def spilled(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """Registers that a thread asks for and has no room for."""
+    return max(0, registers(facts, setting, target) - room(setting, target))

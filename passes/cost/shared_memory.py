@@ -1,0 +1,67 @@
+"""Shared memory of a block, in bytes: rings of planes that are fetched early, mail, and rows that change hands."""
+
+from __future__ import annotations
+
+from math import prod
+
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT
+from timetile.passes.analysis.queues.storage import copies_slots
+from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, field_bytes
+from timetile.passes.cost.setting import Setting
+
+
+def slots_of_copies(
+    exchange: ExchangeFacts, setting: Setting, facts: KernelFacts, ahead: int
+) -> int:
+    """Planes of the ring that a load's copies fill for an exchange, `ahead` stream steps before their use."""
+    return copies_slots(
+        exchange.exchange,
+        ahead,
+        blocks=setting.layout.blocks,
+        stream=facts.kernel.stream_axis,
+        split=setting.splits,
+        every=setting.every,
+    )
+
+
+def padded_plane_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
+    """Bytes of a block's part of a plane, with the cells around it that readers of an exchange look at."""
+    *rows, last = setting.axes
+    cells = last.block_extent + 2 * Geometry.padded(exchange.element, exchange.edges[-1])
+    for axis, edge in zip(rows, exchange.edges):
+        cells *= axis.block_extent + 2 * edge
+    return cells * exchange.cell_bytes
+
+
+def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
+    """Bytes of the slots of an exchange: of edges, or of whole planes with what neighbours read around them."""
+    if exchange.whole:
+        return exchange.slots * padded_plane_bytes(exchange, setting)
+    total, inner = 0, len(setting.axes) - 1
+    for k, axis in enumerate(setting.axes):
+        if axis.tile_warps > 1:
+            row = 1 if k == inner else setting.axes[inner].block_extent
+            edges = 2 * exchange.edges[k] * (axis.warps + 2)
+            total += exchange.slots * edges * row * exchange.cell_bytes
+    return total
+
+
+def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead: int) -> int:
+    """Bytes of shared memory of a block whose planes are fetched `ahead` stream steps before their use."""
+    # Where warps arrive, in a slice of its own.
+    total = SLICE_ALIGNMENT if facts.exchanges else 0
+    rows = setting.layout.threads * setting.thread_cells
+    total += sum(rows * field_bytes(field) for field in facts.stored if geometry.is_dealt(field))
+    if ahead and facts.streams:
+        slots = 1 << ahead.bit_length()
+        plane = setting.layout.pack.data * prod(axis.block_extent for axis in setting.axes)
+        own = [load for load in facts.loads if load.result not in facts.published]
+        total += sum(slots * plane * cell_bytes(load.result) for load in own)
+    for exchange in facts.exchanges:
+        if exchange.copies:
+            slots = slots_of_copies(exchange, setting, facts, ahead)
+            total += slots * padded_plane_bytes(exchange, setting)
+    mail = [mail_bytes(exchange, setting) for exchange in facts.exchanges if not exchange.copies]
+    # The exchanges of a tile that stays take turns.
+    return total + (sum(mail) if facts.streams else max(mail, default=0))

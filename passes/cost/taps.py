@@ -1,0 +1,73 @@
+"""What the cells of a thread read of a queue: own cells, cells of other lanes, and vectors of shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+from timetile.dialects.tile_attributes import LANES
+from timetile.passes.analysis.geometry.plane_geometry import Row, moved_by
+from timetile.passes.targets.isa import SHARED_BYTES_PER_CYCLE
+
+
+@dataclass(frozen=True)
+class TapFacts:
+    """A tap of a queue: the plane's age in stream steps, and the cells from the own one along every in-plane axis."""
+
+    age: int
+    offset: tuple[int, ...]
+    shared: bool
+    """An exchange has whole planes in shared memory, where the tap reads what is not an own cell."""
+
+
+Taps = frozenset[TapFacts]
+
+REMEMBERED = 4096
+"""Answers of `neighbours` that are kept: schedules of one loop ask for few, and ask often."""
+
+
+def span(offsets: Collection[int]) -> int:
+    """The distance from the smallest offset to the largest."""
+    return max(offsets) - min(offsets)
+
+
+def wavefronts(cells: int, cell_bytes: int) -> float:
+    """Cycles of the shared-memory pipe for `cells` consecutive cells of every lane of a warp."""
+    return cells * cell_bytes * LANES / SHARED_BYTES_PER_CYCLE
+
+
+def cells_around(patch: tuple[int, ...], taps: Collection[TapFacts]) -> int:
+    """Cells of the box that holds a patch and all cells that taps of the patch read."""
+    return prod(n + span([tap.offset[k] for tap in taps]) for k, n in enumerate(patch))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def neighbours(taps: Taps, patch: tuple[int, ...], group: int) -> tuple[int, int]:
+    """
+    What a thread that holds a patch of cells fetches of a queue, each once: the number of cells by shuffles, and of
+    aligned vectors of `group` cells from shared memory. Rows of other warps come from shared memory; where whole planes
+    are not there, their cells beside the own columns are shuffled.
+    """
+    *others, cells = patch
+    own_rows = set(product(*map(range, others)))
+    shuffled: set[tuple[int, Row, int]] = set()
+    vectors: set[tuple[int, Row, int]] = set()
+    for tap in taps:
+        *moved, cell = tap.offset
+        for own in own_rows:
+            row = moved_by(own, moved)
+            own_row = row in own_rows
+            if tap.shared and not (own_row and cell == 0):
+                first, last = cell // group, (cell + cells - 1) // group
+                for number in range(first, last + 1):
+                    if not (own_row and 0 <= number * group < cells):
+                        vectors.add((tap.age, row, number))
+                continue
+            if not own_row:
+                vectors.update((tap.age, row, number) for number in range(cells // group))
+            beyond = range(cell, 0) if cell < 0 else range(cells, cells + cell)
+            shuffled.update((tap.age, row, place) for place in beyond)
+    return len(shuffled), len(vectors)

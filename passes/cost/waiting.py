@@ -1,0 +1,74 @@
+"""What a stream step waits for: other warps of the block, other blocks of the tile, and planes on their way."""
+
+from __future__ import annotations
+
+from math import prod
+
+from timetile.passes.analysis.queues.synchronisation import words_of_cell
+from timetile.passes.cost.facts import KernelFacts
+from timetile.passes.cost.registers import is_staying_plate
+from timetile.passes.cost.setting import Setting
+from timetile.passes.targets.target import Target
+
+
+def stays_in_a_block(facts: KernelFacts, setting: Setting) -> bool:
+    """The tile is a plate in the registers of one block."""
+    return is_staying_plate(facts, setting) and not setting.has_messages
+
+
+def message_seconds(setting: Setting, target: Target) -> float:
+    """Seconds that a step waits for the other blocks of a tile, but for those of a cluster."""
+    if not setting.has_messages:
+        return 0.0
+    return target.parameters.waiting.message["grid" if setting.meets else "flags"] / setting.every
+
+
+def message_bytes(facts: KernelFacts, setting: Setting) -> float:
+    """The most bytes that a block sends and takes of one exchange: edges on both sides, in words of 64 bits."""
+    if not setting.has_messages:
+        return 0.0
+    layer = prod(axis.block_extent for axis in setting.axes[1:])
+    return max(
+        2 * 2 * e.edges[0] * layer * 8 * words_of_cell(e.element, meets=setting.meets)
+        for e in facts.exchanges
+    )
+
+
+def barriers_of_step(facts: KernelFacts, setting: Setting) -> float:
+    """Barriers that a stream step waits at; a half where the wait overlaps with work."""
+    if not setting.splits:
+        # Exchanges that are delayed share a barrier with others.
+        return max(1, sum(not exchange.delay for exchange in facts.exchanges))
+    # Between arriving and waiting a warp has its inner rows to do, if there are any, and sums that planes enter.
+    widest = max(exchange.edges[0] for exchange in facts.exchanges)
+    barriers = 0.0 if setting.rows > 2 * widest or facts.sums_early else 1.0
+    if facts.steps > 1 and widest > 2:
+        # Wide edges of one level are published while those of another are awaited (measured: radius 3).
+        barriers /= 2
+    return barriers
+
+
+def waiting_seconds(facts: KernelFacts, setting: Setting, target: Target) -> float:
+    """
+    Seconds that a stream step waits for other warps of its tile, in the block and in the blocks beside; a tile without
+    a stream waits for each of its exchanges. (`staying_efficiency` has the waits of plates that stay in one block.)
+    """
+    waiting = target.parameters.waiting
+    if not facts.exchanges or stays_in_a_block(facts, setting):
+        return 0.0
+    between = message_seconds(setting, target)
+    if not facts.streams:
+        between += message_bytes(facts, setting) / waiting.message_bytes_per_second
+        return len(facts.exchanges) * (waiting.barrier + between)
+    inside = barriers_of_step(facts, setting) * waiting.barrier
+    if setting.layout.has_cluster:
+        return inside + waiting.cluster
+    sent = any(not exchange.copies for exchange in facts.exchanges)
+    return inside + (between if sent else 0.0)
+
+
+def exposed_seconds(facts: KernelFacts, target: Target, ahead: int) -> float:
+    """Seconds that a step waits for planes that are fetched `ahead` steps early; a tile that stays has all at once."""
+    late = facts.streams and bool(facts.loads) and ahead == 0
+    waiting = target.parameters.waiting
+    return waiting.exposed_latency * waiting.latency if late else 0.0

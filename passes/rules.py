@@ -1,0 +1,94 @@
+"""The rules by which `choose-schedule` leaves a schedule out at a depth, each with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from timetile.passes.analysis.geometry.plane_geometry import ceil_div
+from timetile.passes.trial import Rule, Trial
+
+NO_KERNEL = "no step reads what an earlier one writes, or sums cannot be cut so"
+NO_SPAN = "one block spans the axis, or the device does not hold the blocks that do"
+NO_CELL = "the overlap leaves no cell of a tile"
+NO_SHARED_MEMORY = "planes and edges do not fit the shared memory"
+
+
+def divides_in_place(trial: Trial) -> str | None:
+    """Two kernels alike whose cells divide took 150 and 255 registers where plates stay (assembled)."""
+    if trial.schedule.stays and trial.facts.dividing:
+        return "cells divide or take roots, and their registers are not known where tiles stay"
+    return None
+
+
+def looks_beyond_the_next(trial: Trial) -> str | None:
+    """Neighbours beyond the next warp, or block, would need whole planes."""
+    cells, far = trial.schedule.cells, trial.kernels.far
+    if len(cells) >= 2 and trial.depth > 1 and cells[0] < far[-len(cells)]:
+        return "a step looks beyond the rows of the next warp"
+    return None
+
+
+def exchanges_three_planes(trial: Trial) -> str | None:
+    """Whole sums exchange three planes of every level, where sums by rows exchange one."""
+    schedule, kernels = trial.schedule, trial.kernels
+    if len(schedule.cells) != 2 or trial.depth == 1 or schedule.form != "none":
+        return None
+    boxes = kernels.rank == 3 and kernels.several_planes
+    if boxes and kernels.facts(trial.depth, replace(schedule, form="rows")) is not None:
+        return "sums by rows exchange fewer planes"
+    return None
+
+
+def spanning_blocks(trial: Trial) -> int | None:
+    """
+    The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there; of a tile that
+    stays, at most as many as the schedule has. None where the device does not hold so many, or one is enough.
+    """
+    geometry, schedule = trial.geometry, trial.schedule
+    if geometry is None:
+        return None
+    tiling = geometry.axes[0]
+    blocks = ceil_div(tiling.span, tiling.layout.block_extent)
+    most = trial.target.resident_blocks(schedule.occupancy)
+    if schedule.stays:
+        if blocks < schedule.blocks[0] < most:
+            # As many blocks as the device holds span the axis, too: that is the same schedule.
+            return None
+        blocks = min(blocks, schedule.blocks[0])
+    return blocks if 1 < blocks <= most else None
+
+
+def waits_within_a_step(trial: Trial) -> str | None:
+    """Blocks synchronise a step late; where an exchange is read in its own step, that would cost lag."""
+    late = trial.schedule.stays or all(exchange.delay for exchange in trial.facts.exchanges)
+    if trial.schedule.blocks and not late:
+        return "blocks would wait for each other within a step"
+    return None
+
+
+def leaves_no_cell(trial: Trial) -> str | None:
+    """Tiles are narrower than what they overlap by."""
+    return NO_CELL if trial.geometry is None else None
+
+
+def spills(trial: Trial) -> str | None:
+    """Planes, and what guards take, are more registers than a thread has."""
+    if trial.registers > trial.room(trial.spare):
+        return "planes do not fit the registers of a thread"
+    return None
+
+
+def is_short_of_addresses(trial: Trial) -> str | None:
+    """Narrow accesses are more accesses a row, with more addresses and masks: the loop inside would spill."""
+    if trial.is_scarce and trial.geometry is not None and trial.geometry.has_narrow_accesses:
+        return "rows begin between vectors, and registers are scarce"
+    return None
+
+
+TOO_LONG = "all levels written out do not fit the instruction cache"
+
+SHAPE_RULES: tuple[Rule, ...] = (divides_in_place, looks_beyond_the_next, exchanges_three_planes)
+"""What is asked first, of the shape of a thread's part."""
+
+PLACED_RULES: tuple[Rule, ...] = (waits_within_a_step, leaves_no_cell)
+"""What is asked once a tile has its blocks."""

@@ -1,0 +1,61 @@
+"""The kernels of a loop that schedules are tried with: one for each form, built once for all layouts of the form."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile_attributes import LayoutAttr
+from timetile.passes.analysis.launches.liveness import written_bounds
+from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.contract_cells import cell_functions
+from timetile.passes.cost.facts import KernelFacts, facts_of
+from timetile.passes.device_tiling import KernelBuilder, default_stream
+from timetile.passes.exchanges import add_exchanges, publish
+from timetile.passes.kernel_forms import KernelForm
+from timetile.passes.register_streaming import delay_exchanges
+from timetile.passes.schedule import Schedule
+from timetile.passes.schedule_space import reach, shuffles_several_planes
+from timetile.passes.split_sums import split_kernel
+
+
+class TrialKernels:
+    """The kernels of one loop."""
+
+    def __init__(self, loop: LoopOp, module: ModuleOp):
+        """`module`: has the cell functions that the loop calls."""
+        self.loop, self.module = loop, module
+        self.rank = len(written_bounds(loop).lb)
+        self.far = reach(loop)
+        """The farthest that one step looks along each axis (cells)."""
+        self.several_planes = shuffles_several_planes(loop)
+        self.known: dict[KernelForm, KernelFacts | None] = {}
+
+    def facts(self, depth: int, schedule: Schedule) -> KernelFacts | None:
+        """
+        The facts of a kernel of a depth for layouts like the schedule's. None where no step reads what an earlier one
+        writes, or where its sums cannot be cut as the schedule's form asks.
+        """
+        form = KernelForm.of(schedule, depth, self.far)
+        if form not in self.known:
+            self.known[form] = self.build(form, schedule.layout())
+        return self.known[form]
+
+    def build(self, form: KernelForm, layout: LayoutAttr) -> KernelFacts | None:
+        """The facts of a kernel of a form; `layout` is any that has the form."""
+        stream = None if form.stays else default_stream(self.rank)
+        builder = KernelBuilder(self.loop, form.depth, store_all=form.depth == 1)
+        builder.single_steps = form.depth == 1
+        kernel = builder.build("trial", stream)
+        if not kernel.stages:
+            return None
+        # A module of its own: splitting sums adds cell functions.
+        scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
+        if form.sums != "none" and not split_kernel(kernel, scratch, form.sums):
+            return None
+        kernel.layout = layout
+        add_exchanges(kernel)
+        assign_lags(kernel)
+        publish(kernel, None, int(form.copies))
+        delay_exchanges(kernel, max(form.delay, form.every), always=form.split)
+        return facts_of(kernel, scratch)
