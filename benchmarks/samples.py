@@ -1,10 +1,10 @@
 """The samples that the cost model is fitted to: kernels that were measured, one a line of JSON.
 
-    python benchmarks/samples.py
+python benchmarks/samples.py
 
-writes `benchmarks/samples/*.jsonl` anew from the tables in `benchmarks/results`. A line has the program, the depth, the
-entries of the schedule that differ from the default ones, the speed, and what the assembler said. `benchmarks/fit.py`
-reads them.
+writes `benchmarks/samples/*.jsonl` anew from the tables in `benchmarks/results`. A line has the
+program, the depth, the entries of the schedule that differ from the default ones, the speed, and
+what the assembler said. `benchmarks/fit.py` reads them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What the cost model says of every schedule of a loop that fits, the best first, and why others were left out."""
+"""
+What the cost model says of every schedule of a loop that fits, the best first, and why others were
+left out.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ class Candidate:
     depth: int
     cost: Cost
     worth: float
-    """What candidates are compared by: the predicted speed (GCells/s), less where predictions are less certain."""
+    """
+    What candidates are compared by: the predicted speed (GCells/s), less where predictions are less
+    certain.
+    """
     tight: bool = False
     """Registers may suffice for the interior copy, but not for the guarded ones: those spill."""
 
@@ -69,7 +75,10 @@ class Comparison:
 
 
 def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tight: bool) -> float:
-    """The predicted speed (GCells/s), less for depth, for spills, and for kinds of kernels that fall short of it."""
+    """
+    The predicted speed (GCells/s), less for depth, for spills, and for kinds of kernels that fall
+    short of it.
+    """
     speed = cost.gcells_per_second * factors.level**depth
     if schedule.stays and schedule.tile == "device":
         speed *= factors.device_stays
@@ -85,7 +94,10 @@ def first_reason(rules: Iterable[Rule], trial: Trial) -> str | None:
 
 
 def turns_twice(trial: Trial) -> bool:
-    """Two steps of a loop that keeps sums of one axis fit the registers side by side, and its code is short enough."""
+    """
+    Two steps of a loop that keeps sums of one axis fit the registers side by side, and its code is
+    short enough.
+    """
     facts, setting, schedule = trial.facts, trial.setting, trial.schedule
     if trial.kernels.rank != 2 or schedule.form != "rows" or period_of(facts, setting) > 1:
         return False
@@ -93,8 +105,8 @@ def turns_twice(trial: Trial) -> bool:
     if facts.long_constants > parameters.computing.constants_at_hand:
         # Each turn would make them anew, or keep them in registers.
         return False
-    # Levels of both steps are at work: a few addresses, and something of each. Where columns are alone the loop inside
-    # keeps its registers whatever the guarded ones spill.
+    # Levels of both steps are at work: a few addresses, and something of each. Where columns are
+    # alone the loop inside keeps its registers whatever the guarded ones spill.
     more = parameters.registers.turns_level * facts.steps
     if schedule.columns is None:
         more += parameters.registers.turns
@@ -104,8 +116,9 @@ def turns_twice(trial: Trial) -> bool:
 
 def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
     """
-    An even number of planes ahead for a loop of two turns, if that fits: both turns fetch into one group of slots, whose
-    place is found once (measured: 2%; in FP64 only where columns are alone, others spill).
+    An even number of planes ahead for a loop of two turns, if that fits: both turns fetch into one
+    group of slots, whose place is found once (measured: 2%; in FP64 only where columns are alone,
+    others spill).
     """
     alone = trial.schedule.columns is not None
     if not alone and trial.facts.words > 1:
@@ -116,9 +129,10 @@ def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
 
 def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Cost]:
     """
-    Which tiles run the copy with guards, those on the rim or all, and what the model says of it. All do in tiles whose
-    blocks wait for the slowest, and those of a plane of two axes where that is faster. Those on the rim do where tiles
-    of one axis are streamed (measured: j2d5pt FP64 1815 and 1917, j2d9pt 887 and 1007).
+    Which tiles run the copy with guards, those on the rim or all, and what the model says of it.
+    All do in tiles whose blocks wait for the slowest, and those of a plane of two axes where that
+    is faster. Those on the rim do where tiles of one axis are streamed (measured: j2d5pt FP64 1815
+    and 1917, j2d9pt 887 and 1007).
     """
 
     def asked(guards: Schedule) -> tuple[Trial, Cost]:
@@ -158,8 +172,9 @@ class Trials:
 
     def compared(self, depth: int | None, considered: Iterable[Schedule]) -> Comparison:
         """
-        The candidates that fit, at one depth or at every depth, the best by the model first; of equals the one
-        that needs fewer registers. Deeper kernels of a schedule that is left out are not tried.
+        The candidates that fit, at one depth or at every depth, the best by the model first; of
+        equals the one that needs fewer registers. Deeper kernels of a schedule that is left out are
+        not tried.
         """
         deepest = DEEPEST_LINE if self.kernels.rank == 1 else DEEPEST
         if self.kernels.rank == 3 and self.kernels.several_planes:
@@ -221,10 +236,12 @@ class Trials:
         ):
             return TOO_LONG
         if twice:
-            # The second turn's registers were asked for: a guarded copy spills no more than with one.
+            # The second turn's registers were asked for: a guarded copy spills no more than with
+            # one.
             schedule = replace(schedule, period=2)
             cost = replace(cost, compute_seconds=cost.compute_seconds / parameters.worth.turns)
-        # The heights of chunks cover what spills, where they weigh it; with columns alone what spills is run by few.
+        # The heights of chunks cover what spills, where they weigh it; with columns alone what
+        # spills is run by few.
         spare = guard_registers(trial.facts, trial.setting, self.target)
         if schedule.columns is not None:
             spare -= parameters.registers.joining
@@ -236,8 +253,8 @@ class Trials:
 
     def lowers(self, candidate: Candidate) -> bool:
         """
-        A kernel of a single step, and those of the depths below that complete a plan, fit the tile and the shared
-        memory with the candidate's schedule, too.
+        A kernel of a single step, and those of the depths below that complete a plan, fit the tile
+        and the shared memory with the candidate's schedule, too.
         """
         home_cycles = rotation_of(self.loop).home_cycles
         return all(
@@ -258,7 +275,10 @@ class Trials:
 
 
 def compare(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -> Comparison:
-    """All schedules of a loop at one depth or at every depth: those that fit, and why others were left out."""
+    """
+    All schedules of a loop at one depth or at every depth: those that fit, and why others were left
+    out.
+    """
     return Trials(loop, module, target).compared(depth, schedules(loop, target))
 
 

@@ -1,11 +1,13 @@
 """choose-schedule: how deep, how wide and where, written on the loop for the later passes.
 
-After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule {tile = "warp", cells = array<i64: 4>, ...}`
+After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule {tile = "warp", ...}`
 
-The candidates are few (`schedule_space.py`): tiles held by a warp for one and two axes, by a block for small plates and
-for three, by a cluster or the device, several widths, every depth whose planes fit the registers. `candidates.py` asks the cost model (`cost`) of
-each, and the fastest wins whose kernels fit at all depths that complete a plan. Where none does, every tap is read from
-memory, with a remark. The choice is a pure function of the IR, the options and the target.
+`schedule_space.py` lists the schedules that are considered: tiles of a warp for one and two axes,
+of a block for small plates and for three axes, of a cluster or the device, in several widths, and
+every depth whose planes fit the registers. `candidates.py` asks the cost model (`cost`) of each.
+The fastest wins whose kernels fit at all depths that complete a plan. If none does, every tap is
+read from memory, and a remark says so. The choice is a pure function of the IR, the options and the
+target.
 """
 
 from __future__ import annotations
@@ -31,20 +33,24 @@ from timetile.passes.temporal_fusion import complete_depths, write_depths
 
 SPILLED_REGISTERS = 400
 """
-Registers that a kernel may ask for where it must spill, of the 255 that a thread has: beyond, every plane is written to
-memory and read back, and kernels that read their taps from there do less.
+Registers that a kernel may ask for where it must spill, of the 255 that a thread has: beyond, every
+plane is written to memory and read back, and kernels that read their taps from there do less.
 """
 
 
 CLIFF = 0.85
-"""The share of a depth's speed below which what fits the registers gives way to what spills some of them."""
+"""
+The share of a depth's speed below which what fits the registers gives way to what spills some of
+them.
+"""
 
 
 def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -> Candidate | None:
     """
-    The fastest candidate by the model, the first of equals. Where not even one step fits the registers,
-    or not the depth that is asked for, they are spilled, and where the fields of one step do not fit the shared memory,
-    blocks are lean. Of a depth that is asked for, tiles that spill are also taken where all others are much slower.
+    The fastest candidate by the model, the first of equals. Where not even one step fits the
+    registers, or not the depth that is asked for, they are spilled, and where the fields of one
+    step do not fit the shared memory, blocks are lean. Of a depth that is asked for, tiles that
+    spill are also taken where all others are much slower.
     """
     trials = Trials(loop, module, target)
     found = first_that_lowers(trials, depth, schedules(loop, target))
@@ -80,8 +86,8 @@ def choose(
     loop: LoopOp, module: ModuleOp, target: Target, depth: int | None
 ) -> tuple[Schedule, int]:
     """
-    The schedule of a loop, and its depth: the one that is given, or the deepest of those below that a plan would take
-    which fits, or one step read from memory, which always does.
+    The schedule of a loop, and its depth: the one that is given, or the deepest of those below that
+    a plan would take which fits, or one step read from memory, which always does.
     """
     tried = (None,) if depth is None else complete_depths((depth,))
     for given in tried:
@@ -92,8 +98,8 @@ def choose(
     parts = "" if not schedule.cuts else f", and a step runs as {len(schedule.cuts) + 1} kernels"
     remark(
         loop,
-        "no tile holds a step, as its taps reach too far or its fields are too many: every tap is read from "
-        f"memory, one step a launch{parts}",
+        "no tile holds a step, as its taps reach too far or its fields are too many: every tap is "
+        f"read from memory, one step a launch{parts}",
     )
     return schedule, 1
 
@@ -102,7 +108,10 @@ def why_less(loop: LoopOp, given: int) -> str:
     """Why a loop does not take as many steps at once as are asked for."""
     live, written = live_arguments(loop), written_arguments(loop)
     if not any(live[k] and written[source] for k, source in enumerate(loop.rotation)):
-        return f"no step reads what an earlier one writes, and {given} steps at once would do no more than one"
+        return (
+            f"no step reads what an earlier one writes, and {given} steps at once would do no more "
+            "than one"
+        )
     return f"no tile holds {given} steps at once, as their overlap, planes or fields are too many"
 
 

@@ -12,8 +12,8 @@ from timetile.passes.schedule import Form, Schedule
 @dataclass(frozen=True)
 class KernelForm:
     """
-    All parts of a schedule read by `TrialKernels.build`, for a loop that reads `far` cells away along
-    each in-plane axis.
+    All parts of a schedule read by `TrialKernels.build`, for a loop that reads `far` cells away
+    along each in-plane axis.
     """
 
     depth: int

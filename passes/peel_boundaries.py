@@ -2,21 +2,27 @@
 
 After: `variants [#tile.variant<axes [1], planes 499>, #tile.variant<axes [], planes 648>]`
 
-Tiles that lie inside the bounds along the in-plane axes run without a test for them; the others run a
-guarded copy. (Along the stream every copy has a guarded head and tail around its steady loop.) Chunks
-of the guarded copy start first: they take longest, and what starts first is not the launch's tail. They get
-fewer planes by `edge-weight`, what one of its steps costs more. Where no cell is replaced the guarded copy
-costs no more, and is the only one; so it is where the schedule's `guards` are those of `all` tiles, which then
-advance together, and find in the second-level cache what their neighbours have loaded. Heights are the ones that
-finish first: whole waves of co-resident tiles, each paying the pipeline's fill once. As many columns as the device
-holds may advance from end to end, and only those that are left in chunks, which fill it once more:
-`variants [#tile.variant<axes [1, 2], columns 132, planes 512>, #tile.variant<axes [1, 2], planes 74>]`.
-Where a tile is held by a warp, there are as many chunks as the device holds tiles, and they take equally long: of every
-column as many as fit, and the planes that are left, in the middle of all columns, are `joined`: their chunks go on in the
-next column, `variants [#tile.variant<axes [1], planes 522>, #tile.variant<axes [], planes 624, joined 260>]`. That takes
-registers: where the schedule's `columns` are `alone`, or it saves less than a hundredth in FP64, every column is cut by itself.
-Kernels that keep sums may be cut so, too, if that is done sooner. Where tiles share a block or planes are joined, the first
-and the last chunk of a column share the planes that chunks of one height have too many.
+A variant is a copy of the code. Tiles inside the bounds run without a test for the in-plane bounds;
+tiles on the rim run a copy with guards. (Along the stream, the head and the tail of every chunk
+have guards.) There is one copy, with guards, where no cell is replaced outside the bounds, or where
+the schedule's `guards` are those of `all` tiles: all tiles then advance together, and find in L2
+what their neighbours have loaded.
+
+A column of tiles is cut into chunks of planes, so that the launch ends first. Chunks on the rim
+start first, as they take longest, and have fewer planes: a step of theirs costs `edge-weight` steps
+inside. Each chunk fills the pipeline once. Three ways to cut columns are compared:
+
+- chunks of one height, in whole waves of tiles that the device holds at once;
+- as many whole columns as the device holds, and chunks of the columns that are left:
+  `#tile.variant<axes [1, 2], columns 132, planes 512>, #tile.variant<axes [1, 2], planes 74>`;
+- where a warp holds a tile, exactly as many chunks as the device holds tiles. Of every column as
+  many chunks are cut as fit, and the planes that are left of all columns are `joined`: a chunk of
+  these goes on in the next column (`planes 624, joined 260`). That takes registers. Columns are cut
+  one by one where the schedule's `columns` are `alone`, and where joining saves less than 1% in
+  FP64.
+
+If chunks of one height have too many planes, the first and the last chunk of a column have fewer
+where tiles share a block or planes are joined, else the last one.
 """
 
 from __future__ import annotations
@@ -45,7 +51,10 @@ from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
 def variants_of(
     kernel: KernelOp, columns: Sequence[Columns], *, guards_all: bool
 ) -> list[VariantAttr]:
-    """The variants of columns in their order: the last ones inside, and on the rim, take what is left of their kind."""
+    """
+    The variants of columns in their order: the last ones inside, and on the rim, take what is left
+    of their kind.
+    """
     last = {part.on_rim: part for part in columns}
     variants: list[VariantAttr] = []
     for part in columns:
@@ -62,8 +71,9 @@ def check_residency(kernel: KernelOp, target: Target) -> None:
     if kernel.layout.has_messages and kernel.layout.blocks > most:
         refuse(
             kernel,
-            f"its tile has {kernel.layout.blocks} blocks, which wait for each other, and {target.title} holds "
-            f"{most} at once; give device-tiling at most {most} blocks, or more cells and warps a block",
+            f"its tile has {kernel.layout.blocks} blocks, which wait for each other, and "
+            f"{target.title} holds {most} at once; give device-tiling at most {most} blocks, or "
+            "more cells and warps a block",
         )
 
 

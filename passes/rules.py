@@ -14,7 +14,9 @@ NO_SHARED_MEMORY = "planes and edges do not fit the shared memory"
 
 
 def divides_in_place(trial: Trial) -> str | None:
-    """Two kernels alike whose cells divide took 150 and 255 registers where plates stay (assembled)."""
+    """
+    Two kernels alike whose cells divide took 150 and 255 registers where plates stay (assembled).
+    """
     if trial.schedule.stays and trial.facts.dividing:
         return "cells divide or take roots, and their registers are not known where tiles stay"
     return None
@@ -41,8 +43,9 @@ def exchanges_three_planes(trial: Trial) -> str | None:
 
 def spanning_blocks(trial: Trial) -> int | None:
     """
-    The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there; of a tile that
-    stays, at most as many as the schedule has. None where the device does not hold so many, or one is enough.
+    The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there;
+    of a tile that stays, at most as many as the schedule has. None where the device does not hold
+    so many, or one is enough.
     """
     geometry, schedule = trial.geometry, trial.schedule
     if geometry is None:
@@ -59,7 +62,9 @@ def spanning_blocks(trial: Trial) -> int | None:
 
 
 def waits_within_a_step(trial: Trial) -> str | None:
-    """Blocks synchronise a step late; where an exchange is read in its own step, that would cost lag."""
+    """
+    Blocks synchronise a step late; where an exchange is read in its own step, that would cost lag.
+    """
     late = trial.schedule.stays or all(exchange.delay for exchange in trial.facts.exchanges)
     if trial.schedule.blocks and not late:
         return "blocks would wait for each other within a step"
@@ -79,7 +84,10 @@ def spills(trial: Trial) -> str | None:
 
 
 def is_short_of_addresses(trial: Trial) -> str | None:
-    """Narrow accesses are more accesses a row, with more addresses and masks: the loop inside would spill."""
+    """
+    Narrow accesses are more accesses a row, with more addresses and masks: the loop inside would
+    spill.
+    """
     if trial.is_scarce and trial.geometry is not None and trial.geometry.has_narrow_accesses:
         return "rows begin between vectors, and registers are scarce"
     return None

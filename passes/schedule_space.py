@@ -1,4 +1,7 @@
-"""The schedules that `choose-schedule` compares: layouts by the number of axes, and how deep each is tried."""
+"""
+The schedules that `choose-schedule` compares: layouts by the number of axes, and how deep each is
+tried.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ DEEPEST = 16
 """The deepest kernel that is considered in two and three dimensions."""
 
 DEEPEST_LINE = 32
-"""The same in one, where a level costs no register and little overlap."""
+"""
+The deepest kernel that is considered in one dimension, where a level costs no register and little
+overlap.
+"""
 
 FEW_CELLS = 1 << 24
 """Cells of a plate from which there are always enough tiles for blocks of all warps."""
@@ -31,16 +37,25 @@ DEEPEST_BOX = 6
 """Levels of a box in 3D that are considered: four are the most that ever were fastest."""
 
 CLUSTER_ROWS = (4, 6)
-"""Rows of a thread with which tiles of two blocks are considered: edges weigh little, and registers suffice."""
+"""
+Rows of a thread with which tiles of two blocks are considered: edges weigh little, and registers
+suffice.
+"""
 
 DEVICE_ROWS = (3, 4, 5)
-"""The same for tiles that span an axis of the plane, held by as many blocks as that takes."""
+"""Rows of a thread with which streamed tiles of the device are considered."""
 
 DEVICE_SYNCS: tuple[Sync, ...] = ("flags", "grid")
-"""How the blocks of a tile wait for each other: by the words that they send, or at a barrier of the grid."""
+"""
+How the blocks of a tile wait for each other: by the words that they send, or at a barrier of the
+grid.
+"""
 
 DEVICE_MEETINGS: tuple[tuple[Sync, int], ...] = (("flags", 1), ("grid", 1), ("grid", 2))
-"""The same where a tile is streamed, and how many steps a barrier serves (EBISU's lazy streaming, section 4.3.2)."""
+"""
+How the blocks of a streamed tile wait for each other, and how many steps a barrier serves (EBISU's
+lazy streaming, section 4.3.2).
+"""
 
 HALVED_RADIUS = 3
 """Planes on each side from which the sums of stars are considered in halves (the semi-stencil)."""
@@ -50,30 +65,47 @@ STAYING_ROWS = (4, 6, 8, 10, 12, 16)
 
 DEVICE_PLATES = (((6, 4), 16), ((4, 4), 16), ((8, 4), 8), ((6, 8), 8))
 """
-Cells of a thread, and warps of a block, with which plates stay in the registers of the device: as many cells as fit, in
-rows as wide as their overlap asks for.
+Cells of a thread, and warps of a block, with which plates stay in the registers of the device: as
+many cells as fit, in rows as wide as their overlap asks for.
 """
 
 DEVICE_VOLUMES = (((4, 2, 2), 16), ((4, 4, 2), 8), ((4, 4, 2), 16))
-"""The same for volumes; warps lie along the second axis, and the blocks along the first."""
+"""
+Cells of a thread, and warps of a block, with which volumes stay in the registers of the device.
+Warps lie along the second axis, and the blocks along the first.
+"""
 
 DEEPEST_VOLUME = 4
-"""Their deepest kernel: what blocks send each other grows with every level, and is what they wait for."""
+"""
+The deepest kernel of volumes that stay: what blocks send each other grows with every level, and is
+what they wait for.
+"""
 
 DEVICE_SHARES = (1, 2, 3)
-"""Tiles that the device holds at once, where they stay: more of them overlap more, and leave fewer blocks idle."""
+"""
+Tiles that stay and that the device holds at once: more of them overlap more, and leave fewer blocks
+idle.
+"""
 
 STAYING_DEEPEST = 12
-"""Their deepest kernel: all levels are written out, and code that runs once is fetched as often as it runs."""
+"""
+The deepest kernel of plates that stay: all levels are written out, and code that runs once is
+fetched as often as it runs.
+"""
 
 LANE_BYTES = (16, 32, 64)
-"""Of a lane's cells in one dimension. More overlap less, and fewer move in fewer pieces."""
+"""
+Bytes of a lane's cells in one dimension. More bytes overlap less; fewer bytes move in fewer pieces.
+"""
 
 SUM_ROWS = (2, 3, 4, 5, 6, 8)
 """Rows of a thread with which the planes of boxes enter sums as they arrive."""
 
 SUM_CELLS = {8: (4, 6), 4: (4, 6, 8, 12)}
-"""Cells of a lane with which rows of boxes enter sums as they arrive, in planes of one axis, by bytes of the element."""
+"""
+Cells of a lane with which rows of boxes enter sums as they arrive, in planes of one axis, by bytes
+of the element.
+"""
 
 
 def reach(loop: LoopOp) -> tuple[int, ...]:
@@ -87,7 +119,10 @@ def reach(loop: LoopOp) -> tuple[int, ...]:
 
 
 def shuffles_several_planes(loop: LoopOp) -> bool:
-    """Neighbours in a plane are read from other planes than the cell's own: each is shuffled, or summed."""
+    """
+    Neighbours in a plane are read from other planes than the cell's own: each is shuffled, or
+    summed.
+    """
     return any(
         tap.offset[0] and any(tap.offset[1:]) for update in loop.updates for tap in update.tap_list
     )
@@ -95,16 +130,17 @@ def shuffles_several_planes(loop: LoopOp) -> bool:
 
 def strip_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
     """
-    Cells of a lane in strips of cells of so many bytes. Wider ones overlap less, but their loops outgrow the instruction
-    cache; not so where sums are all that is kept.
+    Cells of a lane in strips of cells of so many bytes. Wider ones overlap less, but their loops
+    outgrow the instruction cache; not so where sums are all that is kept.
     """
     return (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
 
 
 def star_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
     """
-    The same where planes are kept: eight words a lane as well for neighbours one cell away. Farther ones take too many
-    registers (measured in FP32: radius 1 gains 5%, radius 2, 3 and 4 lose 6, 18 and 8%).
+    Cells of a lane in strips that keep planes: eight words a lane as well for neighbours one cell
+    away. Farther neighbours take too many registers (measured in FP32: radius 1 gains 5%; radius 2,
+    3 and 4 lose 6, 18 and 8%).
     """
     widths = strip_widths(far, size)
     return (*widths, 8) if size == 4 and far[-1] <= 1 else widths
@@ -152,7 +188,8 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
             )  # fmt: skip
             yield block
             if sync != "barrier" and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
-                # Two halves cost boxes a plane of every level, and copies that rows are read from a slot.
+                # Two halves cost boxes a plane of every level, and copies that rows are read from a
+                # slot.
                 yield replace(block, sync="barrier")
             if rows in CLUSTER_ROWS and target.isa.has_clusters:
                 yield replace(block, tile="cluster", blocks=(2, 1))
@@ -171,8 +208,9 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
 
 def staying_schedules(size: int) -> Iterator[Schedule]:
     """
-    Plates that stay in the registers of a block for all steps of a launch, of cells of so many bytes. A lane holds 16
-    bytes of a row at most: the accesses of more take turns (fitted: 0.2 us a row).
+    Plates that stay in the registers of a block for all steps of a launch, of cells of so many
+    bytes. A lane holds 16 bytes of a row at most: the accesses of more take turns (fitted: 0.2 us a
+    row).
     """
     for rows, cells in product(STAYING_ROWS, (2, 4)):
         if cells * size > VECTOR_BYTES:
@@ -187,8 +225,8 @@ def device_schedules(
     shapes: Sequence[tuple[tuple[int, ...], int]], target: Target
 ) -> Iterator[Schedule]:
     """
-    Tiles that stay in the registers of as many blocks as the device holds, or of a half or a third of them (DTB); what
-    blocks wait for is known of the architecture that it was measured on.
+    Tiles that stay in the registers of as many blocks as the device holds, or of a half or a third
+    of them (DTB); what blocks wait for is known of the architecture that it was measured on.
     """
     if not target.fit.is_measured:
         return
@@ -200,12 +238,16 @@ def device_schedules(
         # Along the rows lie lanes; warps along the axis before, where edges of a plate are rows.
         yield Schedule(
             tile="device", cells=cells, lanes=(*beside, 1, LANES), warps=(*beside, warps, 1),
-            blocks=(target.multiprocessors // share, *beside, 1), pack=1, occupancy=1, ahead=0, sync=sync, stream="none",
+            blocks=(target.multiprocessors // share, *beside, 1), pack=1,
+            occupancy=1, ahead=0, sync=sync, stream="none",
         )  # fmt: skip
 
 
 def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
-    """Layouts of few warps, for kernels of so many fields that what they fetch fits the shared memory no other way."""
+    """
+    Layouts of few warps, for kernels of so many fields that what they fetch fits the shared memory
+    no other way.
+    """
     far = reach(loop)
     for warps in (4, 2, 1):
         if len(far) == 2:
@@ -219,8 +261,8 @@ def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
 
 def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
     """
-    The depths that are considered, or the one that is given: from two on where blocks need something of each other or
-    plates stay, and of these every other.
+    The depths that are considered, or the one that is given: from two on where blocks need
+    something of each other or plates stay, and of these every other.
     """
     least = 2 if schedule.stays or schedule.tile == "device" else 1
     is_volume = len(schedule.cells) == 3

@@ -1,4 +1,7 @@
-"""One trial: a schedule at a depth, with the kernel that it would have, and the room that its threads and blocks have."""
+"""
+One trial: a schedule at a depth, with the kernel that it would have, and the room that its threads
+and blocks have.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,9 @@ class Trial:
 
     @cached_property
     def is_scarce(self) -> bool:
-        """A strip that keeps sums has no registers left for chunks that go on in the next column."""
+        """
+        A strip that keeps sums has no registers left for chunks that go on in the next column.
+        """
         if self.kernels.rank != 2 or self.schedule.form != "rows":
             return False
         parameters = self.target.parameters
@@ -84,8 +89,8 @@ class Trial:
 
     def fitting_ahead(self, geometry: Geometry) -> int | None:
         """
-        How many stream steps early planes are fetched: as many as saturate the memory, at most as many as the schedule
-        has, and as fit the shared memory; None where none fits.
+        How many stream steps early planes are fetched: as many as saturate the memory, at most as
+        many as the schedule has, and as fit the shared memory; None where none fits.
         """
         wanted = saturating_ahead(self.facts, self.setting, geometry, self.target)
         if self.kernels.rank == 3 and self.depth > 1:
@@ -96,4 +101,7 @@ class Trial:
 
 
 Rule = Callable[[Trial], str | None]
-"""Why a schedule is not considered at a depth, in a few words; None where the rule has nothing against it."""
+"""
+Why a schedule is not considered at a depth, in a few words; None where the rule has nothing against
+it.
+"""

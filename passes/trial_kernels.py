@@ -1,4 +1,7 @@
-"""The kernels of a loop that schedules are tried with: one for each form, built once for all layouts of the form."""
+"""
+The kernels of a loop that schedules are tried with: one for each form, built once for all layouts
+of the form.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ class TrialKernels:
 
     def facts(self, depth: int, schedule: Schedule) -> KernelFacts | None:
         """
-        The facts of a kernel of a depth for layouts like the schedule's. None where no step reads what an earlier one
-        writes, or where its sums cannot be cut as the schedule's form asks.
+        The facts of a kernel of a depth for layouts like the schedule's. None where no step reads
+        what an earlier one writes, or where its sums cannot be cut as the schedule's form asks.
         """
         form = KernelForm.of(schedule, depth, self.far)
         if form not in self.known:

@@ -1,4 +1,7 @@
-"""What the cost model knows of a kernel, whatever its layout: taps, queues and exchanges, collected once."""
+"""
+What the cost model knows of a kernel, whatever its layout: taps, queues and exchanges, collected
+once.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ from timetile.passes.cost.taps import TapFacts, Taps
 
 Sharing = Callable[[tuple[int, ...]], Work]
 """
-The instructions of a patch of cells, along the stream and every in-plane axis: fewer than those of so many cells where
-some of them compute the same.
+The instructions of a patch of cells, along the stream and every in-plane axis: fewer than those of
+so many cells where some of them compute the same.
 """
 
 
@@ -77,7 +80,10 @@ class ExchangeFacts:
     delay: int
     """Stream steps from publishing to reading."""
     slots: int
-    """Planes that are published and not yet read; what copies bring needs slots by how early planes are fetched."""
+    """
+    Planes that are published and not yet read; what copies bring needs slots by how early planes
+    are fetched.
+    """
 
     @property
     def cell_bytes(self) -> int:
@@ -87,7 +93,9 @@ class ExchangeFacts:
 
 @dataclass(frozen=True)
 class KernelFacts:
-    """What no layout changes of a kernel that has exchanges where its layouts need them, and lags."""
+    """
+    What no layout changes of a kernel that has exchanges where its layouts need them, and lags.
+    """
 
     kernel: KernelOp
     needs: Needs
@@ -143,7 +151,10 @@ class KernelFacts:
 
     @cached_property
     def served(self) -> set[SSAValue]:
-        """The exchanges that a load's asynchronous copies serve: readers fetch each cell when they need it."""
+        """
+        The exchanges that a load's asynchronous copies serve: readers fetch each cell when they
+        need it.
+        """
         return {facts.exchange.result for facts in self.exchanges if facts.copies}
 
     @cached_property
@@ -163,7 +174,10 @@ def field_bytes(field: SSAValue) -> int:
 
 
 def most_alive(kernel: KernelOp) -> int:
-    """The most planes that a tile without a stream holds at once: those that are read later, and what is made."""
+    """
+    The most planes that a tile without a stream holds at once: those that are read later, and what
+    is made.
+    """
     first: dict[SSAValue, int] = {}
     last: dict[SSAValue, int] = {}
     for place, stage in enumerate(kernel.stages):
@@ -179,7 +193,10 @@ def most_alive(kernel: KernelOp) -> int:
 
 
 def plane_words(kernel: KernelOp, words: int) -> int:
-    """32-bit registers that the planes of all queues take, for each cell of a thread; `words`: those of a cell."""
+    """
+    32-bit registers that the planes of all queues take, for each cell of a thread; `words`: those
+    of a cell.
+    """
     if kernel.stream_axis is None:
         return words * most_alive(kernel)
     return words + sum(
@@ -197,7 +214,10 @@ def is_read_beside(queue: SSAValue) -> bool:
 def sharing_of(
     stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: dict[Hashable, Sharing | None]
 ) -> Sharing | None:
-    """What the cells of a thread compute in common for a stage; levels are alike, and `known` has those found before."""
+    """
+    What the cells of a thread compute in common for a stage; levels are alike, and `known` has
+    those found before.
+    """
     stream = kernel.stream_axis
 
     def place(offset: tuple[int, ...]) -> tuple[int, ...]:

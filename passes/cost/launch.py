@@ -1,9 +1,10 @@
 """The cost of a launch: what `choose-schedule` compares candidates by.
 
-The terms of one stream step are the floating-point pipe, the issue slots and the shared-memory pipe (`step.py`), waits for
-other warps and blocks (`waiting.py`), and memory traffic (`traffic.py`). A launch takes as many steps as the slot that is
-done last: chunks, waves and guarded tiles (`analysis/geometry/chunks.py`). Every function is pure: facts of a kernel, a
-setting and a target in, a number out.
+The terms of one stream step are the floating-point pipe, the issue slots and the shared-memory pipe
+(`step.py`), waits for other warps and blocks (`waiting.py`), and memory traffic (`traffic.py`). A
+launch takes as many steps as the slot that is done last: chunks, waves and guarded tiles
+(`analysis/geometry/chunks.py`). Every function is pure: facts of a kernel, a setting and a target
+in, a number out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from timetile.passes.targets.target import Target
 
 
 def launch_seconds(facts: KernelFacts, target: Target, cycles: StepCycles) -> float:
-    """Seconds of a launch beside its steps: more where several levels of a block's tile are long code."""
+    """
+    Seconds of a launch beside its steps: more where several levels of a block's tile are long code.
+    """
     waiting = target.parameters.waiting
     if not (facts.streams and facts.exchanges and facts.steps > 1):
         return waiting.launch
@@ -40,7 +43,10 @@ def launch_seconds(facts: KernelFacts, target: Target, cycles: StepCycles) -> fl
 def launch_cost(
     facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target, ahead: int
 ) -> Cost:
-    """The cost of one launch of a kernel whose planes are fetched `ahead` stream steps before their use."""
+    """
+    The cost of one launch of a kernel whose planes are fetched `ahead` stream steps before their
+    use.
+    """
     parameters, sums = target.parameters, facts.sums_early
     residency = Residency.of_layout(setting.layout, setting.occupancy, target)
     weight = edge_weight(

@@ -1,4 +1,7 @@
-"""Registers of a thread: what a kernel takes, what guards take beside it, and what a multiprocessor has."""
+"""
+Registers of a thread: what a kernel takes, what guards take beside it, and what a multiprocessor
+has.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,19 @@ def is_staying_volume(facts: KernelFacts, setting: Setting) -> bool:
 
 
 def body_registers(facts: KernelFacts, target: Target) -> int:
-    """Registers of a cell's own values, and of scalars, beyond those that the others have room for."""
+    """
+    Registers of a cell's own values, and of scalars, beyond those that the others have room for.
+    """
     room = target.parameters.registers
     values = max(0, facts.live_words - room.values)
     return values + max(0, facts.scalar_words - room.scalars)
 
 
 def staying_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of boxes."""
+    """
+    Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of
+    boxes.
+    """
     parameters = target.parameters.registers
     planes = facts.words_per_cell * setting.thread_cells
     wide = parameters.staying_cell * max(0, setting.row_cells - 2)
@@ -49,7 +57,9 @@ def staying_registers(facts: KernelFacts, setting: Setting, target: Target) -> i
 
 
 def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """Registers of the planes that a thread keeps, and of what stages need beside them for each cell."""
+    """
+    Registers of the planes that a thread keeps, and of what stages need beside them for each cell.
+    """
     parameters, cells = target.parameters.registers, setting.thread_cells
     planes = facts.words_per_cell * cells
     if facts.streams:
@@ -69,7 +79,10 @@ def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -
 
 
 def level_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """Registers that levels take beside their planes: guards, and the places of slots that are shifted."""
+    """
+    Registers that levels take beside their planes: guards, and the places of slots that are
+    shifted.
+    """
     parameters = target.parameters.registers
     levels = facts.words * facts.steps // 2 + facts.words * facts.boxed
     if len(setting.axes) == 2:
@@ -84,9 +97,9 @@ def level_registers(facts: KernelFacts, setting: Setting, target: Target) -> int
 
 def neighbour_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
     """
-    Registers for neighbours that are at hand at once where a cell has many taps: all neighbours of a plane that are
-    shuffled, those of a row that are read from shared memory, and those of one level where planes enter sums as they
-    arrive.
+    Registers for neighbours that are at hand at once where a cell has many taps: all neighbours of
+    a plane that are shuffled, those of a row that are read from shared memory, and those of one
+    level where planes enter sums as they arrive.
     """
     parameters, patch, cells = target.parameters.registers, setting.patch, setting.thread_cells
     most = 0
@@ -105,7 +118,10 @@ def neighbour_registers(facts: KernelFacts, setting: Setting, target: Target) ->
 
 
 def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """Registers of a thread: planes, what arrives, neighbours, and what every level takes beside its planes."""
+    """
+    Registers of a thread: planes, what arrives, neighbours, and what every level takes beside its
+    planes.
+    """
     if is_staying_plate(facts, setting):
         return staying_registers(facts, setting, target)
     parameters = target.parameters.registers
@@ -123,7 +139,10 @@ def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
 
 
 def guard_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """Registers that the copies with guards need beside what `registers` counts: each level that is kept has guards."""
+    """
+    Registers that the copies with guards need beside what `registers` counts: each level that is
+    kept has guards.
+    """
     spare = target.parameters.spare
     if is_staying_plate(facts, setting):
         return spare.staying if facts.words_per_cell > 2 * facts.words else 0

@@ -1,4 +1,7 @@
-"""The rim: which tiles run a copy of the code with guards for cells outside the bounds, and what a step of it costs."""
+"""
+The rim: which tiles run a copy of the code with guards for cells outside the bounds, and what a
+step of it costs.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
 
 def weighs_spills(geometry: Geometry, planes: int) -> bool:
     """
-    The weight of the rim's steps counts that registers are spilled there, as levels keep so many planes of FP64. (The
-    weight of other buffers' halos does, too: j2d9pt is fastest at six levels, with half a kilobyte of spills.)
+    The weight of the rim's steps counts that registers are spilled there, as levels keep so many
+    planes of FP64. (The weight of other buffers' halos does, too: j2d9pt is fastest at six levels,
+    with half a kilobyte of spills.)
     """
     return len(geometry.axes) == 1 and planes > 2 and not is_word(geometry.stored_fields[0])
 
@@ -30,8 +34,8 @@ def edge_weight(
     geometry: Geometry, guards: Guards, weights: Rim, *, sums: bool, planes: int
 ) -> float | None:
     """
-    What a step of the guarded copy costs more than one of the tiles inside the bounds, for a kernel that keeps `sums` or
-    none, and so many `planes` of a level; None where it is the only one.
+    What a step of the guarded copy costs more than one of the tiles inside the bounds, for a kernel
+    that keeps `sums` or none, and so many `planes` of a level; None where it is the only one.
     """
     if not has_copies(geometry, guards):
         return None

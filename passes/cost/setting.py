@@ -1,4 +1,7 @@
-"""What a schedule decides of a kernel, as far as the cost model asks: the layout, and how warps and blocks wait."""
+"""
+What a schedule decides of a kernel, as far as the cost model asks: the layout, and how warps and
+blocks wait.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ class Setting:
     splits: bool
     """Warps arrive at a barrier and wait later."""
     meets: bool
-    """The blocks of a tile wait for each other at barriers of the grid, and not for each other's words."""
+    """
+    The blocks of a tile wait for each other at barriers of the grid, and not for each other's
+    words.
+    """
     every: int
     """Stream steps from one of those barriers to the next."""
 

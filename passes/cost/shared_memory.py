@@ -1,4 +1,7 @@
-"""Shared memory of a block, in bytes: rings of planes that are fetched early, mail, and rows that change hands."""
+"""
+Shared memory of a block, in bytes: rings of planes that are fetched early, mail, and rows that
+change hands.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from timetile.passes.cost.setting import Setting
 def slots_of_copies(
     exchange: ExchangeFacts, setting: Setting, facts: KernelFacts, ahead: int
 ) -> int:
-    """Planes of the ring that a load's copies fill for an exchange, `ahead` stream steps before their use."""
+    """
+    Planes of the ring that a load's copies fill for an exchange, `ahead` stream steps before their
+    use.
+    """
     return copies_slots(
         exchange.exchange,
         ahead,
@@ -26,7 +32,10 @@ def slots_of_copies(
 
 
 def padded_plane_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
-    """Bytes of a block's part of a plane, with the cells around it that readers of an exchange look at."""
+    """
+    Bytes of a block's part of a plane, with the cells around it that readers of an exchange look
+    at.
+    """
     *rows, last = setting.axes
     cells = last.block_extent + 2 * Geometry.padded(exchange.element, exchange.edges[-1])
     for axis, edge in zip(rows, exchange.edges):
@@ -35,7 +44,10 @@ def padded_plane_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
 
 
 def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
-    """Bytes of the slots of an exchange: of edges, or of whole planes with what neighbours read around them."""
+    """
+    Bytes of the slots of an exchange: of edges, or of whole planes with what neighbours read around
+    them.
+    """
     if exchange.whole:
         return exchange.slots * padded_plane_bytes(exchange, setting)
     total, inner = 0, len(setting.axes) - 1
@@ -48,7 +60,10 @@ def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
 
 
 def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead: int) -> int:
-    """Bytes of shared memory of a block whose planes are fetched `ahead` stream steps before their use."""
+    """
+    Bytes of shared memory of a block whose planes are fetched `ahead` stream steps before their
+    use.
+    """
     # Where warps arrive, in a slice of its own.
     total = SLICE_ALIGNMENT if facts.exchanges else 0
     rows = setting.layout.threads * setting.thread_cells

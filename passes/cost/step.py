@@ -1,4 +1,7 @@
-"""What a stream step computes: instructions of a thread, cycles of the pipes, and seconds of a multiprocessor."""
+"""
+What a stream step computes: instructions of a thread, cycles of the pipes, and seconds of a
+multiprocessor.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ def period_of(facts: KernelFacts, setting: Setting) -> int:
 
 def stage_work(stage: StageFacts, setting: Setting) -> tuple[float, float]:
     """
-    Instructions of a stage for a thread's cells in a step, on the floating-point pipe and beside it: what cells compute
-    in common, side by side or from step to step, counts once.
+    Instructions of a stage for a thread's cells in a step, on the floating-point pipe and beside
+    it: what cells compute in common, side by side or from step to step, counts once.
     """
     if stage.sharing is None:
         return setting.thread_cells * stage.operations, setting.thread_cells * stage.helpers
@@ -53,7 +56,9 @@ def stage_work(stage: StageFacts, setting: Setting) -> tuple[float, float]:
 
 
 def fetches(facts: KernelFacts, setting: Setting) -> Moves:
-    """Shuffles of words, and aligned vectors from shared memory, for all queues that a thread taps."""
+    """
+    Shuffles of words, and aligned vectors from shared memory, for all queues that a thread taps.
+    """
     moves = Moves(0.0, 0.0)
     for queue, taps in facts.tapped:
         size = cell_bytes(queue)
@@ -99,7 +104,10 @@ def moves_of_step(facts: KernelFacts, setting: Setting, target: Target) -> Moves
 
 
 def guard_instructions(facts: KernelFacts, setting: Setting, target: Target) -> float:
-    """Instructions of a thread's guards where all tiles have them; those of few tiles are in the makespan."""
+    """
+    Instructions of a thread's guards where all tiles have them; those of few tiles are in the
+    makespan.
+    """
     if setting.guards == "rim":
         return 0.0
     computing, levels, words = target.parameters.computing, facts.replaced_levels, facts.words

@@ -1,4 +1,7 @@
-"""What the cells of a thread read of a queue: own cells, cells of other lanes, and vectors of shared memory."""
+"""
+What the cells of a thread read of a queue: own cells, cells of other lanes, and vectors of shared
+memory.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,17 @@ from timetile.passes.targets.isa import SHARED_BYTES_PER_CYCLE
 
 @dataclass(frozen=True)
 class TapFacts:
-    """A tap of a queue: the plane's age in stream steps, and the cells from the own one along every in-plane axis."""
+    """
+    A tap of a queue: the plane's age in stream steps, and the cells from the own one along every
+    in-plane axis.
+    """
 
     age: int
     offset: tuple[int, ...]
     shared: bool
-    """An exchange has whole planes in shared memory, where the tap reads what is not an own cell."""
+    """
+    An exchange has whole planes in shared memory, where the tap reads what is not an own cell.
+    """
 
 
 Taps = frozenset[TapFacts]
@@ -47,9 +55,10 @@ def cells_around(patch: tuple[int, ...], taps: Collection[TapFacts]) -> int:
 @lru_cache(maxsize=REMEMBERED)
 def neighbours(taps: Taps, patch: tuple[int, ...], group: int) -> tuple[int, int]:
     """
-    What a thread that holds a patch of cells fetches of a queue, each once: the number of cells by shuffles, and of
-    aligned vectors of `group` cells from shared memory. Rows of other warps come from shared memory; where whole planes
-    are not there, their cells beside the own columns are shuffled.
+    What a thread that holds a patch of cells fetches of a queue, each once: the number of cells by
+    shuffles, and of aligned vectors of `group` cells from shared memory. Rows of other warps come
+    from shared memory; where whole planes are not there, their cells beside the own columns are
+    shuffled.
     """
     *others, cells = patch
     own_rows = set(product(*map(range, others)))

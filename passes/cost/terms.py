@@ -30,9 +30,9 @@ class StepCycles:
 @dataclass(frozen=True)
 class Cost:
     """
-    The prediction for one launch: `registers` per thread, `shared_bytes` per block, the `steps` of the
-    slot that is done last, the `cycles` of a step, the seconds in which a step of all tiles computes
-    and moves its cells, and the cell updates of the launch.
+    The prediction for one launch: `registers` per thread, `shared_bytes` per block, the `steps` of
+    the slot that is done last, the `cycles` of a step, the seconds in which a step of all tiles
+    computes and moves its cells, and the cell updates of the launch.
     """
 
     registers: int
@@ -43,11 +43,19 @@ class Cost:
     memory_seconds: float
     updates: int
     valid: float
-    """The share of a tile's cells that are stored: what overlap leaves (EBISU, equations 8 and 9)."""
+    """
+    The share of a tile's cells that are stored: what overlap leaves (EBISU, equations 8 and 9).
+    """
     waiting_seconds: float
-    """What of a step's computing is waiting for other warps of the tile (its synchronisation, equation 11)."""
+    """
+    What of a step's computing is waiting for other warps of the tile (its synchronisation, equation
+    11).
+    """
     overlap_power: int
-    """A step's time is the norm of this order of the times to compute and to move its cells; 1 where none overlaps."""
+    """
+    A step's time is the norm of this order of the times to compute and to move its cells; 1 where
+    none overlaps.
+    """
     launch_seconds: float
     """What the launch costs besides its steps."""
     exposed_seconds: float = 0.0

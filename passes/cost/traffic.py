@@ -1,4 +1,6 @@
-"""The memory traffic of a stream step: bytes that a multiprocessor moves, and how long that takes."""
+"""
+The memory traffic of a stream step: bytes that a multiprocessor moves, and how long that takes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from timetile.passes.targets.target import Target
 def moved_bytes(
     facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target
 ) -> tuple[float, float]:
-    """Bytes that a multiprocessor loads and stores; some of what tiles load in common is found in L2."""
+    """
+    Bytes that a multiprocessor loads and stores; some of what tiles load in common is found in L2.
+    """
     moving = target.parameters.moving
     tiles = setting.layout.pack.data * setting.occupancy
     held, around, useful = 1.0, 1.0, 1.0
@@ -37,7 +41,9 @@ def moved_bytes(
 
 
 def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
-    """Bytes a second that a multiprocessor moves when all do: less where rows of a tile are short."""
+    """
+    Bytes a second that a multiprocessor moves when all do: less where rows of a tile are short.
+    """
     moving = target.parameters.moving
     row, speed = setting.axes[-1].extent * 4 * facts.words, 1.0
     while row < moving.short_row_bytes:
@@ -47,8 +53,8 @@ def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
 
 def is_in_l2(facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target) -> bool:
     """
-    What a launch loads and stores stays in L2 from the launch before. (False where blocks send each other messages:
-    their costs were fitted without.)
+    What a launch loads and stores stays in L2 from the launch before. (False where blocks send each
+    other messages: their costs were fitted without.)
     """
     sizes = [cell_bytes(load.result) for load in facts.loads]
     sizes += [field_bytes(field) for field in facts.stored]
@@ -60,7 +66,10 @@ def is_in_l2(facts: KernelFacts, setting: Setting, geometry: Geometry, target: T
 def moving_seconds(
     facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target, tiles: int, ahead: int
 ) -> float:
-    """Seconds of the loads and stores of one stream step of a launch's tiles; planes are fetched `ahead` steps early."""
+    """
+    Seconds of the loads and stores of one stream step of a launch's tiles; planes are fetched
+    `ahead` steps early.
+    """
     moving = target.parameters.moving
     residency = Residency.of_layout(setting.layout, setting.occupancy, target)
     active = min(1.0, tiles / residency.tiles)
@@ -84,14 +93,14 @@ def saturating_ahead(
     facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target
 ) -> int:
     """
-    Stream steps ahead of their use at which planes are fetched so that enough bytes are on their way to saturate the
-    memory: latency times bandwidth, by Little's law (EBISU, section 6.1).
+    Stream steps ahead of their use at which planes are fetched so that enough bytes are on their
+    way to saturate the memory: latency times bandwidth, by Little's law (EBISU, section 6.1).
     """
     loaded, stored = moved_bytes(facts, setting, geometry, target)
     if not loaded:
         return 1
     on_their_way = target.parameters.waiting.latency * memory_share(facts, setting, target)
-    # Planes of tiles with two axes are large: stores keep the memory busy meanwhile (measured: a box
-    # in 3D at 162 GCells/s with one plane ahead, at 153 with two).
+    # Planes of tiles with two axes are large: stores keep the memory busy meanwhile (measured: a
+    # box in 3D at 162 GCells/s with one plane ahead, at 153 with two).
     step = loaded if len(setting.axes) == 1 else loaded + stored
     return max(1, ceil(on_their_way / step))

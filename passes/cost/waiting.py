@@ -1,4 +1,7 @@
-"""What a stream step waits for: other warps of the block, other blocks of the tile, and planes on their way."""
+"""
+What a stream step waits for: other warps of the block, other blocks of the tile, and planes on
+their way.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ def message_seconds(setting: Setting, target: Target) -> float:
 
 
 def message_bytes(facts: KernelFacts, setting: Setting) -> float:
-    """The most bytes that a block sends and takes of one exchange: edges on both sides, in words of 64 bits."""
+    """
+    The most bytes that a block sends and takes of one exchange: edges on both sides, in words of 64
+    bits.
+    """
     if not setting.has_messages:
         return 0.0
     layer = prod(axis.block_extent for axis in setting.axes[1:])
@@ -39,19 +45,22 @@ def barriers_of_step(facts: KernelFacts, setting: Setting) -> float:
     if not setting.splits:
         # Exchanges that are delayed share a barrier with others.
         return max(1, sum(not exchange.delay for exchange in facts.exchanges))
-    # Between arriving and waiting a warp has its inner rows to do, if there are any, and sums that planes enter.
+    # Between arriving and waiting a warp has its inner rows to do, if there are any, and sums that
+    # planes enter.
     widest = max(exchange.edges[0] for exchange in facts.exchanges)
     barriers = 0.0 if setting.rows > 2 * widest or facts.sums_early else 1.0
     if facts.steps > 1 and widest > 2:
-        # Wide edges of one level are published while those of another are awaited (measured: radius 3).
+        # Wide edges of one level are published while those of another are awaited (measured: radius
+        # 3).
         barriers /= 2
     return barriers
 
 
 def waiting_seconds(facts: KernelFacts, setting: Setting, target: Target) -> float:
     """
-    Seconds that a stream step waits for other warps of its tile, in the block and in the blocks beside; a tile without
-    a stream waits for each of its exchanges. (`staying_efficiency` has the waits of plates that stay in one block.)
+    Seconds that a stream step waits for other warps of its tile, in the block and in the blocks
+    beside; a tile without a stream waits for each of its exchanges. (`staying_efficiency` has the
+    waits of plates that stay in one block.)
     """
     waiting = target.parameters.waiting
     if not facts.exchanges or stays_in_a_block(facts, setting):
@@ -68,7 +77,10 @@ def waiting_seconds(facts: KernelFacts, setting: Setting, target: Target) -> flo
 
 
 def exposed_seconds(facts: KernelFacts, target: Target, ahead: int) -> float:
-    """Seconds that a step waits for planes that are fetched `ahead` steps early; a tile that stays has all at once."""
+    """
+    Seconds that a step waits for planes that are fetched `ahead` steps early; a tile that stays has
+    all at once.
+    """
     late = facts.streams and bool(facts.loads) and ahead == 0
     waiting = target.parameters.waiting
     return waiting.exposed_latency * waiting.latency if late else 0.0

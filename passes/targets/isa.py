@@ -1,9 +1,11 @@
-"""Instruction sets: what may be emitted for an architecture, and what one multiprocessor of it holds.
+"""
+Instruction sets: what may be emitted for an architecture, and what one multiprocessor of it holds.
 
-Sources: CUDA C++ Programming Guide, "Compute Capabilities" (registers, warps, shared memory) and "Arithmetic
-Instructions" (throughput of fused multiply-adds),
-https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-capabilities; PTX ISA, "Release Notes" (the
-PTX version from which an instruction is known), https://docs.nvidia.com/cuda/parallel-thread-execution/#release-notes.
+Sources: CUDA C++ Programming Guide, "Compute Capabilities" (registers, warps, shared memory) and
+"Arithmetic Instructions" (throughput of fused multiply-adds),
+https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-capabilities; PTX ISA,
+"Release Notes" (the PTX version from which an instruction is known),
+https://docs.nvidia.com/cuda/parallel-thread-execution/#release-notes.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ class Isa:
     name: str
     """As PTX names it: `sm_90`."""
     ptx_version: str
-    """The oldest PTX version that has all that is emitted: drivers refuse newer ones than their own."""
+    """
+    The oldest PTX version that has all that is emitted: drivers refuse newer ones than their own.
+    """
     splits_barriers: bool
     """Threads can arrive at a barrier and wait later, asleep (`mbarrier.try_wait`)."""
     has_clusters: bool

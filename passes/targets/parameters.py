@@ -1,7 +1,9 @@
-"""The parameters of the cost model: what predictions take beside the facts of a kernel and of a part.
+"""
+The parameters of the cost model: what predictions take beside the facts of a kernel and of a part.
 
-Each is an effect that NVIDIA documents no figure for. `passes/targets/fits` has their values, a file for each GPU they
-were fitted on. "By bytes" means by the bytes of a cell's element: 8 for f64, 4 for f32.
+Each is an effect that NVIDIA documents no figure for. `passes/targets/fits` has their values, a
+file for each GPU they were fitted on. "By bytes" means by the bytes of a cell's element: 8 for f64,
+4 for f32.
 """
 
 from __future__ import annotations
@@ -27,14 +29,20 @@ class Registers:
     level: Mapping[int, int]
     """For each level beyond the second in tiles of several warps, by bytes."""
     sum_level: int
-    """For each word of a level beyond the second in tiles of several warps whose planes enter sums as they arrive."""
+    """
+    For each word of a level beyond the second in tiles of several warps whose planes enter sums as
+    they arrive.
+    """
     late_copies: float
     """
-    Planes that copies of edges wider than one cell keep beside their slot where warps arrive and wait later: inner rows
-    read them a step longer.
+    Planes that copies of edges wider than one cell keep beside their slot where warps arrive and
+    wait later: inner rows read them a step longer.
     """
     reach: int
-    """For each cell beyond the first that stages of 4-byte cells look along the row, in strips that keep planes."""
+    """
+    For each cell beyond the first that stages of 4-byte cells look along the row, in strips that
+    keep planes.
+    """
     dividing_cell: Mapping[int, int]
     """For each cell and each level that divides or takes roots, by bytes."""
     dividing: int
@@ -74,29 +82,45 @@ class Spare:
     sums: int
     """Where planes enter sums as they arrive."""
     staying: int
-    """Where a plate stays and keeps more planes than the one that is read and the one that is made."""
+    """
+    Where a plate stays and keeps more planes than the one that is read and the one that is made.
+    """
     turns: int
     """Where a loop over rows of sums has two turns."""
 
 
 @dataclass(frozen=True)
 class Computing:
-    """Speed of the pipes, as shares and factors, and instructions of a thread in one stream step."""
+    """
+    Speed of the pipes, as shares and factors, and instructions of a thread in one stream step.
+    """
 
     pipe_efficiency: float
-    """Share of the busiest pipe that streamed tiles of one warp reach where memory does not limit them."""
+    """
+    Share of the busiest pipe that streamed tiles of one warp reach where memory does not limit
+    them.
+    """
     one_cell_speed: float
     """Share that is left of this where a lane holds one cell of a row, in planes of two axes."""
     many_warps_speed: float
-    """Factor on the speed of tiles of several warps where a multiprocessor holds more than `few_warps`."""
+    """
+    Factor on the speed of tiles of several warps where a multiprocessor holds more than
+    `few_warps`.
+    """
     several_blocks: float
     """Share of the speed that is left where a multiprocessor holds several blocks."""
     staying_efficiency: float
-    """Share of the floating-point pipe that plates reach which stay in a block, with all that they wait for."""
+    """
+    Share of the floating-point pipe that plates reach which stay in a block, with all that they
+    wait for.
+    """
     few_warps: int
     """Warps of a multiprocessor up to which fetching the instructions of a long loop shows."""
     long_loop: int
-    """Instructions of a turn of the loop from which fetching them limits, for lanes of 16 bytes in tiles of one warp."""
+    """
+    Instructions of a turn of the loop from which fetching them limits, for lanes of 16 bytes in
+    tiles of one warp.
+    """
     long_loop_factor: float
     """Factor on the issue slots of such a loop."""
     fixed_instructions: int
@@ -104,13 +128,22 @@ class Computing:
     overhead_share: float
     """Share of the instructions without arithmetic that the busier pipe does not hide."""
     guard_instructions: float
-    """Instructions of a guard beside a select, for each word of a cell, where all tiles have guards."""
+    """
+    Instructions of a guard beside a select, for each word of a cell, where all tiles have guards.
+    """
     sum_guard_instructions: float
-    """Instructions for each word of a guard of a level beyond the first, where planes enter sums as they arrive."""
+    """
+    Instructions for each word of a guard of a level beyond the first, where planes enter sums as
+    they arrive.
+    """
     spill_instructions: int
-    """Instructions for each register that a thread has no room for: it is stored, and loaded again."""
+    """
+    Instructions for each register that a thread has no room for: it is stored, and loaded again.
+    """
     constants_at_hand: int
-    """Long constants that registers keep; a kernel with more makes all of them anew in every step."""
+    """
+    Long constants that registers keep; a kernel with more makes all of them anew in every step.
+    """
     dividing_warps: Mapping[int, int]
     """Warps of a multiprocessor that hide the chains of quotients and roots, by bytes."""
     dividing_power: float
@@ -128,13 +161,20 @@ class Waiting:
     cluster: float
     """For another block of the cluster."""
     message: Mapping[str, float]
-    """For another block of the tile, by `flags` in what it sends, or at a barrier of the whole `grid`."""
+    """
+    For another block of the tile, by `flags` in what it sends, or at a barrier of the whole `grid`.
+    """
     message_bytes_per_second: float
-    """Bytes a second that a multiprocessor sends and takes, where it has nothing else to do meanwhile."""
+    """
+    Bytes a second that a multiprocessor sends and takes, where it has nothing else to do meanwhile.
+    """
     launch: float
     """Of a launch in a graph, beside its work."""
     long_step: int
-    """Instructions of a step beyond which a launch takes longer: head, steady part and tail are fetched when first run."""
+    """
+    Instructions of a step beyond which a launch takes longer: head, steady part and tail are
+    fetched when first run.
+    """
     long_step_instruction: float
     """For each instruction beyond."""
     latency: float
@@ -162,7 +202,9 @@ class Moving:
     one_ahead: float
     """Share of the speed where one plane of two axes is fetched ahead of its use."""
     dealt: float
-    """Share of the speed where lanes copy vectors narrower than they hold, in planes of two axes."""
+    """
+    Share of the speed where lanes copy vectors narrower than they hold, in planes of two axes.
+    """
     two_vectors: float
     """Share of the speed at each doubling of a lane's cells beyond 16 bytes, in one dimension."""
     l2: float
@@ -173,7 +215,10 @@ class Moving:
 
 @dataclass(frozen=True)
 class Rim:
-    """What a step of a guarded copy costs, by that of a tile inside the bounds; mappings by axes of a plane."""
+    """
+    What a step of a guarded copy costs, by that of a tile inside the bounds; mappings by axes of a
+    plane.
+    """
 
     halos: Mapping[int, float]
     """Where the copy reads halos of other buffers."""
@@ -184,15 +229,23 @@ class Rim:
     sums: float
     """Where planes of two axes enter sums of 8-byte cells."""
     wide: float
-    """Where levels keep more than two planes of 8-byte cells, of one axis: registers are spilled."""
+    """
+    Where levels keep more than two planes of 8-byte cells, of one axis: registers are spilled.
+    """
 
 
 @dataclass(frozen=True)
 class Worth:
-    """How predictions of different kinds are compared: factors on speeds, and limits on what is considered."""
+    """
+    How predictions of different kinds are compared: factors on speeds, and limits on what is
+    considered.
+    """
 
     level: float
-    """Factor for each level: the rest of a run is done by shallower kernels, and longer loops are assembled longer."""
+    """
+    Factor for each level: the rest of a run is done by shallower kernels, and longer loops are
+    assembled longer.
+    """
     tight: float
     """Factor where guarded copies spill and the rim's weight does not count it."""
     wide_sum_cells: int
@@ -208,7 +261,10 @@ class Worth:
     least_ahead: int
     """Planes that kernels of several steps fetch ahead in three dimensions, at least."""
     staying_instructions: int
-    """Most instructions of a thread whose plate stays: longer code does not stay in the instruction cache."""
+    """
+    Most instructions of a thread whose plate stays: longer code does not stay in the instruction
+    cache.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
-"""Parts: the GPUs that are sold with an instruction set, each with its multiprocessors, memory and clock.
+"""
+Parts: the GPUs that are sold with an instruction set, each with its multiprocessors, memory and
+clock.
 
-A figure without a measurement comes from NVIDIA's documents, whose address stands at the part. Where a driver answers,
-the program's GPU is recognised by its name, and by its memory where the name is not known (`part_for`).
+A figure without a measurement comes from NVIDIA's documents, whose address stands at the part.
+Where a driver answers, the program's GPU is recognised by its name, and by its memory where the
+name is not known (`part_for`).
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from dataclasses import dataclass, field
 
 COPIED_SHARE = 0.88
 """
-Share of the memory's bandwidth on paper that a device copy is assumed to reach where nobody has measured it (H200:
-4.23 TB/s of 4.8, measured).
+Share of the memory's bandwidth on paper that a device copy is assumed to reach where nobody has
+measured it (H200: 4.23 TB/s of 4.8, measured).
 """
 
 
@@ -34,21 +37,26 @@ class Part:
     memory_tb_per_s: float
     """Bandwidth of the memory on paper (10^12 bytes a second)."""
     copy_tb_per_s: float
-    """Bytes read plus bytes written in a device copy (10^12 bytes a second), measured or `COPIED_SHARE` of the above."""
+    """
+    Bytes read plus bytes written in a device copy (10^12 bytes a second), measured or
+    `COPIED_SHARE` of the above.
+    """
     l2_bytes: int
     resident_clusters: Mapping[int, int] = field(default_factory=dict[int, int])
     """
-    Clusters of one block a multiprocessor that run at once, by their blocks (measured: graphics processing clusters
-    have not all the same number of multiprocessors). Empty where nobody has measured it.
+    Clusters of one block a multiprocessor that run at once, by their blocks (measured: graphics
+    processing clusters have not all the same number of multiprocessors). Empty where nobody has
+    measured it.
     """
 
 
-# The first part of an instruction set is the one that programs are compiled for where no part is named.
+# The first part of an instruction set is the one that programs are compiled for where no part is
+# named.
 PARTS: dict[str, Part] = {
     part.name: part
     for part in (
-        # https://www.nvidia.com/en-us/data-center/h200/ (memory); the driver (multiprocessors, L2). Measured on an H200:
-        # copy, clock and resident clusters.
+        # https://www.nvidia.com/en-us/data-center/h200/ (memory); the driver (multiprocessors, L2).
+        # Measured on an H200: copy, clock and resident clusters.
         Part(
             name="h200",
             title="H200",
@@ -62,8 +70,8 @@ PARTS: dict[str, Part] = {
             resident_clusters={2: 66, 4: 30, 8: 15, 16: 7},
         ),
         # https://resources.nvidia.com/en-us-tensor-core/nvidia-tensor-core-gpu-datasheet (memory);
-        # https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper (multiprocessors, L2). The clock under load
-        # is taken from the H200, which is the same chip.
+        # https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper (multiprocessors,
+        # L2). The clock under load is taken from the H200, which is the same chip.
         Part(
             name="h100-sxm",
             title="H100 SXM",
@@ -76,8 +84,10 @@ PARTS: dict[str, Part] = {
             l2_bytes=50 << 20,
             resident_clusters={2: 66, 4: 30, 8: 15, 16: 7},
         ),
-        # https://www.nvidia.com/content/dam/en-zz/Solutions/gtcs22/data-center/h100/PB-11133-001_v01.pdf (memory, clock);
-        # https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper (multiprocessors, L2).
+        # https://www.nvidia.com/content/dam/en-zz/Solutions/gtcs22/data-center/h100/
+        # PB-11133-001_v01.pdf
+        # (memory, clock); https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper
+        # (multiprocessors, L2).
         Part(
             name="h100-pcie",
             title="H100 PCIe",
@@ -89,8 +99,8 @@ PARTS: dict[str, Part] = {
             copy_tb_per_s=COPIED_SHARE * 2.0,
             l2_bytes=50 << 20,
         ),
-        # https://resources.nvidia.com/en-us-grace-cpu/grace-hopper-superchip (memory of the 96 GB version, HBM3);
-        # multiprocessors, L2 and clock as on the H100 SXM, which is the same chip.
+        # https://resources.nvidia.com/en-us-grace-cpu/grace-hopper-superchip (memory of the 96 GB
+        # version, HBM3); multiprocessors, L2 and clock as on the H100 SXM, which is the same chip.
         Part(
             name="gh200",
             title="GH200",
@@ -104,7 +114,8 @@ PARTS: dict[str, Part] = {
         ),
         # https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/
         # nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf (memory of the 80 GB version);
-        # https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/nvidia-ampere-architecture-whitepaper.pdf
+        # https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/
+        # nvidia-ampere-architecture-whitepaper.pdf
         # (multiprocessors, boost clock, L2). A copy is assumed to reach nine tenths of the memory's
         # bandwidth.
         Part(
@@ -129,8 +140,8 @@ def default_part(isa: str) -> Part:
 
 def part_for(isa: str, driver_name: str, memory_tb_per_s: float | None) -> Part:
     """
-    The part that a GPU is, by what its driver calls it; else the part of the instruction set whose memory is as fast,
-    and the default part where the driver does not say how fast that is.
+    The part that a GPU is, by what its driver calls it; else the part of the instruction set whose
+    memory is as fast, and the default part where the driver does not say how fast that is.
     """
     own = [part for part in PARTS.values() if part.isa == isa]
     for part in own:

@@ -1,4 +1,7 @@
-"""Targets: what a program is compiled for, the instruction set, the part and the fit of the cost model together."""
+"""
+Targets: what a program is compiled for, the instruction set, the part and the fit of the cost model
+together.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,10 @@ class Target:
         return self.part.multiprocessors
 
     def clusters(self, blocks: int) -> int:
-        """Clusters of so many blocks that run at once: as measured, or as many as the multiprocessors divide into."""
+        """
+        Clusters of so many blocks that run at once: as measured, or as many as the multiprocessors
+        divide into.
+        """
         known = self.part.resident_clusters.get(blocks)
         return known or max(1, self.part.multiprocessors // blocks)
 
@@ -82,12 +88,14 @@ def fit_of(part: Part) -> Fit:
 
 def target_named(name: str, multiprocessors: int | None = None) -> Target:
     """
-    The target that an instruction set (`sm_90`, for its default part) or a part (`h100-pcie`) names. `multiprocessors`
-    replaces the part's own number, for a part of which only some are there. CompileError where no target has the name.
+    The target that an instruction set (`sm_90`, for its default part) or a part (`h100-pcie`)
+    names. `multiprocessors` replaces the part's own number, for a part of which only some are
+    there. CompileError where no target has the name.
     """
     if name not in NAMES:
         raise CompileError(
-            f"the architecture {name} is not known; use {' or '.join(ISAS)}, or a part: {', '.join(PARTS)}"
+            f"the architecture {name} is not known; use {' or '.join(ISAS)}, or a part: "
+            f"{', '.join(PARTS)}"
         )
     part = default_part(name) if name in ISAS else PARTS[name]
     if multiprocessors is not None and multiprocessors != part.multiprocessors:
@@ -96,6 +104,8 @@ def target_named(name: str, multiprocessors: int | None = None) -> Target:
 
 
 def target_of(module: ModuleOp) -> Target:
-    """What a module's kernels are compiled for, by its attribute: `DEFAULT_ARCH` where it has none."""
+    """
+    What a module's kernels are compiled for, by its attribute: `DEFAULT_ARCH` where it has none.
+    """
     said = module.attributes.get(ARCH_ATTRIBUTE)
     return target_named(said.data if isinstance(said, StringAttr) else DEFAULT_ARCH)

@@ -150,8 +150,9 @@ class PlaneGeometry:
         self, kernel: KernelOp, known: Needs | None = None, layout: LayoutAttr | None = None
     ):
         """
-        `known`: what the kernel's stores need of its queues, which no layout changes, where that is at hand. `layout`:
-        in place of the kernel's own. ValueError where the overlap leaves no cell of a tile.
+        `known`: what the kernel's stores need of its queues, which no layout changes, where that is
+        at hand. `layout`: in place of the kernel's own. ValueError where the overlap leaves no cell
+        of a tile.
         """
         chosen = layout or kernel.layout
         assert chosen is not None

@@ -1,4 +1,7 @@
-"""Fitted on an H200. The number behind a `#` is the evidence: kernels that were assembled, timed or measured."""
+"""
+Fitted on an H200. The number behind a `#` is the evidence: kernels that were assembled, timed or
+measured.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ PARAMETERS = Parameters(
         reach=11,  # stars of radius 2 to 4 in 2D, FP32: the deepest kernels that spill nothing
         dividing_cell={8: 2, 4: 1},  # kernels with quotients and roots, assembled
         dividing=6,  # the same kernels
-        approximating=7,  # gradients of six and eight cells a lane: 12 and 8 levels are the most that spill nothing
+        approximating=7,  # gradients of 6 and 8 cells a lane: 12 and 8 levels spill nothing
         values=12,
         scalars=32,
         volume=1.55,  # 12 assembled kernels: 1.4 to 1.6

@@ -1,4 +1,7 @@
-"""Not fitted: no kernel of sm_80 was timed. Where H200's figures depend on its assembler, careful ones stand instead."""
+"""
+Not fitted: no kernel of sm_80 was timed. Where H200's figures depend on its assembler, careful ones
+stand instead.
+"""
 
 from __future__ import annotations
 
