@@ -4,7 +4,8 @@ Runs programs on a GPU and on the CPU, and compares all that they leave, bit for
 
     python benchmarks/check_programs.py [PROGRAM.mlir ...] [--executor gpu] [--steps 1 2 5 12]
 
-Without programs it takes the examples of docs/programs.md and of examples/. Arrays are random, equal on both
+Without programs it takes the examples of docs/programs.md, of examples/, and the kinds of test/programs that run.
+Arrays are random, equal on both
 sides; numbers are 1, and 0.5 where they are not whole. Exits with 1 if any run differs or fails.
 """
 
@@ -36,7 +37,21 @@ def programs(files: list[Path]) -> dict[str, str]:
     return {
         **dict(examples),
         **{file.name: file.read_text() for file in sorted((ROOT / "examples").glob("*.mlir"))},
+        **{
+            file.name: file.read_text()
+            for file in sorted((ROOT / "test" / "programs").glob("*.mlir"))
+            if runs(file)
+        },
     }
+
+
+def runs(file: Path) -> bool:
+    """The program is not one of those that the compiler refuses."""
+    try:
+        timetile.compile(file, executor="cpu")
+    except CompileError:
+        return False
+    return True
 
 
 def values_of(program: timetile.CompiledProgram, seed: int) -> list[Any]:

@@ -43,6 +43,12 @@ class GatherFrame:
         none = [(0, 0, 0)] * (MOST_AXES - len(axes))
         return GatherFrame(cells, (*axes, *none), CELL_BYTES[element_type(op.target)])
 
+    @staticmethod
+    def flat(cells: int, size: int, cell_bytes: int) -> GatherFrame:
+        """That of so many cells of a field of so many bytes, at places that are counted in row-major order."""
+        last = size // cell_bytes - 1
+        return GatherFrame(cells, ((0, last, 1), *[(0, 0, 0)] * (MOST_AXES - 1)), cell_bytes)
+
     @property
     def blocks(self) -> int:
         """Of the launch."""
@@ -57,9 +63,9 @@ class GatherFrame:
         return [self.cells, *(number for axis in self.axes for number in axis)]
 
 
-def gather_name(cell_bytes: int) -> str:
+def gather_name(cell_bytes: int, *, scatter: bool = False) -> str:
     """The kernel's name."""
-    return f"gather{cell_bytes}"
+    return f"{'scatter' if scatter else 'gather'}{cell_bytes}"
 
 
 def along(axis: int) -> str:
@@ -78,18 +84,22 @@ def along(axis: int) -> str:
 """
 
 
-def gather_text(cell_bytes: int) -> str:
-    """The kernel for cells of 4 or 8 bytes."""
+def gather_text(cell_bytes: int, *, scatter: bool = False) -> str:
+    """
+    The kernel for cells of 4 or 8 bytes. With `scatter` the places are in the target, and the source has a cell
+    for each.
+    """
     bits = 8 * cell_bytes
+    read, written = ("%rd0", "%rd3") if scatter else ("%rd3", "%rd0")
     spans = ", ".join(
         f".param .u64 low{k}, .param .u64 last{k}, .param .u64 step{k}" for k in range(MOST_AXES)
     )
     return f"""\
-// A thread sets a cell of the target to the cell of the source at the place that is computed for it.
+// A thread copies a cell, to or from the place that is computed for it.
 .version 7.0
 .target sm_80
 .address_size 64
-.visible .entry {gather_name(cell_bytes)}(
+.visible .entry {gather_name(cell_bytes, scatter=scatter)}(
     .param .u64 target, .param .u64 source, .param .u64 place0, .param .u64 place1, .param .u64 place2,
     .param .u64 cells, {spans})
 {{
@@ -110,8 +120,8 @@ def gather_text(cell_bytes: int) -> str:
 {"".join(map(along, range(MOST_AXES)))}
     ld.param.u64 %rd9, [source];
     ld.param.u64 %rd10, [target];
-    mad.lo.s64 %rd9, %rd3, {cell_bytes}, %rd9;
-    mad.lo.s64 %rd10, %rd0, {cell_bytes}, %rd10;
+    mad.lo.s64 %rd9, {read}, {cell_bytes}, %rd9;
+    mad.lo.s64 %rd10, {written}, {cell_bytes}, %rd10;
     ld.global.b{bits} %cell0, [%rd9];
     st.global.b{bits} [%rd10], %cell0;
 done:

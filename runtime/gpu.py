@@ -65,8 +65,8 @@ class Device(GpuMemory):
         The function comparing halos, loaded once, and the word of the answer, on the host and on
         the device.
         """
-        self.gathering: dict[int, Any] = {}
-        """The functions reading fields at computed places, by bytes of a cell."""
+        self.gathering: dict[str, Any] = {}
+        """The functions that read and write fields at computed places, by name."""
         self.one_comparison = Lock()
         self.one_report = Lock()
 
@@ -272,22 +272,24 @@ class Device(GpuMemory):
             self.synchronize(stream)
             return bool(answer.value)
 
-    def gather(self, frame: GatherFrame, pointers: Sequence[int], stream: int) -> None:
+    def gather(
+        self, frame: GatherFrame, pointers: Sequence[int], stream: int, *, scatter: bool = False
+    ) -> None:
         """
-        Set the cells of a field, the first of five, to cells of the second at places given by the
-        others.
+        Copy cells to a field, the first of five, from the second, at places given by the others:
+        places in the second, with `scatter` in the first.
         """
-        width = frame.cell_bytes
+        name = gather_name(frame.cell_bytes, scatter=scatter)
         with self.one_load:
-            if width not in self.gathering:
-                text = gather_text(width).encode() + b"\0"
-                self.gathering[width] = self.function(text, gather_name(width))
+            if name not in self.gathering:
+                text = gather_text(frame.cell_bytes, scatter=scatter)
+                self.gathering[name] = self.function(text.encode() + b"\0", name)
         numbers = frame.numbers()
         types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_int64,) * len(numbers)
         arguments = Arguments((*pointers, *numbers), types)
         checked(
             self.cuda.cuLaunchKernel(
-                self.gathering[width], frame.blocks, 1, 1, THREADS, 1, 1,
+                self.gathering[name], frame.blocks, 1, 1, THREADS, 1, 1,
                 0, stream, arguments.address, 0,
             )
         )  # fmt: skip

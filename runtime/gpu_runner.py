@@ -6,28 +6,24 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.temporal_fields import GatherOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.arguments import Arguments
-from timetile.runtime.arithmetic import Array
+from timetile.runtime.device_memory import DeviceBuffer, DeviceMemory
 from timetile.runtime.driver import checked
 from timetile.runtime.executors import PlannedRunner
-from timetile.runtime.gathering import GatherFrame
 from timetile.runtime.gpu import Device
 from timetile.runtime.halos import HaloFrame
 from timetile.runtime.host import Values
-from timetile.runtime.host_memory import ArrayMemory
 from timetile.runtime.kernel import Kernel
 from timetile.runtime.kernels import ProgramKernels
 
@@ -45,14 +41,6 @@ MOST_LAUNCHES = 256
 
 MOST_GRAPHS = 8
 """Most graphs of loops, and of runs, kept for repetitions."""
-
-
-@dataclass(frozen=True)
-class DeviceBuffer:
-    """A field's memory on the device."""
-
-    pointer: int
-    bytes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,66 +111,6 @@ class Run:
         if self.launches is None:
             return False
         return self.again > (len(self.launches) >= FEWEST_LAUNCHES)
-
-
-class DeviceMemory(ArrayMemory):
-    """
-    Memory with fields on the device, copied cell by cell, and arrays for memory used by the host
-    only.
-    """
-
-    def __init__(self, on: Device, stream: int):
-        super().__init__()
-        self.device, self.stream = on, stream
-        self.fields: dict[Operation, DeviceBuffer] = {}
-
-    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
-        """A cell of a buffer, read by the host."""
-        if not isinstance(buffer, DeviceBuffer):
-            return super().read(buffer, place, dtype)
-        cell = np.empty(1, dtype)
-        self.device.synchronize(self.stream)
-        self.device.download(cell, buffer.pointer + place * dtype.itemsize)
-        return cell[0]
-
-    def write(self, buffer: Any, place: int, value: Any) -> None:
-        """Write a cell of a buffer."""
-        if not isinstance(buffer, DeviceBuffer):
-            super().write(buffer, place, value)
-            return
-        cell = np.asarray([value])
-        self.device.synchronize(self.stream)
-        self.device.upload(buffer.pointer + place * cell.itemsize, cell)
-
-    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """A field on the device, made once for each operation."""
-        if op not in self.fields:
-            size = prod(shape) * dtype.itemsize
-            self.fields[op] = DeviceBuffer(self.device.allocate(size), size)
-        return self.fields[op]
-
-    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """The cells of a field as an array."""
-        cells = np.empty(shape, dtype)
-        self.device.synchronize(self.stream)
-        self.device.download(cells, buffer.pointer)
-        return cells
-
-    def fill(self, buffer: Any, cells: Array) -> None:
-        """Fill a field with the cells of an array."""
-        self.device.synchronize(self.stream)
-        self.device.upload(buffer.pointer, cells)
-
-    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
-        """Gather cells on the device."""
-        frame = GatherFrame.of(op)
-        pointers = [target.pointer, source.pointer, *(p.pointer for p in frame.places(places))]
-        self.device.gather(frame, pointers, self.stream)
-
-    def close(self) -> None:
-        """Free the fields made by the program."""
-        while self.fields:
-            self.device.free(self.fields.popitem()[1].pointer)
 
 
 class GpuRunner(PlannedRunner):

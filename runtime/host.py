@@ -7,7 +7,7 @@ passes buffers on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any
 
@@ -34,8 +34,16 @@ Values = dict[SSAValue, Any]
 Handler = Callable[[Any, Sequence[Any], Values], Sequence[Any]]
 """Runs one operation on its operands, with all values so far, and returns the results."""
 
+Around = Callable[[Operation, Values], AbstractContextManager[None]]
+"""What a loop of the host runs in, knowing all values so far."""
+
 Listed = tuple[Operation, tuple[SSAValue, ...], Handler | None]
 """An operation, its operands, and its handler."""
+
+
+def nothing_around(op: Operation, values: Values) -> AbstractContextManager[None]:
+    """A loop runs as it is."""
+    return nullcontext()
 
 
 def ceil_divide(a: Any, b: Any) -> Any:
@@ -68,7 +76,7 @@ class Host:
     """
     An interpreter of host functions; `handlers` run the operations on buffers. `steps` replaces the
     trip count of the host's own time loops, with first step number `first`, and `record` notes the
-    loops.
+    loops. Each loop that is no time loop runs in the context that `around` makes.
     """
 
     def __init__(
@@ -77,8 +85,10 @@ class Host:
         steps: int | None = None,
         record: RunRecord | None = None,
         first: int = 0,
+        around: Around | None = None,
     ):
         self.handlers, self.steps, self.first = handlers, steps, first
+        self.around: Around = nothing_around if around is None else around
         self.record = RunRecord() if record is None else record
         self.listed: dict[Block, list[Listed]] = {}
         """The operations of blocks run before: loops run blocks again and again."""
@@ -160,7 +170,7 @@ class Host:
             low = int(low) + self.first * int(step)
             high = low + self.steps * int(step)
         counts = range(int(low), int(high), int(step))
-        scope = self.record.time_loop(len(counts)) if is_time_loop else nullcontext()
+        scope = self.record.time_loop(len(counts)) if is_time_loop else self.around(op, values)
         with scope as run:
             for index in counts:
                 if run is not None:

@@ -1,12 +1,13 @@
 """How the host reads and writes single cells of memory, in the terms of each executor.
 
 The host function of a program may read a series at the number of the step, add a source to one cell
-of a field, or note a receiver's cell. On a GPU each is a copy of one cell.
+of a field, or note a receiver's cell. On a GPU cells of one loop nest move together (`cell_nests.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,6 +77,10 @@ class Memory(Protocol):
         """Set all cells of a field to cells of another field at computed places."""
         ...
 
+    def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
+        """What a loop of the host runs in, which may touch many cells."""
+        ...
+
 
 class ArrayMemory:
     """Memory of NumPy arrays."""
@@ -112,6 +117,9 @@ class ArrayMemory:
         cells = self.contents(source, around, dtype)
         at = [self.contents(place, shape, np.dtype(np.int64)) for place in places]
         self.fill(target, gathered(op, cells, at))
+
+    def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:

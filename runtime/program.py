@@ -27,6 +27,7 @@ from timetile.runtime.arrays import (
     is_on_device,
 )
 from timetile.runtime.cpu import Progress
+from timetile.runtime.device_memory import DeviceBuffer
 from timetile.runtime.executors import (
     LoopRunner,
     NoticingRunner,
@@ -37,7 +38,7 @@ from timetile.runtime.executors import (
 )
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.finite import is_finite, warn_of_blow_up
-from timetile.runtime.gpu_runner import DeviceBuffer, GpuRunner
+from timetile.runtime.gpu_runner import GpuRunner
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Host, Values
 from timetile.runtime.kernels import ProgramKernels
@@ -303,7 +304,8 @@ class CompiledProgram:
         handlers = handlers_of(runner, span.steps, record, self.loops)
         made: Values = dict(zip(block.args, values))
         start = time.perf_counter()
-        returned = Host(handlers, span.steps, record, span.first).run_block(block, made)
+        host = Host(handlers, span.steps, record, span.first, runner.memory.nest)
+        returned = host.run_block(block, made)
         return Call(values, record, made, returned, time.perf_counter() - start)
 
     def run_checked(

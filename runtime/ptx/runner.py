@@ -13,16 +13,16 @@ from timetile.dialects.temporal_fields import GatherOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.runtime.cell_nests import FarMemory, Places
 from timetile.runtime.cpu import Progress
 from timetile.runtime.executors import RESIDENT_BLOCKS, PlannedRunner
 from timetile.runtime.gathering import THREADS, GatherFrame, gather_name, gather_text
 from timetile.runtime.host import Values
-from timetile.runtime.host_memory import ArrayMemory
 from timetile.runtime.kernels import Kernel, ProgramKernels
 from timetile.runtime.ptx.accesses import PARAMETERS
 from timetile.runtime.ptx.arithmetic import Array
 from timetile.runtime.ptx.machine import Launch
-from timetile.runtime.ptx.memory import WORD_BYTES, words_of
+from timetile.runtime.ptx.memory import words_of
 from timetile.runtime.ptx.parse import parse_module
 from timetile.runtime.ptx.program import Program
 from timetile.runtime.simt.memory import Buffer
@@ -40,47 +40,51 @@ class Field(Buffer):
         """A field with a copy of an array, all cells set."""
         return Field(data)
 
-    def known(self, place: int) -> slice:
-        """The words of a cell."""
-        count = self.cell.itemsize // WORD_BYTES
-        return slice(place * count, (place + 1) * count)
 
+class FieldMemory(FarMemory):
+    """Fields as words, cells of which move by the kernels of a GPU; memory that only the host uses is arrays."""
 
-class FieldMemory(ArrayMemory):
-    """Memory with fields as words, and arrays for memory used by the host only."""
+    def is_far(self, buffer: Any) -> bool:
+        return isinstance(buffer, Field)
 
-    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
-        """A cell of a buffer, read by the host."""
-        cells = buffer.data.view(buffer.cell) if isinstance(buffer, Field) else buffer
-        return super().read(cells, place, dtype)
+    def fetch(self, buffer: Any, places: Places, dtype: np.dtype[Any]) -> Array:
+        near, at = Field(np.zeros(len(places), dtype)), Field(places)
+        frame = GatherFrame.flat(len(places), buffer.data.nbytes, dtype.itemsize)
+        self.launch(frame, near, buffer, [at])
+        return near.data.view(dtype)
 
-    def write(self, buffer: Any, place: int, value: Any) -> None:
-        """Write a cell of a buffer for the host."""
-        if isinstance(buffer, Field):
-            buffer.unset[buffer.known(place)] = False
-            buffer = buffer.data.view(buffer.cell)
-        super().write(buffer, place, value)
+    def put(self, buffer: Any, places: Places, cells: Array) -> None:
+        frame = GatherFrame.flat(len(places), buffer.data.nbytes, cells.itemsize)
+        self.launch(frame, buffer, Field(cells), [Field(places)], scatter=True)
+
+    @staticmethod
+    def launch(
+        frame: GatherFrame,
+        target: Any,
+        source: Any,
+        places: Sequence[Any],
+        *,
+        scatter: bool = False,
+    ) -> None:
+        """Run the kernel that a GPU would run."""
+        name = gather_name(frame.cell_bytes, scatter=scatter)
+        entry = parse_module(gather_text(frame.cell_bytes, scatter=scatter))[name]
+        fields = [target, source, *frame.places(places)]
+        numbers = [np.asarray(number).astype(np.uint64) for number in frame.numbers()]
+        Launch(Program(entry), frame.blocks, THREADS, 0, [*fields, *numbers]).run()
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """A new buffer, with all cells unset."""
         return Field(super().new(op, shape, dtype), unset=True)
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """The cells of a buffer as an array."""
         return buffer.data.view(dtype).reshape(shape)
 
     def fill(self, buffer: Any, cells: Array) -> None:
-        """Fill a buffer with the cells of an array."""
         buffer.data[:] = words_of(cells)
         buffer.unset[:] = False
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
-        """Gather with the kernel run on GPUs."""
-        frame = GatherFrame.of(op)
-        entry = parse_module(gather_text(frame.cell_bytes))[gather_name(frame.cell_bytes)]
-        fields = [target, source, *frame.places(places)]
-        numbers = [np.asarray(number).astype(np.uint64) for number in frame.numbers()]
-        Launch(Program(entry), frame.blocks, THREADS, 0, [*fields, *numbers]).run()
+        self.launch(GatherFrame.of(op), target, source, places)
 
 
 class PtxRunner(PlannedRunner):
