@@ -1,8 +1,9 @@
-"""Loop nests of the host that read and write single cells of far memory: the cells of a nest move together.
+"""Loop nests of the host on single cells of far memory: the cells of a nest move together.
 
-A source or a receiver is a nest that touches the same cells in each step. What a nest touched is fetched at once
-when it runs again; its reads find these cells, its writes are kept, and put back at once when it ends. A cell that
-was not expected is fetched when it is read. So cells move in as many copies as a nest has fields, not cells.
+A source or a receiver is a nest that touches equal cells in each step. What a nest read is fetched
+at once when the nest runs again. Reads find these cells. Writes are kept, and put back at once when
+the nest ends. A cell that was not expected is fetched when it is read. So a nest takes a copy for
+each of its fields, not for each cell.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def cell_of(access: memref.LoadOp | memref.StoreOp | memref.AtomicRMWOp) -> np.d
 
 @dataclass
 class Cells:
-    """Of one buffer, the cells that a nest has at hand by their places, and those that it wrote."""
+    """Of one buffer, the cells that a nest has at hand by their places, and what the nest wrote."""
 
     kind: np.dtype[Any]
     values: dict[int, Any] = field(default_factory=dict[int, Any])
@@ -63,12 +64,12 @@ class Cells:
 
 
 class FarMemory(ArrayMemory):
-    """Fields whose cells are costly to reach one by one; memory that only the host uses is arrays."""
+    """Fields with cells costly to reach one by one; memory that only the host uses is arrays."""
 
     def __init__(self) -> None:
         super().__init__()
         self.expected: dict[Operation, dict[SSAValue, list[int]]] = {}
-        """For each nest, the places that it touched last, by the names of buffers outside the nest."""
+        """For each nest, the places read in its last run, by the names of buffers outside it."""
         self.names: dict[Operation, dict[SSAValue, np.dtype[Any]]] = {}
         self.at_hand: dict[Any, Cells] | None = None
         """What the nest that is running has of each buffer."""
@@ -114,7 +115,7 @@ class FarMemory(ArrayMemory):
 
     @contextmanager
     def nest(self, op: Operation, values: Values) -> Generator[None]:
-        """While a loop of the host runs: its cells are fetched before, and put back after, if it holds cells alone."""
+        """A loop of the host: cells are fetched before and put back after, if it holds cells alone."""
         if self.at_hand is not None or not self.names_in(op):
             yield
             return
@@ -131,7 +132,7 @@ class FarMemory(ArrayMemory):
                     self.put(buffer, places, new)
 
     def names_in(self, op: Operation) -> dict[SSAValue, np.dtype[Any]]:
-        """The memory that a nest touches, by its names outside, with the kinds of cells; none where it does more."""
+        """The kinds of cells of the memory that a nest touches; empty where the nest does more."""
         if op not in self.names:
             accesses = [inner for inner in op.walk() if isinstance(inner, ACCESSES)]
             whole = accesses if is_of_cells(op) else []

@@ -17,7 +17,7 @@ from timetile.runtime.gathering import GatherFrame
 from timetile.runtime.gpu import Device
 
 MOST_PLACES = 32
-"""Lists of places that are kept on the device: those of the nests of a program, which come back in each step."""
+"""Lists of places kept on the device: those of a program's nests come back in each step."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class DeviceMemory(FarMemory):
         return kept
 
     def staged(self, size: int) -> DeviceBuffer:
-        """Room for cells on their way: nothing else is, as whoever asks has waited or waits for them."""
+        """Room for cells on their way, of which there is one list at a time."""
         if self.staging.bytes < size:
             self.device.synchronize(self.stream)
             if self.staging.bytes:

@@ -1,7 +1,8 @@
 """How the host reads and writes single cells of memory, in the terms of each executor.
 
 The host function of a program may read a series at the number of the step, add a source to one cell
-of a field, or note a receiver's cell. On a GPU cells of one loop nest move together (`cell_nests.py`).
+of a field, or note a receiver's cell. On a GPU cells of one loop nest move together
+(`cell_nests.py`).
 """
 
 from __future__ import annotations

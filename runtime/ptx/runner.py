@@ -42,7 +42,7 @@ class Field(Buffer):
 
 
 class FieldMemory(FarMemory):
-    """Fields as words, cells of which move by the kernels of a GPU; memory that only the host uses is arrays."""
+    """Fields as words, with cells moved by a GPU's kernels; memory of the host alone is arrays."""
 
     def is_far(self, buffer: Any) -> bool:
         return isinstance(buffer, Field)

@@ -16,8 +16,8 @@ from support.catalogue import entry
 from support.command_line import HEAT
 from support.programs import program_text
 from timetile.runtime.arguments import Arguments
-from timetile.runtime.gpu import Device
 from timetile.runtime.device_memory import DeviceBuffer
+from timetile.runtime.gpu import Device
 from timetile.runtime.gpu_runner import GpuRunner
 from timetile.runtime.halos import HaloFrame
 from timetile.runtime.kernels import Halos, Kernel, loops_of
