@@ -92,7 +92,7 @@ def shifts(value: SSAValue, low: int, high: int, *, negated: bool = False) -> Of
 
 
 def is_scalar(value: SSAValue) -> bool:
-    """The value is computed from scalars alone: it is the same for all cells."""
+    """Whether a value is computed from scalars alone, and so equal for all cells."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return not isinstance(value.type, stencil.StencilType)

@@ -91,7 +91,7 @@ def carriers(stage: ApplyOp, older: SSAValue) -> list[ApplyOp]:
 
 def carry(stage: ApplyOp, holders: dict[SSAValue, SSAValue]) -> ApplyOp:
     """
-    Let a stage take cells outside the bounds from older levels that keep such cells. `holders` are,
+    Let a stage take cells outside the bounds from older levels keeping such cells. `holders` are,
     for each field, the latest queue with the field's cells outside the bounds.
     """
     taken = list(stage.otherwise)

@@ -112,9 +112,7 @@ class KernelBuilder:
         ]
 
     def is_forgotten(self, role: int) -> bool:
-        """
-        Whether the buffer of a role is the loop's own scratch, read only in the step that wrote it.
-        """
+        """Whether the buffer of a role is the loop's own scratch, read only in the writing step."""
         buffer = self.loop.buffers[role]
         return (
             isinstance(buffer.owner, ScratchOp)
@@ -216,8 +214,8 @@ def neighbour_taps(queue: SSAValue) -> bool:
 
 def erase_unread(kernel: KernelOp) -> None:
     """
-    Erase stages without readers, and `else` operands of results that stages read at their own cell
-    only, inside the bounds.
+    Erase stages without readers, and unneeded `else` operands of results: readers tap their own
+    cell only, inside the bounds.
     """
     for stage in reversed(kernel.stages):
         if isinstance(stage, StoreOp):
@@ -389,8 +387,7 @@ class DeviceTilingPass(ModulePass):
     @staticmethod
     def memory_kernels(loop: LoopOp, schedule: Schedule, prefix: str) -> list[KernelOp]:
         """
-        The kernels of a step with all taps read from memory. Several steps never share such a
-        kernel.
+        The kernels of a step with all taps read from memory. Several steps never share a kernel.
         """
         deeper = [depth for depth in loop.depth_list if depth > 1]
         if deeper:

@@ -1,5 +1,5 @@
-"""Adds exchanges: a tap across warps reads an exchange, and an exchange publishes the least that
-serves its readers.
+"""Adds exchanges: a tap across warps reads an exchange, and an exchange publishes the least for its
+readers.
 
 Before: `%v = tile.apply @cell(%u[0, -1, 0], %u[0, 0, 0])`, with warps along the second axis
 After:
@@ -66,8 +66,8 @@ def add_exchanges(kernel: KernelOp) -> None:
 
 def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) -> list[int]:
     """
-    The distance, in cells, at which the queue's readers look along each of the (axis, in-plane
-    position) pairs across warps.
+    The largest distance, in cells, of the queue's taps along each of the (axis, in-plane position)
+    pairs across warps.
     """
     width = [0] * axes
     for _, tap in taps_of(queue):
@@ -94,15 +94,13 @@ def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequenc
 
 
 def crosses_one_axis(kernel: KernelOp) -> bool:
-    """Whether warps lie along one in-plane axis, so that edges are whole rows or single cells."""
+    """Whether warps lie along one in-plane axis: edges are then whole rows or single cells."""
     assert kernel.layout is not None
     return sum(axis.tile_warps > 1 for axis in kernel.layout.axis_layouts) == 1
 
 
 def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
-    """
-    Whether neighbours look no further than the next warp's own cells, so that edges are enough.
-    """
+    """Whether edges are enough: neighbours look no further than the next warp's own cells."""
     assert kernel.layout is not None
     *rows, last = kernel.layout.axis_layouts
     if len(rows) > 1:
@@ -119,8 +117,8 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
 
 def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
     """
-    Let every exchange publish the least that serves its readers, of: copies of a load fetched
-    ahead, edges, the whole plane. `what` asks for one kind, used if it serves.
+    Let every exchange publish the least for its readers, of: copies of a load fetched ahead, edges,
+    the whole plane. `what` asks for one kind, used if sufficient.
     """
     for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
         if what in (None, "copies") and copies_suffice(kernel, stage, ahead):

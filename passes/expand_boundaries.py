@@ -1,6 +1,4 @@
-"""
-expand-boundaries: cells outside a box that an update does not keep are written by updates of their
-own.
+"""expand-boundaries: updates of their own write cells outside a box that an update does not keep.
 
 Before:
 ```
@@ -17,16 +15,15 @@ After:
   temporal.update %b = @cell_moved(%c[0]) in <[64], [65]>
 } : ...
 ```
-1. `dialects/temporal_boundary.py` lists the layers of cells outside the box, and the cells that
-   they take.
-2. An update reads its own target at the cell itself only, so a layer passes through a scratch field
-   of its size. A constant needs none.
-3. The loop's schedule and kernels are those of other updates: the pass comes before they are
-   chosen.
+1. `dialects/temporal_boundary.py` lists the layers of cells outside the box, and the source cells
+   of each layer.
+2. An update reads the target at the cell itself only: a layer passes through a scratch field of the
+   layer's size. A constant needs none.
+3. The loop's schedule and kernels depend on the updates: the pass comes before both are chosen.
 
-Every level below has updates that keep cells outside their boxes, and nothing else to know of
-boundaries. A kernel of several steps computes the layers again at each level. A periodic axis
-reaches across the whole box: kernels then advance one step and read memory.
+Levels below have only updates that keep cells outside their boxes, and know nothing of boundaries.
+A kernel of several steps computes the layers again at each level. A periodic axis reaches across
+the whole box: kernels then advance one step and read memory.
 """
 
 from __future__ import annotations
@@ -61,8 +58,8 @@ class Expansion:
 
     def run(self) -> None:
         """
-        Put updates behind those that do not keep all cells, and a loop with the scratch fields in
-        the loop's place.
+        Put updates after those without all cells kept, and a loop with the scratch fields in the
+        loop's place.
         """
         block = self.loop.body.block
         for update in self.loop.updates:
@@ -112,8 +109,8 @@ class Expansion:
         self, name: str, inputs: Sequence[Attribute], block: Block, kind: Attribute
     ) -> str:
         """
-        Add a cell function to the module, under a name that is free; functions of earlier layers
-        may serve again.
+        Add a cell function to the module, under a free name. Functions of earlier layers may serve
+        again.
         """
         made = FuncOp(name, (inputs, [kind]), Region(block), visibility="private")
         candidate, number = name, 0
@@ -128,14 +125,14 @@ class Expansion:
         return candidate
 
     def function_around(self) -> Operation:
-        """The operation of the module that the loop lies in."""
+        """The operation of the module around the loop."""
         op: Operation = self.loop
         while (parent := op.parent_op()) is not None and parent is not self.module:
             op = parent
         return op
 
     def replace_loop(self) -> None:
-        """A loop over the buffers and the scratch fields, which do not rotate."""
+        """A loop over the buffers and the scratch fields. Scratch fields do not rotate."""
         old = self.loop
         count = len(old.buffers)
         new = LoopOp(
@@ -161,7 +158,7 @@ class Expansion:
 
 
 class ExpandBoundariesPass(ModulePass):
-    """Write cells outside boxes by updates of their own; see the module's documentation."""
+    """Write cells outside boxes by separate updates; see the module's documentation."""
 
     name = "expand-boundaries"
 

@@ -45,11 +45,11 @@ NAN_BITS: dict[Attribute, IntegerAttr] = {
     f64: IntegerAttr(0x7FF8 << 48, i64),
     f32: IntegerAttr(0x7FC0 << 16, i32),
 }
-"""The integer that stands for every NaN, by type."""
+"""The integer standing for every NaN, by type."""
 
 
 class Division(Expansion):
-    """The operations that replace a quotient of integers."""
+    """The operations replacing a quotient of integers."""
 
     def safe_divisor(self, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue | None]:
         """

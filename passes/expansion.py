@@ -12,7 +12,7 @@ from timetile.passes.rewriting import erase_unread
 
 
 class Expansion:
-    """The operations that replace an operation."""
+    """The operations replacing an operation."""
 
     def __init__(self, op: Operation):
         self.op = op

@@ -79,7 +79,7 @@ def invariants(update: UpdateOp, function: FuncOp, loop: LoopOp) -> list[SSAValu
 
 
 def is_last(value: SSAValue, fixed: set[SSAValue]) -> bool:
-    """Whether the cell's result, or a value that changes in time, uses the value."""
+    """Whether the cell's result, or a value changing in time, uses the value."""
     return any(
         isinstance(use.operation, ReturnOp) or not set(use.operation.results) <= fixed
         for use in value.uses
@@ -168,7 +168,7 @@ class Hoist:
 
     def made_once(self, value: SSAValue, update: UpdateOp, function: FuncOp) -> SSAValue:
         """
-        A scratch field with a value for every cell, and the sweep before the loop that fills the
+        A scratch field with a value for every cell, and the sweep before the loop filling the
         field.
         """
         name = unique(self.module, f"{function.sym_name.data}_once")

@@ -34,12 +34,12 @@ MOST_OPERATIONS = 16
 Offset = tuple[int, ...]
 
 FREE = (arith.ConstantOp, stencil.AccessOp, stencil.IndexOp, stencil.ReturnOp)
-"""Operations of a cell that take no time of their own, or are shared by equal operations."""
+"""Operations of a cell without time of their own, or shared by equal operations."""
 
 
 def readers(value: SSAValue) -> list[stencil.ApplyOp] | None:
     """
-    The applies of the value's block that read the value; None if another operation uses the value.
+    The applies of the value's block reading the value; None if another operation uses the value.
     """
     found: dict[stencil.ApplyOp, None] = {}
     owner = value.owner

@@ -24,13 +24,13 @@ class KernelForm:
     every: int
     delay: int
     copies: bool
-    """Whether planes are fetched ahead, so that asynchronous copies serve readers."""
+    """Whether planes are fetched ahead: asynchronous copies serve readers."""
     crossing: tuple[bool, ...]
     """For each in-plane axis, whether tiles have several warps along the axis."""
     edges: tuple[bool, ...]
     """
-    For each in-plane axis, whether a warp has at least as many cells as the step reads far, so that
-    edges serve neighbours.
+    For each in-plane axis, whether a warp has at least as many cells as the step reads far: edges
+    serve neighbours.
     """
     tall: bool
     """A thread has several rows."""

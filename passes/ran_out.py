@@ -1,5 +1,4 @@
-"""
-The resource that runs out where one more step in a launch makes a program much slower: registers,
+"""The resource running out where one more step in a launch makes a program much slower: registers,
 shared memory, cells, blocks.
 """
 
@@ -28,8 +27,8 @@ class Drop:
 
 def drop_at(loop: LoopOp, module: ModuleOp, target: Target, depth: int) -> Drop | None:
     """
-    The resource that runs out at a depth; None if the depth is about as fast as the depth before,
-    or faster.
+    The resource running out at a depth; None if the depth is about as fast as the depth before, or
+    faster.
     """
     if depth < 2:
         return None
@@ -39,7 +38,7 @@ def drop_at(loop: LoopOp, module: ModuleOp, target: Target, depth: int) -> Drop 
 
 def drop_between(trials: Trials, before: Candidate, now: Candidate | None) -> Drop | None:
     """
-    The resource that runs out between the schedules of two consecutive depths; None if none does.
+    The resource running out between the schedules of two consecutive depths; None if none does.
     """
     depth = before.depth + 1
     speed = 0.0 if now is None else now.cost.gcells_per_second
@@ -55,7 +54,7 @@ def drop_between(trials: Trials, before: Candidate, now: Candidate | None) -> Dr
 
 def lacking(trials: Trials, schedule: Schedule, depth: int) -> str | None:
     """
-    The resource that a kernel of a depth lacks under a schedule, with numbers; None if the kernel
+    The resource missing for a kernel of a depth under a schedule, with numbers; None if the kernel
     fits.
     """
     trial = trials.trial(schedule, depth)
@@ -88,7 +87,7 @@ def spills(trials: Trials, before: Candidate, depth: int) -> str | None:
 
 
 def overlaps(trials: Trials, before: Candidate, depth: int) -> str:
-    """The share of a tile's cells that are stored, at the depth before and at this depth."""
+    """The share of a tile's cells stored, at the depth before and at this depth."""
     deeper = trials.attempt(before.schedule, depth)
     if isinstance(deeper, str):
         return (

@@ -66,12 +66,12 @@ from timetile.passes.sum_parts import (
 )
 
 PARTS: dict[Form, str] = {"rows": "planes", "halves": "planes", "lanes": "columns"}
-"""The items that a sum must take one after the other to be split."""
+"""The items, one after the other, of a sum to be split."""
 
 
 def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
     """
-    The last plane of the part around a plane: the plane itself, or the last of its half. For
+    The last plane of the part around a plane: the plane itself, or the last of the half. For
     `lanes`, the column itself.
     """
     if form != "halves":
@@ -81,8 +81,7 @@ def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
 
 def cut_axis(kernel: KernelOp, form: Form) -> int:
     """
-    The axis along which sums of a streaming kernel are cut: the axis of the lanes, or the streaming
-    axis.
+    The axis for cutting sums of a streaming kernel: the axis of the lanes, or the streaming axis.
     """
     assert kernel.stream_axis is not None
     return kernel.rank - 1 if form == "lanes" else kernel.stream_axis
@@ -114,7 +113,7 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
 
 
 def places_of(apply: ApplyOp, form: Form) -> list[int]:
-    """The place of each tap of a stage along the cut axis: the part that takes the tap."""
+    """The place of each tap of a stage along the cut axis: the part taking the tap."""
     axis = cut_axis(apply.kernel, form)
     # A tap of another queue at its own plane counts with the plane of the same offset.
     places = [tap.offset[axis] for tap in apply.tap_list]
@@ -127,7 +126,7 @@ def can_split(apply: ApplyOp, form: Form) -> bool:
 
 
 Cuts = dict[tuple[str, Form, tuple[int, ...]], list[PartFunction]]
-"""The parts of a cell function, by the cuts of its taps: all levels share the parts, made once."""
+"""The parts of a cell function, by the cuts of taps: all levels share the parts, made once."""
 
 
 class Splitter:
@@ -213,7 +212,7 @@ class Splitter:
 
     def returning(self, totals: Sequence[SSAValue], place: int, number: int) -> ApplyOp:
         """
-        The stage that returns the totals of travelling sums to their cell, from `place` cells along
+        The stage returning the totals of travelling sums to their cell, from `place` cells along
         the row.
         """
         apply, kinds = self.apply, [queue_type(total).element for total in totals]

@@ -51,7 +51,7 @@ flight.
 
 
 class Part:
-    """Consecutive updates of a step that may run in one kernel."""
+    """Consecutive updates of a step, for one kernel."""
 
     def __init__(self, first: UpdateOp):
         self.updates = [first]
@@ -68,7 +68,7 @@ class Part:
 
     @property
     def needed(self) -> list[UpdateOp]:
-        """The updates, without those whose results a later update overwrites before a read."""
+        """The updates, without those overwritten by a later update before a read."""
         wanted, kept = self.written, list[UpdateOp]()
         for update in reversed(self.updates):
             if wanted.isdisjoint(update.targets):
@@ -137,7 +137,7 @@ def has_large_bodies(loop: LoopOp) -> bool:
 
 def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:
     """
-    The parts of a step cut before the updates of these numbers. Refuses a part that cannot be a
+    The parts of a step cut before the updates of these numbers. Refuses a part impossible as a
     kernel.
     """
     count = len(loop.updates)

@@ -27,7 +27,7 @@ for values independent of taps.
 @dataclass
 class Part:
     """
-    The operations of the body that need the taps up to one plane, or column, and are not in earlier
+    The operations of the body needing the taps up to one plane, or column, and are not in earlier
     parts.
     """
 

@@ -4,10 +4,10 @@ Before: `temporal.loop %n (...) rotate [1, 0] {...}` After: `temporal.loop %n (.
 depths [12, 8, 4, 2, 1] {...}`
 
 A kernel of depth d advances d steps in one pass over memory. Besides the given depths there are the
-powers of two below the deepest, so that any number of steps has a short plan, and 1 (the last steps
-run one at a time, straight into the program's buffers). If data can stay in the program's own
-buffers, as for two rotating buffers and an odd depth, the smaller depths are the nearest with this
-property: `depths [11, 9, 5, 3, 1]`. Without the option, `choose-schedule` chooses the depths.
+powers of two below the deepest: any number of steps has a short plan, and 1 (the last steps run one
+at a time, straight into the program's buffers). If data can stay in the program's own buffers, as
+for two rotating buffers and an odd depth, the smaller depths are the nearest with this property:
+`depths [11, 9, 5, 3, 1]`. Without the option, `choose-schedule` chooses the depths.
 
 A loop with a constant number of steps gets only the depths of its plan: `depths [1]` for one step.
 """

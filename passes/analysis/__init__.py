@@ -1,1 +1,1 @@
-"""Questions that several passes ask of the IR."""
+"""Questions about the IR shared by several passes."""

@@ -1,5 +1,6 @@
-"""Cells outside the box of an update, at the temporal level: whether the updates of a loop all keep
-them.
+"""
+Cells outside the box of an update, at the temporal level: whether all updates of a loop keep such
+cells.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from timetile.passes.diagnostics import refuse
 
 
 def check_kept(loop: LoopOp) -> None:
-    """Refuse a loop some of whose updates write cells outside their boxes."""
+    """Refuse a loop with an update that writes cells outside its box."""
     for update in loop.updates:
         if update.outside is not None and not update.outside.keeps_all:
             refuse(

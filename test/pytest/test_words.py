@@ -87,8 +87,7 @@ LIMIT = 4.0
 
 REACHED: dict[str, float] = {
     "dialects": 10.4,
-    "passes": 5.4,
-    "passes/analysis": 6.6,
+    "passes": 5.0,
     "passes/cost": 12.8,
     "passes/targets": 10.2,
     "lowering": 11.8,
@@ -235,6 +234,20 @@ def test_no_docstring_begins_with_the_same(package: str):
     assert len(found) <= BEGIN_WITH_THE_SAME.get(package, 0), found
 
 
+@cache
+def documented_methods() -> frozenset[str]:
+    """The names of all methods with a docstring: a method of another class with such a name implements it."""
+    return frozenset(
+        item.name
+        for paths in sources().values()
+        for path in paths
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef)
+        for item in node.body
+        if isinstance(item, ast.FunctionDef) and ast.get_docstring(item) is not None
+    )
+
+
 def undocumented(node: Documented, where: str) -> Iterator[str]:
     """The public classes, functions and methods of a file or class that have no docstring."""
     for child in node.body:
@@ -243,7 +256,8 @@ def undocumented(node: Documented, where: str) -> Iterator[str]:
         if child.name.startswith("_") or child.name in INHERITED:
             continue
         overloaded = any(ast.unparse(mark) == "overload" for mark in child.decorator_list)
-        if ast.get_docstring(child) is None and not overloaded:
+        implements = isinstance(node, ast.ClassDef) and child.name in documented_methods()
+        if ast.get_docstring(child) is None and not overloaded and not implements:
             yield f"{where}.{child.name}"
         if isinstance(child, ast.ClassDef):
             yield from undocumented(child, f"{where}.{child.name}")

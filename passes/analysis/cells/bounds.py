@@ -18,8 +18,8 @@ class Bounds:
 
     def at_least(self, value: SSAValue) -> float | None:
         """
-        A number that is not greater than the value, for constants, squares, and sums of values that
-        are not negative. None if no bound is known.
+        A lower bound of the value, for constants, squares, and sums of nonnegative values. None if
+        no bound is known.
         """
         # Sums may have hundreds of terms, one inside the other.
         pending = [value]
@@ -33,7 +33,7 @@ class Bounds:
         return self.found[value]
 
     def bound(self, value: SSAValue) -> float | None:
-        """The bound of a value, from the bounds of its operands."""
+        """The bound of a value, from the bounds of the operands."""
         match value.owner:
             case arith.MulfOp(lhs=a, rhs=b):
                 return self.of_product(a, b)
@@ -48,7 +48,7 @@ class Bounds:
                 return None
 
     def of_product(self, a: SSAValue, b: SSAValue) -> float | None:
-        """The bound of a product: 0 for a square, and for factors that are not negative."""
+        """The bound of a product: 0 for a square, and for nonnegative factors."""
         if a is b:
             return 0.0
         factors = (self.found[a], self.found[b])
@@ -56,7 +56,7 @@ class Bounds:
 
 
 def parts(value: SSAValue) -> tuple[SSAValue, ...]:
-    """The operands whose bounds give the bound of a value."""
+    """The operands that bound a value."""
     match value.owner:
         case arith.AddfOp(lhs=a, rhs=b):
             return a, b
@@ -70,8 +70,8 @@ def parts(value: SSAValue) -> tuple[SSAValue, ...]:
 
 def of_sum(a: float | None, b: float | None) -> float | None:
     """
-    The bound of a sum: the larger bound if neither is negative, as no rounding takes the sum below
-    it.
+    The bound of a sum: the larger bound of two nonnegative ones, as no rounding takes the sum
+    below.
     """
     if a is None or b is None or not (a >= 0 and b >= 0):
         return None

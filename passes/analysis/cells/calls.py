@@ -1,4 +1,4 @@
-"""Functions that cells call, and whether their bodies can replace the calls."""
+"""Functions called by cells, and whether a body can replace its calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdsl.traits import SymbolTable, is_side_effect_free
 
 
 def callee_of(call: CallOp) -> Operation | None:
-    """The operation that a call names; None if the module has no operation of this name."""
+    """The operation named by a call; None if the module has no operation of this name."""
     return SymbolTable.lookup_symbol(call, call.callee)
 
 

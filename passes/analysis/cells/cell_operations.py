@@ -70,7 +70,7 @@ def integer(meaning: str, ptx: str, *, commutes: int = 0) -> CellOperation:
 
 
 def expanded(operands: tuple[Types, ...], result: Types) -> CellOperation:
-    """An operation that a pass replaces before any executor."""
+    """An operation replaced by a pass before any executor."""
     return CellOperation(operands, result)
 
 
@@ -82,7 +82,7 @@ def rounded(meaning: str, ptx: str = "") -> CellOperation:
 def function(
     name: str, double: Work, single: Work, *, operands: int = 1, at_least: float | None = None
 ) -> CellOperation:
-    """A function of the mathematical library, which counts as one floating-point operation."""
+    """A function of the mathematical library, counted as one floating-point operation."""
     return CellOperation(
         (FLOATS,) * operands,
         FLOATS,
@@ -195,7 +195,7 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
     arith.ExtFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
     arith.TruncFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
 }
-"""Operations that machines have, or that a few instructions make."""
+"""Operations of machines, and operations made by a few instructions."""
 
 FUNCTIONS: dict[type[Operation], CellOperation] = {
     xmath.AcosOp: function("acos", (50, 20), (22, 13), at_least=0.0),

@@ -1,4 +1,4 @@
-"""Operands whose values are known constants."""
+"""Operands with known constant values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 
 def integer_constant(value: SSAValue) -> int | None:
-    """The integer of a value that is a constant, otherwise None."""
+    """The integer of a constant value, otherwise None."""
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
         return owner.value.value.data
@@ -16,7 +16,7 @@ def integer_constant(value: SSAValue) -> int | None:
 
 
 def float_constant(value: SSAValue) -> float | None:
-    """The float of a value that is a constant, otherwise None."""
+    """The float of a constant value, otherwise None."""
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
         return owner.value.value.data

@@ -20,18 +20,18 @@ from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.diagnostics import refuse
 
 DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
-"""Quotients and roots, which are slow for special operands."""
+"""Quotients and roots, slow for special operands."""
 
 RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
 """
-Instructions of a quotient whose numerator is 1, by bytes of the element: on the pipe, and beside
-the pipe.
+Instructions of a quotient with numerator 1, by bytes of the element: on the pipe, and beside the
+pipe.
 """
 
 KNOWN_RECIPROCAL: dict[int, tuple[int, int]] = {8: (-3, -2), 4: (1, -3)}
 """
-Instructions that a quotient whose divisor is a root takes more, by bytes of the element. The
-approximation behind the root is nearly the reciprocal, so no first guess is needed.
+More instructions for a quotient by a root, by bytes of the element. The approximation behind the
+root is nearly the reciprocal: no first guess is needed.
 """
 
 APPROXIMATIONS: dict[type[Operation], dict[int, tuple[int, int]]] = {
@@ -44,12 +44,12 @@ the pipe.
 """
 
 APPROXIMATE_RECIPROCAL: dict[int, tuple[int, int]] = {8: (3, 6), 4: (0, 1)}
-"""Instructions of an approximate quotient whose numerator is 1, by bytes of the element."""
+"""Instructions of an approximate quotient with numerator 1, by bytes of the element."""
 
 
 def is_approximate(op: Operation) -> bool:
     """
-    Whether the operation is a quotient or a reciprocal root that need not be correctly rounded
+    Whether the operation is a quotient or a reciprocal root with permission to be approximate
     (`fastmath<afn>`).
     """
     if not isinstance(op, arith.DivfOp | xmath.RsqrtOp):
@@ -58,21 +58,21 @@ def is_approximate(op: Operation) -> bool:
 
 
 def is_dividing(op: Operation) -> bool:
-    """Whether the operation is a quotient or a root that is slow for special operands."""
+    """Whether the operation is a quotient or a root, slow for special operands."""
     return isinstance(op, DIVIDING) and not is_approximate(op)
 
 
 def only_divides(value: SSAValue) -> bool:
     """
-    Whether the value is used as a divisor only. Such a value may be special if the divisor is 0.
+    Whether the value is used as a divisor only. The value may then be special if the divisor is 0.
     """
     return all(isinstance(use.operation, arith.DivfOp) and use.index == 1 for use in value.uses)
 
 
 def is_known_reciprocal(divisor: SSAValue) -> bool:
     """
-    Whether the divisor is a root that only quotients use, so that ordinary quotients have ordinary
-    roots. (Root and quotient must share a branch: they do unless the numerator is made from another
+    Whether the divisor is a root used by quotients only: ordinary quotients have ordinary roots.
+    (Root and quotient must share a branch, as always unless the numerator is made from another
     root.)
     """
     return isinstance(divisor.owner, xmath.SqrtOp) and only_divides(divisor)
@@ -100,9 +100,7 @@ def instructions(op: Operation) -> tuple[int, int]:
 
 
 def cell_function(module: ModuleOp, apply: ApplyOp) -> FuncOp:
-    """
-    The cell function of a stage. Raises CompileError if the module has no function of this name.
-    """
+    """The cell function of a stage. Raises CompileError if the module lacks the function."""
     function = SymbolTable.lookup_symbol(module, apply.cell)
     if not isinstance(function, FuncOp):
         refuse(apply, f"its cell function {apply.cell} is not in the module")
@@ -116,12 +114,12 @@ def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
 
 
 def divides(module: ModuleOp, apply: ApplyOp) -> bool:
-    """Whether a stage has quotients or roots that are slow for special operands."""
+    """Whether a stage has quotients or roots, slow for special operands."""
     return any(map(is_dividing, cell_function(module, apply).body.block.ops))
 
 
 def approximates(module: ModuleOp, apply: ApplyOp) -> bool:
-    """Whether a stage has quotients or roots that need not be correctly rounded."""
+    """Whether a stage has quotients or roots with permission to be approximate."""
     return any(map(is_approximate, cell_function(module, apply).body.block.ops))
 
 

@@ -1,8 +1,7 @@
 """The functions of C's mathematical library, and their names in compiled code.
 
-Compiled code calls the functions by names of our own, which are bound to addresses when the code is
-loaded. LLVM knows nothing of our names, so LLVM neither evaluates a function itself nor replaces a
-function by another.
+Compiled code calls the functions by names of our own, bound to addresses when the code is loaded.
+LLVM does not know our names: LLVM neither evaluates a function nor replaces a function by another.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ PREFIX = "timetile."
 
 BARRIER = f"{PREFIX}barrier"
 """
-The function at which a thread waits for the other threads of its team; the argument is the
+The function with which a thread waits for the other threads of a team; the argument is the
 barrier's address.
 """
 

@@ -16,8 +16,8 @@ def value_words(value: SSAValue) -> int:
 
 def live_words(function: FuncOp) -> int:
     """
-    The most 32-bit registers that the values of a body take at once, in the order of the body.
-    Arguments, which have registers anyway, and constants, which instructions hold, do not count.
+    The most 32-bit registers taken at once by the values of a body, in the order of the body.
+    Arguments have registers anyway, and instructions hold constants: neither counts.
     """
     block = function.body.block
     operations = list(block.ops)

@@ -37,9 +37,7 @@ def is_shared(op: Operation) -> bool:
 
 
 def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
-    """
-    A key that is equal for two operations exactly if both compute equal bits from equal operands.
-    """
+    """A key equal for two operations exactly if both compute equal bits from equal operands."""
     known = CELL_OPERATIONS.get(type(op))
     factors = 0 if known is None else known.commutes
     # Which of two factors or addends comes first is the same to both.

@@ -1,4 +1,4 @@
-"""Cuts columns of tiles into chunks of planes, so that a launch ends early.
+"""Cuts columns of tiles into chunks of planes: a launch ends early.
 
 Each chunk pays once for filling the pipeline. There are three kinds of candidates: chunks of one
 height; as many whole columns as the device holds, with the remaining columns in chunks; and exactly
@@ -22,8 +22,8 @@ from timetile.passes.analysis.geometry.residency import Residency
 
 def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -> int:
     """
-    Planes of an edge chunk that takes as long as an interior chunk, if a corner takes `corner`
-    interior steps longer.
+    Planes of an edge chunk taking as long as an interior chunk, if a corner takes `corner` interior
+    steps longer.
     """
     fill = geometry.fill + geometry.drain
     return max(1, round((interior + fill - corner) / weight - fill))
@@ -66,8 +66,8 @@ class Columns:
     joined: int = 0
     ends: int = 0
     """
-    Planes that the first and the last chunk of a column should have less, to take no longer than
-    other chunks.
+    Planes by which the first and the last chunk of a column should be shorter, to take no longer
+    than other chunks.
     """
 
     def tiles(self, geometry: Geometry) -> int:
@@ -103,7 +103,7 @@ class Chunks:
 def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
     """
     A launch of columns, one part after the other. A block takes the next tiles when its own are
-    done; tiles that share a block are done together.
+    done; tiles sharing a block are done together.
     """
     pack = residency.block_tiles
     both_kinds = len({columns.on_rim for columns in parts if columns.count}) > 1
@@ -117,11 +117,11 @@ def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
 
 
 MOST_ROUNDS = 3
-"""Most rounds of the device for which whole columns, advancing from end to end, are considered."""
+"""Most rounds of the device with whole columns, advancing from end to end."""
 
 
 MOST_REFILLS = 6
-"""Most times that chunks of the remaining columns may fill the device."""
+"""Most times for chunks of the remaining columns to fill the device."""
 
 
 def whole_columns(
@@ -129,8 +129,8 @@ def whole_columns(
 ) -> Iterator[Chunks]:
     """
     Launches in which as many columns as the device holds, once or a few times, advance from end to
-    end, and the remaining columns are cut into chunks. Columns on the rim with code of their own
-    start between the two, or first if they advance from end to end themselves.
+    end, with the remaining columns cut into chunks. Columns on the rim with code of their own start
+    between the two, or first if they advance from end to end.
     """
     slots = residency.tiles
     if residency.block_tiles > 1 or residency.tile_blocks > 1:
@@ -154,13 +154,12 @@ def whole_columns(
 
 JOINING_SPEED = 1.01
 """
-The least factor by which joining planes must speed up an FP64 launch. A chunk that goes on in
-another column takes registers (measured: the radius-4 star loses 8% if joining saves half a
-percent).
+The least gain, as a factor, for joining planes in an FP64 launch. A chunk that goes on in another
+column takes registers (measured: the radius-4 star loses 8% if joining saves half a percent).
 """
 
 LONGEST_LINE = 1 << 30
-"""Planes that lie end to end must be fewer than this: 32 bits number them."""
+"""More planes than this never lie end to end: 32 bits number the planes."""
 
 
 def even_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | None:
@@ -186,9 +185,9 @@ def even_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | Non
 
 def level_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | None:
     """
-    Columns cut into as many chunks of one height as fit, except that the first and the last chunk
-    have fewer planes, as far as rounding allows. None if there are fewer tiles than columns, or if
-    a chunk would have no planes.
+    Columns cut into as many chunks of one height as fit, with fewer planes in the first and the
+    last chunk, as far as rounding allows. None for fewer tiles than columns, or a chunk without
+    planes.
     """
     if tiles < part.count:
         return None
@@ -234,8 +233,8 @@ def one_round(
 
 MOST_WAVES, MANY_COUNTS = 6, 1000
 """
-Most waves of chunks that are considered; and the number of chunks above which only numbers that
-fill waves exactly are considered.
+Most waves of chunks considered; and the number of chunks above which only whole waves are
+considered.
 """
 
 
@@ -267,8 +266,8 @@ def choose_chunks(
     columns are alike. `sums`: the kernel keeps sums of planes. `joins`: planes of several columns
     may be joined.
 
-    (The cost model knows more about a step. Here launches of one kernel are compared, so that less
-    is enough.)
+    (The cost model knows more about a step. Here launches of one kernel are compared: less is
+    enough.)
     """
     rim = 0 if weight is None else geometry.edge_columns
     on_rim, inside = end_planes(geometry, residency, sums=sums)

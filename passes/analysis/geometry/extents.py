@@ -2,7 +2,7 @@
 Computes extents: how far beyond the cells that a tile stores the cells of each queue must be right.
 No other file computes extents.
 
-Beyond the bounds fewer cells are needed than beyond a tile's stored cells: a stage that takes cells
+Beyond the bounds fewer cells are needed than beyond a tile's stored cells: a stage taking cells
 outside the bounds from its `else` operand reads taps inside the bounds only.
 """
 
@@ -20,8 +20,8 @@ from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp, taps_
 class Extent:
     """
     Cells beyond the stored cells, for each axis: `low` below and `high` above. Negative if fewer
-    cells than the stored ones are needed, as for sums that travel through lanes: such sums lie
-    beside the cells to which they belong.
+    cells than the stored ones are needed, as for sums travelling through lanes, which lie beside
+    their cells.
     """
 
     low: tuple[int, ...]
@@ -33,14 +33,14 @@ class Extent:
         return Extent((0,) * rank, (0,) * rank)
 
     def shifted(self, offset: tuple[int, ...]) -> Extent:
-        """The extent that a reader with this extent needs of a queue tapped at `offset`."""
+        """The extent needed of a queue tapped at `offset` by a reader with this extent."""
         return Extent(
             tuple(a - d for a, d in zip(self.low, offset)),
             tuple(b + d for b, d in zip(self.high, offset)),
         )
 
     def union(self, other: Extent) -> Extent:
-        """The smallest extent that contains both."""
+        """The smallest extent containing both."""
         return Extent(tuple(map(max, self.low, other.low)), tuple(map(max, self.high, other.high)))
 
 
@@ -81,7 +81,7 @@ def held_extent(
     queue: SSAValue, needed: dict[SSAValue, Extent], *, outside: bool = False
 ) -> Extent | None:
     """
-    The extent that readers need of a queue, without reads through an exchange; None if no reader
+    The extent needed by readers of a queue, without reads through an exchange; None if no reader
     needs a cell.
     """
     kernel = queue.owner.parent_op() if isinstance(queue.owner, Operation) else None
@@ -97,25 +97,25 @@ def held_extent(
 
 
 def stage_extent(stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent) -> Extent:
-    """The extent that a stage must compute for all of its results to be right."""
+    """The extent computed by a stage for correct results."""
     return reduce(Extent.union, [needed.get(result, zero) for result in stage.res])
 
 
 def tapped_from(
     stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent, *, outside: bool
 ) -> Extent:
-    """The extent of cells that a stage computes, and for which the stage reads its taps."""
+    """The extent of cells computed by a stage, and of the reads at each tap."""
     return zero if outside and stage.otherwise else stage_extent(stage, needed, zero)
 
 
 def served_by_copies(kernel: KernelOp) -> list[ExchangeOp]:
-    """The exchanges that a load's asynchronous copies serve."""
+    """The exchanges served by a load's asynchronous copies."""
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     return [exchange for exchange in exchanges if exchange.publishes_copies]
 
 
 def held_by_tile(kernel: KernelOp, needed: dict[SSAValue, Extent], *, outside: bool) -> Extent:
-    """The part of the needed cells around the stored cells that a tile computes or loads itself."""
+    """The part, computed or loaded by a tile, of the needed cells around the stored cells."""
     # What is read through asynchronous copies lies around the tile, too.
     copies = served_by_copies(kernel)
     beside = {queue for e in copies for queue in (e.queue, e.result)}
@@ -129,8 +129,8 @@ def held_by_tile(kernel: KernelOp, needed: dict[SSAValue, Extent], *, outside: b
 class Needs:
     """
     The needs of a kernel, independent of the layout. `around`: cells of each queue beyond the cells
-    that a tile stores. `overlap`: the part of `around` that the tile itself holds. `outside`: cells
-    that the tile holds beyond the kernel's bounds.
+    stored by a tile. `overlap`: the part of `around` in the tile itself. `outside`: cells held by
+    the tile beyond the kernel's bounds.
     """
 
     around: dict[SSAValue, Extent]

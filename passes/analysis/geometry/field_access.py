@@ -1,11 +1,10 @@
-"""
-Decides which accesses of a kernel may leave their field, and so which accesses threads must test.
-No other file decides this.
+"""Decides which accesses of a kernel may leave their field, and need a test. No other file decides
+this.
 
-A field holds the cells that updates name inside their boxes, and may lack other cells of the
-kernel: a field may be smaller than the bounds. Threads touch more cells than updates name: whole
-tiles, whole planes, and planes before the first plane on which a stored cell depends. An access
-goes untested only if every cell that the access may touch is known to lie in the field.
+A field holds the cells named by updates inside their boxes, and may lack other cells of the kernel:
+a field may be smaller than the bounds. Threads touch more cells than named by updates: whole tiles,
+whole planes, and planes before the first plane behind a stored cell. An access goes untested only
+if all possible cells of the access are known to lie in the field.
 
 | along | where | an access may touch |
 |---|---|---|
@@ -39,8 +38,8 @@ def steady_steps(geometry: Geometry) -> range:
 
 def steady_planes(geometry: Geometry, lag: int) -> range:
     """
-    The planes that an access `lag` steps back may touch in a steady loop. Planes fetched ahead have
-    a negative lag.
+    The planes of an access `lag` steps back in a steady loop. Planes fetched ahead have a negative
+    lag.
     """
     steps = steady_steps(geometry)
     return range(steps.start - lag, steps.stop - lag)
@@ -60,7 +59,7 @@ def is_plane_tested(
     geometry: Geometry, shape: FieldShape, lag: int, *, steady: bool, stores: bool = False
 ) -> bool:
     """
-    Whether an access `lag` steps back must test that its plane lies in the field. `steady`: in a
+    Whether an access `lag` steps back must test for a plane outside the field. `steady`: in a
     steady loop. `stores`: the access writes.
     """
     stream = geometry.kernel.stream_axis
@@ -79,7 +78,7 @@ def are_cells_tested(
     far: int = 0,
 ) -> bool:
     """
-    Whether an access must test that its cell lies in the field along an in-plane axis, given by
+    Whether an access must test for a cell outside the field along an in-plane axis, given by
     number. `stores`: the access writes. `interior`: only tiles inside the rim count. `far`:
     distance, in cells, of the access from the cells of the tile.
     """
@@ -101,7 +100,7 @@ def halo_spans(geometry: Geometry, shape: FieldShape, axis: int) -> tuple[range,
 
 def guarding_field(queue: SSAValue) -> SSAValue | None:
     """
-    The field that supplies a queue's cells outside the bounds; None if no such cell is read from
+    The field supplying a queue's cells outside the bounds; None if no such cell is read from
     memory.
     """
     stage = queue.owner

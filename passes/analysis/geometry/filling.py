@@ -1,6 +1,5 @@
 """
-Finds the stages that the first steps of a chunk may leave out, as their level waits for its first
-plane.
+Finds the stages left out by the first steps of a chunk, as their level waits for its first plane.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ GCells/s; 3000 taps in 25 points in FP32, 1036 to 1011).
 
 def first_step(geometry: Geometry, stage: ApplyOp | StoreOp) -> int:
     """
-    The step of a chunk, counted from the first step, from which planes of the chunk depend on a
+    The first step of a chunk, counted from its beginning, with a plane of the chunk dependent on a
     stage.
     """
     if isinstance(stage, StoreOp):
@@ -36,8 +35,8 @@ def first_step(geometry: Geometry, stage: ApplyOp | StoreOp) -> int:
 
 def may_fill(kernel: KernelOp) -> bool:
     """
-    Whether stages may be left out: in strips that one warp streams alone, as no other warp waits
-    for an exchange.
+    Whether stages may be left out: in strips streamed by one warp alone, without another warp
+    waiting for an exchange.
     """
     strip = kernel.stream_axis is not None and len(kernel.plane_axes) == 1
     return strip and not any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
@@ -45,9 +44,9 @@ def may_fill(kernel: KernelOp) -> bool:
 
 def filling_loops(geometry: Geometry) -> tuple[int, ...]:
     """
-    The steps, counted from a chunk's first step, at which the filling loops end. The loops are
-    those that leave out most taps while the code stays short. None if no stage can be left out, and
-    for kernels of one time step, which wait for memory.
+    The steps, counted from a chunk's first step, at the end of each filling loop. The loops leave
+    out most taps with short code. Empty if no stage can be left out, and for kernels of one time
+    step, bound by memory.
     """
     if not may_fill(geometry.kernel) or geometry.kernel.steps.data == 1:
         return ()

@@ -1,7 +1,7 @@
 """
 The geometry of a kernel: the planes' geometry, the steps of the stream, and the chunks of columns.
 
-All sizes are static, so that results are plain integers. Coordinates are the program's.
+All sizes are static: results are plain integers. Coordinates are the program's.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr, Variant
 from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry, ceil_div
 
 SHARING_MULTIPROCESSORS = 2
-"""Multiprocessors that share an instruction cache, and run consecutive blocks (measured)."""
+"""Multiprocessors sharing an instruction cache, and run consecutive blocks (measured)."""
 
 
 def whole_blocks(tiles: int, pack: int) -> int:
     """
-    The number of tiles, rounded up to whole blocks on all multiprocessors that share an instruction
+    The number of tiles, rounded up to whole blocks on all multiprocessors sharing an instruction
     cache.
     """
     together = SHARING_MULTIPROCESSORS * pack
@@ -39,7 +39,7 @@ class Geometry(PlaneGeometry):
 
     @cached_property
     def planes(self) -> int:
-        """The number of planes that the kernel stores."""
+        """The number of planes stored by the kernel."""
         stream = self.kernel.stream_axis
         return 1 if stream is None else self.upper[stream] - self.lower[stream]
 
@@ -53,15 +53,14 @@ class Geometry(PlaneGeometry):
 
     @cached_property
     def fill(self) -> int:
-        """Steps that a chunk runs before its first plane arrives."""
+        """Steps run by a chunk before its first plane arrives."""
         if self.kernel.stream_axis is None:
             return 0
         return max(map(self.lead, self.extents), default=0)
 
     def lead(self, queue: SSAValue) -> int:
         """
-        Steps before the arrival of a chunk's first plane at which planes of a queue are first
-        needed.
+        Steps, before the arrival of a chunk's first plane, of the first plane needed of a queue.
         """
         stream = self.kernel.stream_axis
         assert stream is not None
@@ -111,9 +110,7 @@ class Geometry(PlaneGeometry):
         return ceil_div(planes + self.fill + self.drain, self.period) * self.period
 
     def chunks(self, planes: int, joined: int = 0) -> int:
-        """
-        Chunks of one column of tiles, not counting the planes joined with those of other columns.
-        """
+        """Chunks of one column of tiles, without planes joined with other columns."""
         return ceil_div(self.planes - joined, planes)
 
     def missing(self, planes: int, joined: int = 0) -> int:
@@ -171,7 +168,7 @@ class Geometry(PlaneGeometry):
         return self.plane_tiles - edge if interior else edge
 
     def columns(self, variant: VariantAttr) -> int:
-        """Columns of tiles that a variant of the kernel serves."""
+        """Columns of tiles served by a variant of the kernel."""
         if variant.columns.data:
             return variant.columns.data
         assert self.kernel.variants is not None
@@ -180,7 +177,7 @@ class Geometry(PlaneGeometry):
         return kind - sum(v.columns.data for v in alike)
 
     def variant_tiles(self, variant: VariantAttr) -> int:
-        """Tiles of one launch that a variant of the kernel serves."""
+        """Tiles of one launch served by a variant of the kernel."""
         return self.column_tiles(self.columns(variant), variant.planes.data, variant.joined.data)
 
     @property
@@ -190,7 +187,7 @@ class Geometry(PlaneGeometry):
 
     @property
     def used_variants(self) -> list[VariantAttr]:
-        """The variants that have tiles, in starting order."""
+        """The variants with tiles, in starting order."""
         variants = self.kernel.variants
         assert variants is not None
         return [variant for variant in variants if self.columns(variant)]
@@ -202,9 +199,9 @@ class Geometry(PlaneGeometry):
 
     def numbered(self, tiles: Sequence[int], *, both_kinds: bool) -> list[int]:
         """
-        Tile numbers that each part takes, in starting order. If the tiles of a block must be alike,
-        the last numbers of a part stand for no tile, so that multiprocessors with one instruction
-        cache run one copy of the code.
+        Tile numbers taken by each part, in starting order. If the tiles of a block must be alike,
+        the last numbers of a part stand for no tile: multiprocessors with one instruction cache run
+        one copy of the code.
         """
         pack = self.layout.pack.data
         if pack == 1 or self.kernel.stream_axis is None or not both_kinds:
@@ -213,7 +210,7 @@ class Geometry(PlaneGeometry):
 
     @property
     def variant_numbers(self) -> list[int]:
-        """Tile numbers that each of the used variants takes."""
+        """Tile numbers taken by each of the used variants."""
         tiles = [self.variant_tiles(variant) for variant in self.used_variants]
         return self.numbered(tiles, both_kinds=self.has_both_kinds)
 

@@ -1,6 +1,4 @@
-"""
-Refuses kernels that cannot exist: fields beyond 32-bit coordinates, tiles without a cell to store.
-"""
+"""Refuses impossible kernels: fields beyond 32-bit coordinates, tiles without a cell to store."""
 
 from __future__ import annotations
 
@@ -19,15 +17,15 @@ from timetile.passes.diagnostics import refuse
 
 FARTHEST = 1 << 30
 """
-The largest coordinate of a field's cell. Tiles begin before their fields and end beyond them, and
-32 bits must number every cell.
+The largest coordinate of a field's cell. Tiles begin before fields and end beyond, and 32 bits must
+number every cell.
 """
 
 
 def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
     """
-    Refuse fields of types other than f32 and f64, and fields that 32-bit coordinates do not reach
-    along an axis.
+    Refuse fields of types other than f32 and f64, and fields beyond 32-bit coordinates along an
+    axis.
     """
     for field in fields:
         if element_type(field) not in CELL_BYTES:
@@ -44,19 +42,13 @@ def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
 
 
 def check_loop(loop: LoopOp) -> None:
-    """
-    Refuse a time loop over fields that no kernel can have, or whose boundaries are not yet updates
-    of their own.
-    """
+    """Refuse a time loop over impossible fields, or with boundaries not yet turned into updates."""
     check_kept(loop)
     check_fields(loop, (*loop.buffers, *loop.captures))
 
 
 def checked_geometry(kernel: KernelOp) -> Geometry:
-    """
-    The geometry of a kernel. Refuses a kernel whose tiles overlap so far that no cell is left to
-    store.
-    """
+    """The geometry of a kernel. Refuses a kernel with tiles of nothing but overlap."""
     try:
         return Geometry(kernel)
     except ValueError:

@@ -1,6 +1,6 @@
 """
-The end of a launch: tiles of several kinds, one kind after the other, on slots that take the next
-tile when free.
+The end of a launch: tiles of several kinds, one kind after the other, on slots taking the next tile
+when free.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ ROUNDING = 1e-9
 """Tolerance for rounding in sums of costs, as a share of a tile."""
 
 Free = list[tuple[int, float]]
-"""Groups of slots: the number of slots, and the time at which they are free."""
+"""Groups of slots: the number of slots, and the time of being free."""
 
 
 def makespan(kinds: Sequence[tuple[int, float]], slots: int) -> float:
     """
-    The time at which the last tile is done. Tiles start in the order of their kinds (count, cost of
-    each), and each of `slots` slots takes the next tile when free.
+    The time of the end of the last tile. Tiles start in the order of kinds (count, cost of each),
+    and each of `slots` slots takes the next tile when free.
     """
     free: Free = [(slots, 0.0)]
     end = 0.0
@@ -30,12 +30,12 @@ def makespan(kinds: Sequence[tuple[int, float]], slots: int) -> float:
 
 
 def tiles_by(time: float, start: float, cost: float) -> int:
-    """Tiles that a slot, free at `start`, has finished at `time`."""
+    """Tiles finished at `time` by a slot free at `start`."""
     return int((time - start) / cost + ROUNDING) if start < time else 0
 
 
 def done(free: Free, count: int, cost: float) -> float:
-    """The time at which `count` tiles are done."""
+    """The time of the end of `count` tiles."""
 
     def done_by(time: float) -> int:
         return sum(number * tiles_by(time, start, cost) for number, start in free)

@@ -1,7 +1,7 @@
-"""The geometry of a plane: the places of tiles along the axes, the cells that tiles store, and the
+"""The geometry of a plane: the places of tiles along the axes, the cells stored by tiles, and the
 width of accesses.
 
-All sizes are static, so that results are plain integers. Coordinates are the program's.
+All sizes are static: results are plain integers. Coordinates are the program's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VECTOR_BYTES = 16
 
 SECTOR_BYTES = 32
 """
-Bytes that memory reads or writes at least. A store of a part costs as much as a store of the whole.
+Least bytes read or written by memory. A store of a part costs as much as a store of the whole.
 """
 
 SLICE_ALIGNMENT = 128
@@ -53,7 +53,7 @@ def moved_by(at: tuple[int, ...], moved: Sequence[int]) -> tuple[int, ...]:
 
 
 def vector_cells(cells: int, element: Attribute) -> int:
-    """Cells of one access: the widest access that divides `cells` consecutive cells of a thread."""
+    """Cells of one access: the widest access dividing `cells` consecutive cells of a thread."""
     return gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
 
 
@@ -103,7 +103,7 @@ class FieldShape:
 
 
 def is_word(stored: SSAValue) -> bool:
-    """Whether a cell of a field is one 32-bit register, so that a select takes one instruction."""
+    """Whether a cell of a field is one 32-bit register: a select takes one instruction."""
     return CELL_BYTES[element_type(stored)] == 4
 
 
@@ -129,7 +129,7 @@ class AxisTiling:
     overlap_low: int
     count: int
     span: int
-    """Cells of a tile that covers the axis alone."""
+    """Cells of a tile covering the axis alone."""
 
     @property
     def last_origin(self) -> int:
@@ -138,7 +138,7 @@ class AxisTiling:
 
     @property
     def inner_cells(self) -> range:
-        """The cells of the axis without the overlap that the first and the last tile store."""
+        """The cells of the axis without the overlap stored by the first and the last tile."""
         first = self.origin + self.overlap_low
         return range(first, first + self.count * self.useful)
 
@@ -150,9 +150,9 @@ class PlaneGeometry:
         self, kernel: KernelOp, known: Needs | None = None, layout: LayoutAttr | None = None
     ):
         """
-        `known`: what the kernel's stores need of its queues, which no layout changes, where that is
-        at hand. `layout`: in place of the kernel's own. ValueError where the overlap leaves no cell
-        of a tile.
+        Compute the geometry. `known`: the kernel's needs, if computed before, as needs do not depend
+        on the layout. `layout`: a layout in place of the kernel's own. Raises ValueError if the
+        overlap leaves no cell of a tile.
         """
         chosen = layout or kernel.layout
         assert chosen is not None
@@ -168,14 +168,12 @@ class PlaneGeometry:
 
     @cached_property
     def thread_rows(self) -> list[Row]:
-        """The rows of a plane that one thread holds, as offsets from the first row."""
+        """The rows of a plane held by one thread, as offsets from the first row."""
         return list(product(*(range(axis.layout.cells) for axis in self.axes[:-1])))
 
     @cached_property
     def thread_positions(self) -> list[tuple[int, ...]]:
-        """
-        The cells of a plane that one thread holds, row by row, as offsets from the first cell.
-        """
+        """The cells of a plane held by one thread, row by row, as offsets from the first cell."""
         cells = range(self.axes[-1].layout.cells)
         return [(*row, cell) for row in self.thread_rows for cell in cells]
 
@@ -188,23 +186,20 @@ class PlaneGeometry:
 
     @cached_property
     def replaces_cells(self) -> bool:
-        """
-        Whether cells outside the bounds are replaced: levels take such cells from older levels or
-        from memory.
-        """
+        """Whether cells outside the bounds are replaced, by cells of older levels or of memory."""
         return self.reads_halos or any(
             isinstance(stage, ApplyOp) and stage.replaces_cells for stage in self.kernel.stages
         )
 
     @cached_property
     def copies(self) -> list[ExchangeOp]:
-        """The exchanges that a load's asynchronous copies serve."""
+        """The exchanges served by a load's asynchronous copies."""
         return served_by_copies(self.kernel)
 
     @cached_property
     def pads(self) -> tuple[int, ...]:
         """
-        Cells around the tile that asynchronous copies bring, on both sides of each in-plane axis.
+        Cells around the tile brought by asynchronous copies, on both sides of each in-plane axis.
         """
         widest = [0] * len(self.kernel.plane_axes)
         for exchange in self.copies:
@@ -229,13 +224,13 @@ class PlaneGeometry:
 
     @staticmethod
     def padded(element: Attribute, reach: int) -> int:
-        """Cells beside a row, in whole vectors, that hold the nearest `reach` cells."""
+        """Cells beside a row, in whole vectors, around the nearest `reach` cells."""
         vector = VECTOR_BYTES // CELL_BYTES[element]
         return ceil_div(reach, vector) * vector
 
     @cached_property
     def stored_fields(self) -> list[SSAValue]:
-        """The fields that the kernel stores."""
+        """The fields stored by the kernel."""
         return [stage.field for stage in self.kernel.stages if isinstance(stage, StoreOp)]
 
     @cached_property
@@ -268,10 +263,10 @@ class PlaneGeometry:
 
     def tile_axis(self, axis: int, layout: AxisLayout, pad: int) -> AxisTiling:
         """
-        Place the tiles along one axis, so that vectors along the last axis are aligned in memory.
-        The cells that a tile stores begin and end between vectors. They may end in the middle of a
-        vector of two cells if that saves a tile; for 8-byte cells, 1 tile in `TILES_FOR_ONE` at
-        least, as a cell then takes an access alone. Threads read `pad` cells around a tile.
+        Place the tiles along one axis, with vectors along the last axis aligned in memory. The
+        stored cells of a tile begin and end between vectors, or in the middle of a vector of two
+        cells to save a tile; for 8-byte cells, 1 tile in `TILES_FOR_ONE` at least, as a cell then
+        takes an access alone. Threads read `pad` cells around a tile.
         """
         inner = axis == self.kernel.rank - 1
         unit = self.vector if inner else 1
@@ -328,9 +323,9 @@ class PlaneGeometry:
 
     def interior_cells(self, number: int) -> range:
         """
-        The cells along an in-plane axis, given by number, that tiles inside the rim may touch: no
-        cell outside the bounds, and no cell of the overlap that the outermost tiles store. Empty if
-        no tile lies inside.
+        The cells along an in-plane axis, given by number, touched by tiles inside the rim: no cell
+        outside the bounds, and no cell of the overlap stored by the outermost tiles. Empty if no
+        tile lies inside.
         """
         tiling, pad = self.axes[number], self.margins[number]
         inner = tiling.inner_cells
@@ -380,8 +375,8 @@ class PlaneGeometry:
     def may_cross(self, number: int, position: int, moved: int) -> bool:
         """
         Whether a cell inside the bounds, in some thread, taps `moved` cells along an in-plane axis
-        and finds position `position` of a thread outside the bounds. Sizes are static, so that
-        positions which the bounds never separate are known.
+        and finds position `position` of a thread outside the bounds. Sizes are static: positions
+        which the bounds never separate are known.
         """
         if moved == 0:
             return False
@@ -402,5 +397,5 @@ class PlaneGeometry:
 
     @cached_property
     def plane_tiles(self) -> int:
-        """The number of tiles that cover a plane."""
+        """The number of tiles covering a plane."""
         return prod(axis.count for axis in self.axes)

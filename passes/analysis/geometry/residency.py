@@ -16,16 +16,16 @@ SCHEDULERS = 4
 
 SATURATING_WARPS = 1.4 * SCHEDULERS
 """
-Warps of a multiprocessor that keep the pipes busy. One warp a scheduler does not (measured: FP64).
+Warps of a multiprocessor keeping the pipes busy. One warp a scheduler does not (measured: FP64).
 """
 
 
 @dataclass(frozen=True)
 class Residency:
     """
-    The tiles of a kernel that a device holds. `block_tiles`, `block_warps`: tiles and warps of a
-    block. `fitting`: blocks that a multiprocessor holds at once. `multiprocessors`: their number.
-    `tile_blocks`: blocks of a tile. `teams`: tiles of several blocks that run at once.
+    The tiles of a kernel held by a device. `block_tiles`, `block_warps`: tiles and warps of a
+    block. `fitting`: blocks held by a multiprocessor at once. `multiprocessors`: their number.
+    `tile_blocks`: blocks of a tile. `teams`: tiles of several blocks running at once.
     """
 
     block_tiles: int
@@ -37,7 +37,7 @@ class Residency:
 
     @staticmethod
     def of(kernel: KernelOp, target: Target) -> Residency:
-        """The residency of a kernel with its present layout and occupancy."""
+        """The residency of a kernel with the present layout and occupancy."""
         assert kernel.layout is not None
         return Residency.of_layout(kernel.layout, kernel.blocks_per_multiprocessor, target)
 
@@ -64,7 +64,7 @@ class Residency:
 
     @property
     def tiles(self) -> int:
-        """Tiles that the device holds at once."""
+        """Tiles held by the device at once."""
         if self.tile_blocks > 1:
             return self.teams
         return self.multiprocessors * self.fitting * self.block_tiles
@@ -76,8 +76,8 @@ class Residency:
 
     def busy_warps(self, tiles: int) -> float:
         """
-        Warps of the fullest multiprocessor in a launch of `tiles` tiles, at least the number that
-        keeps pipes busy.
+        Warps of the fullest multiprocessor in a launch of `tiles` tiles, at least the number
+        keeping pipes busy.
         """
         return max(SATURATING_WARPS, self.block_warps * self.blocks(tiles))
 

@@ -1,3 +1,3 @@
-"""Analyses of launches: the launches that run a time loop, and the buffers whose data later steps
-read.
+"""
+Analyses of launches: the launches running a time loop, and the buffers with data for later steps.
 """

@@ -1,7 +1,7 @@
-"""Plans the launches that run a time loop, and the buffers that each launch reads and writes.
+"""Plans the launches running a time loop, and the buffers that each launch reads and writes.
 
-A launch never writes a buffer that the launch reads, so live versions move from buffer to buffer by
-the rules of `placements.py`. Kernels that read data with the halo around (`Rotation.has_home`) find
+A launch never writes a buffer read by the launch, so live versions move from buffer to buffer by
+the rules of `placements.py`. Kernels reading data with the halo around (`Rotation.has_home`) find
 both in the program's own buffer, or in a scratch buffer that began as a copy of the own buffer:
 launches write no halo. (Buffers with common halos are all equally good.) In the end every buffer
 holds what the unfused program leaves. Versions that only the last steps write are written by
@@ -32,24 +32,21 @@ from timetile.passes.analysis.launches.placements import (
 from timetile.passes.analysis.launches.rotation import Rotation
 
 MOST_SEQUENCES = 128
-"""
-Most sequences of launches that are compared if none takes as few buffers as the kernels could do
-with.
-"""
+"""Most sequences of launches compared if none takes as few buffers as the kernels could do with."""
 
 MOST_ROUNDS = 8
 """
-Rounds of a cycle's rotation within which placements must repeat. Otherwise the cycle's buffers are
-used in pairs.
+Rounds of a cycle's rotation before placements must repeat. Otherwise the cycle's buffers are used
+in pairs.
 """
 
 
 @dataclass(frozen=True)
 class Launch:
     """
-    One launch: a kernel that advances `steps` steps from `time` on, with the buffers by role.
-    `final`: the kernel stores all results of its single step. Numbers from the count of roles on
-    are scratch buffers.
+    One launch: a kernel advancing `steps` steps from `time` on, with the buffers by role. `final`:
+    the kernel stores all results of its single step. Numbers from the count of roles on are scratch
+    buffers.
     """
 
     steps: int
@@ -62,14 +59,14 @@ class Launch:
 @dataclass(frozen=True)
 class Plan:
     """
-    A plan: the copies `(from, to)`, then the launches, of which `[first, first + length)` run
-    `repeats` times.
+    A plan: the copies `(from, to)`, then the launches, with `[first, first + length)` run `repeats`
+    times.
     """
 
     copies: tuple[tuple[int, int], ...]
     launches: tuple[Launch, ...]
     scratch_like: tuple[int, ...]
-    """For each scratch buffer, a role whose buffer has an equal type."""
+    """For each scratch buffer, a role with a buffer of equal type."""
     first: int = 0
     length: int = 0
     repeats: int = 1
@@ -82,7 +79,7 @@ def splits(depth: int, depths: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Segment]]:
-    """Launches that advance `total` steps, the last `tail` steps one at a time."""
+    """Launches advancing `total` steps, the last `tail` steps one at a time."""
     rest = total - tail
     if rest < 0:
         return
@@ -104,8 +101,8 @@ def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Seg
 
 def courses(total: int, longest: int, depths: Sequence[int]) -> Iterator[list[Segment]]:
     """
-    Sequences of launches that advance `total` steps and end with single steps: those with launches
-    of several steps.
+    Sequences of launches advancing `total` steps and ending with single steps: only sequences with
+    launches of several steps.
     """
     for tail in range(min(total, longest + 4)):
         yield from sequences(total, tail, depths)
@@ -115,8 +112,8 @@ def courses(total: int, longest: int, depths: Sequence[int]) -> Iterator[list[Se
 class Steady:
     """
     How placements repeat if every launch advances `depth` steps: from launch `first` on, the
-    placements before a launch equal those `period` launches later. `paired`: cycles whose
-    placements repeat only if buffers are used in pairs.
+    placements before a launch equal the placements `period` launches later. `paired`: cycles with
+    repeating placements only if buffers are used in pairs.
     """
 
     depth: int
@@ -180,10 +177,7 @@ def repetition(course: Course) -> tuple[int, int] | None:
 
 
 class Search:
-    """
-    The search for launches that run some steps, with placements for each cycle in which a step
-    writes.
-    """
+    """The search for launches running some steps, with placements for each written cycle."""
 
     def __init__(self, rotation: Rotation, depths: Sequence[int], steps: int):
         self.rotation, self.steps = rotation, steps
@@ -193,7 +187,7 @@ class Search:
         self.longest = max((len(cycle) for cycle in self.cycles), default=1)
 
     def plan(self) -> Plan:
-        """The best plan, with launches of several steps if such a plan exists."""
+        """The best plan, with launches of several steps if possible."""
         if self.fused and (found := self.plan_with(self.fused)) is not None:
             return found
         found = self.plan_with(())
@@ -238,7 +232,7 @@ class Search:
     @staticmethod
     def best(course: Course, known: Steady | None) -> Placed | None:
         """
-        The cheapest placements of one cycle that repeat as `known` says; None if no placement does.
+        The cheapest placements of one cycle that repeat like `known`; None if no placement does.
         """
         for placed in placements(course):
             if known is None or known.repeats_in(course.segments, placed):
@@ -295,8 +289,8 @@ def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
 
 def deepest_launch(rotation: Rotation, steps: int) -> int:
     """
-    The most steps that one launch can advance in a run of `steps` steps. The last steps are done
-    one at a time, as they write data that no later step reads. 1 if all steps are.
+    The most steps of one launch in a run of `steps` steps. The last steps are done one at a time,
+    as they write data without a later reader. 1 if all steps are.
     """
     search = Search(rotation, (max(steps, 2),), steps)
     for tail in range(min(steps - 1, search.longest + 4)):

@@ -1,4 +1,4 @@
-"""Liveness of a time loop's buffers: which of them hold data that a later step reads."""
+"""Liveness of a time loop's buffers: buffers with data for a later step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timetile.passes.analysis.launches.rotation import Rotation
 
 
 def written_bounds(loop: LoopOp) -> StencilBoundsAttr:
-    """The smallest box that holds every cell that a step writes."""
+    """The smallest box holding every cell written by a step."""
     updates = loop.updates
     bounds = updates[0].box
     for update in updates[1:]:
@@ -25,9 +25,7 @@ def written_bounds(loop: LoopOp) -> StencilBoundsAttr:
 
 
 def overwrites(update: UpdateOp, bounds: StencilBoundsAttr) -> bool:
-    """
-    Whether an update overwrites its targets: every cell of a target inside the written bounds.
-    """
+    """Whether an update overwrites all cells of its targets inside the written bounds."""
     whole, box = CellBox.of(bounds), CellBox.of(update.box)
     return all(whole & CellBox.of(field_bounds(target)) in box for target in update.targets)
 
@@ -35,7 +33,7 @@ def overwrites(update: UpdateOp, bounds: StencilBoundsAttr) -> bool:
 @dataclass(frozen=True)
 class Access:
     """
-    The roles that an update reads and writes. `whole`: the update writes every cell of its targets
+    The roles read and written by an update. `whole`: the update writes every cell of its targets
     inside the written bounds.
     """
 
@@ -46,9 +44,8 @@ class Access:
 
 def live_roles(rotate: Sequence[int], updates: Sequence[Access]) -> tuple[bool, ...]:
     """
-    For each role, whether this or a later step reads the data of the role's buffer before the data
-    is overwritten. An update that is not `whole` leaves a part of its target, and counts as a
-    reader.
+    For each role, whether this or a later step reads the data of the role's buffer before an
+    overwrite. An update other than `whole` leaves a part of its target, and counts as a reader.
     """
     count = len(rotate)
     read, overwritten = [False] * count, [False] * count
@@ -67,9 +64,7 @@ def live_roles(rotate: Sequence[int], updates: Sequence[Access]) -> tuple[bool, 
 
 
 def live_arguments(loop: LoopOp) -> tuple[bool, ...]:
-    """
-    For each argument of the loop, whether the argument holds data that this or a later step reads.
-    """
+    """For each argument of the loop, whether this or a later step reads the argument's data."""
     bounds = written_bounds(loop)
     positions: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args)}
     updates = [
@@ -90,7 +85,7 @@ def written_arguments(loop: LoopOp) -> tuple[bool, ...]:
 
 
 def written_cells(loop: LoopOp) -> int:
-    """The number of cells of the box around all cells that a step writes."""
+    """The number of cells of the box around all cells written by a step."""
     bounds = written_bounds(loop)
     return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
 

@@ -1,20 +1,20 @@
 """Decides which buffer holds which version along a sequence of launches, for one cycle of the
 rotation.
 
-A launch never writes a buffer that the launch reads, so live versions move from buffer to buffer.
-Three rules place a version:
+A launch never writes a buffer read by the launch: live versions move from buffer to buffer. Three
+rules place a version:
 
-1. The launch that stores the last version of a program's buffer stores the version there
+1. The launch storing the last version of a program's buffer stores the version there
    (`last_stores`).
-2. Until then the buffer may hold any other version whose last reader is an earlier launch. A buffer
-   that no step writes is never written.
+2. Until then the buffer may hold any other version last read by an earlier launch. A buffer not
+   written by any step is never written.
 3. If kernels read a version with the halo around, the version lies in the program's own buffer, or
-   in a scratch buffer that began as a copy of the own buffer.
+   in a scratch buffer begun as a copy of the own buffer.
 
-A version for which no buffer is free gets a new scratch buffer, so that nothing has to be searched.
-Launches of single steps can always be placed: rule 1 can fail only if a launch reads a buffer of
-the program before any launch has moved the buffer's first version, and such a version can be copied
-to a scratch buffer first (`conflicts`).
+A version without a free buffer gets a new scratch buffer: nothing has to be searched. Launches of
+single steps can always be placed: rule 1 can fail only if a launch reads a buffer of the program
+before any launch has moved the buffer's first version, and the first version can be copied to a
+scratch buffer before (`conflicts`).
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Course:
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """The roles that hold live versions before a step."""
+        """The roles holding live versions before a step."""
         return tuple(role for role, live in enumerate(self.cycle.live) if live)
 
     @cached_property
     def successors(self) -> dict[int, int]:
-        """For each role, the role that names the buffer after a step."""
+        """For each role, the role naming the buffer after a step."""
         return {before: role for role, before in enumerate(self.cycle.rotate)}
 
     @cached_property
@@ -87,7 +87,7 @@ class Course:
         return self.paired or (self.at_home and not self.cycle.common_halos)
 
     def last_write(self, buffer: int) -> int | None:
-        """The last step that writes a buffer of the program; None if no step does."""
+        """The last step writing a buffer of the program; None if no step does."""
         total, cycle = self.times[-1], self.cycle
         for step in range(total - 1, max(-1, total - 1 - len(cycle.rotate)), -1):
             for role, written in enumerate(cycle.written):
@@ -96,16 +96,16 @@ class Course:
         return None
 
     def role_of(self, buffer: int, time: int) -> int:
-        """The role that names a buffer of the program before a step."""
+        """The role naming a buffer of the program before a step."""
         return next(r for r in range(len(self.cycle.rotate)) if self.cycle.own(r, time) == buffer)
 
     @cached_property
     def last_stores(self) -> dict[int, int] | None:
         """
-        For each buffer that a step writes, the launch that stores the last version. A launch of
-        several steps stores all live versions, and so the next launch may store a version once
-        more. None if some launch does not store what is due, or would store to a buffer that no
-        step writes.
+        For each buffer written by a step, the launch storing the last version. A launch of several
+        steps stores all live versions, and so the next launch may store a version once more. None
+        if some launch does not store a due version, or would store to a buffer not written by any
+        step.
         """
         if self.endless:
             return dict.fromkeys(range(len(self.cycle.rotate)), len(self.segments) + 1)
@@ -127,7 +127,7 @@ class Course:
 
     def stores_live(self, launch: int, buffer: int) -> bool:
         """
-        Whether the launch advances several steps, and the role that names the buffer afterwards is
+        Whether the launch advances several steps, and the role naming the buffer afterwards is
         live.
         """
         if launch == len(self.segments) or self.segments[launch].final:
@@ -136,9 +136,9 @@ class Course:
 
     def last_read(self, launch: int, role: int) -> int:
         """
-        The last launch that reads a live version at the version's place before `launch`: launches
-        of several steps move the version, a final launch moves only versions that it writes. The
-        number of launches if the version stays until the end.
+        The last launch reading a live version at the version's place before `launch`: launches of
+        several steps move all versions, a final launch moves only written versions. The number of
+        launches if the version stays until the end.
         """
         while launch < len(self.segments):
             if not self.segments[launch].final or self.cycle.written[role]:
@@ -151,7 +151,7 @@ class Course:
     @cached_property
     def conflicts(self) -> frozenset[int]:
         """
-        The roles whose first version is read by the launch that must write the version's buffer, or
+        The roles with a first version read by the launch that must write the version's buffer, or
         by a later launch.
         """
         last = self.last_stores or {}
@@ -221,7 +221,7 @@ class Placer:
         return self.count + len(self.placed.scratch) - 1
 
     def advance(self, launch: int) -> None:
-        """Place the versions that a launch stores."""
+        """Place the versions stored by a launch."""
         state = self.placed.states[-1]
         stored, after = self.stored(launch, state)
         time, taken = self.course.times[launch + 1], set(state.values())
@@ -236,8 +236,8 @@ class Placer:
 
     def stored(self, launch: int, state: Placement) -> tuple[list[int], Placement]:
         """
-        The roles whose versions a launch stores, and the places of the versions that a final launch
-        leaves.
+        The roles with versions stored by a launch, and the places of the versions left by a final
+        launch.
         """
         if not self.course.segments[launch].final:
             return list(self.course.live), {}
@@ -253,7 +253,7 @@ class Placer:
     def allowed(self, launch: int, role: int, taken: set[int]) -> list[int]:
         """
         The buffers to which a launch may store the version of a role, the best first. `taken` are
-        the buffers that the launch reads.
+        the buffers read by the launch.
         """
         last = self.course.last_stores or {}
         own = self.cycle.own(role, self.course.times[launch + 1])
@@ -276,7 +276,7 @@ class Placer:
 
     def finish(self) -> Placed:
         """
-        The finished placements. A scratch buffer whose halo is read begins as a copy of the
+        The finished placements. A scratch buffer with a halo to read begins as a copy of the
         program's buffer.
         """
         if self.course.at_home:
@@ -313,7 +313,7 @@ def placements(course: Course) -> list[Placed]:
 
 
 def least_scratch(course: Course) -> int:
-    """The number of scratch buffers that every course with such launches needs."""
+    """The number of scratch buffers needed by every course with such launches."""
     count, live, written = len(course.cycle.rotate), len(course.live), sum(course.cycle.written)
     least = 0
     for steps, final in set(course.segments):

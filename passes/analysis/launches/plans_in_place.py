@@ -1,4 +1,4 @@
-"""Plans whose launches read and write the buffers of the unfused program, a step at a time."""
+"""Plans of launches that read and write the buffers of the unfused program, a step at a time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from timetile.passes.analysis.launches.rotation import Rotation
 
 def plan_in_place(rotation: Rotation, steps: int) -> Plan:
     """
-    The plan of single steps on the buffers of the unfused program. The caller guarantees that no
-    kernel of a step stores a cell that another thread of the kernel reads.
+    The plan of single steps on the buffers of the unfused program. The caller guarantees: no thread
+    of a step's kernel reads a cell stored by another thread of the kernel.
     """
     period, roles = rotation.order, range(len(rotation.rotate))
     repeats, rest = divmod(steps, period)

@@ -1,6 +1,4 @@
-"""The rotation of a time loop's buffers, and the launches that find data in the buffers of the
-program.
-"""
+"""The rotation of a time loop's buffers, and launches with data in the buffers of the program."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from math import lcm
 @dataclass(frozen=True)
 class Rotation:
     """
-    The buffers of a time loop. `rotate`: how roles change. `live`: roles that hold live data.
-    `written`: roles that a step writes. `common_halos`: buffers of a cycle have equal cells outside
+    The buffers of a time loop. `rotate`: how roles change. `live`: roles holding live data.
+    `written`: roles written by a step. `common_halos`: buffers of a cycle have equal cells outside
     the bounds.
     """
 
@@ -40,7 +38,7 @@ class Rotation:
 
     @cached_property
     def order(self) -> int:
-        """Steps after which every role names its first buffer again."""
+        """Steps until every role names the first buffer again."""
         return lcm(*(len(cycle) for cycle in self.cycles)) if self.cycles else 1
 
     @cached_property
@@ -53,7 +51,7 @@ class Rotation:
         return self.cycles_by_role[role]
 
     def part(self, cycle: tuple[int, ...]) -> Rotation:
-        """One cycle as a rotation of its own, with roles numbered from 0 in ascending order."""
+        """One cycle as an independent rotation, with roles numbered from 0 in ascending order."""
         return Rotation(
             tuple(cycle.index(self.rotate[role]) for role in cycle),
             tuple(self.live[role] for role in cycle),
@@ -71,7 +69,7 @@ class Rotation:
     def stays_home(self, role: int) -> bool:
         """
         Whether a launch of one step can use the buffers of the unfused program in the role's cycle:
-        no step writes a buffer that a step reads.
+        no step writes a buffer read by a step.
         """
         return not any(self.written[k] and self.live[k] for k in self.cycle_of(role))
 
@@ -89,9 +87,9 @@ class Rotation:
     def home_cycles(self) -> tuple[int, ...]:
         """
         The lengths of the cycles in which data moves, if kernels of several steps find all data
-        with the halo around; otherwise empty. A launch that advances no multiple of the lengths
-        leaves all data in the program's own buffers. Also empty for common halos, with which any
-        number of steps is good.
+        with the halo around; otherwise empty. A launch advancing no multiple of the lengths leaves
+        all data in the program's own buffers. Also empty for common halos, with which any number of
+        steps is good.
         """
         moved = [role for role in range(len(self.rotate)) if self.is_moved(role)]
         if self.common_halos or not all(self.has_home(role, single_steps=False) for role in moved):
@@ -114,8 +112,8 @@ class Rotation:
     @cached_property
     def orbits(self) -> tuple[tuple[int, ...], ...]:
         """
-        For each role, the buffers of the program that the role names before steps 0, 1, ... until
-        the buffers repeat.
+        For each role, the buffers of the program named by the role before steps 0, 1, ... until the
+        buffers repeat.
         """
         orbits: list[tuple[int, ...]] = []
         for start in range(len(self.rotate)):
@@ -127,6 +125,6 @@ class Rotation:
         return tuple(orbits)
 
     def own(self, role: int, step: int) -> int:
-        """The program's buffer that a role names before a step of the unfused program."""
+        """The program's buffer named by a role before a step of the unfused program."""
         orbit = self.orbits[role]
         return orbit[step % len(orbit)]

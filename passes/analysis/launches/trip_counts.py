@@ -1,4 +1,4 @@
-"""Trip counts that the program states, and the launches that a plan for such a count has."""
+"""Trip counts stated by the program, and the launches of a plan for such a count."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FOLDED: dict[type[Operation], Callable[[int, int], int]] = {
     arith.MaxSIOp: max,
     arith.MinSIOp: min,
 }
-"""Operations on integers that compute trip counts."""
+"""Operations on integers computing trip counts."""
 
 
 def folded(value: SSAValue) -> int | None:
-    """The integer that a value has, computed from constants; None if not constant."""
+    """The integer of a value computed from constants; None if not constant."""
     owner = value.owner
     if not isinstance(owner, Operation) or isinstance(owner, arith.ConstantOp):
         return integer_constant(value)
@@ -51,8 +51,8 @@ def constant_steps(loop: LoopOp) -> int | None:
 
 def most_steps_at_once(loop: LoopOp) -> int | None:
     """
-    The most steps that one launch of a time loop can advance, as the last steps need other
-    launches. None if the program does not state the number of steps.
+    The most steps of one launch of a time loop, as the last steps need other launches. None if the
+    program does not state the number of steps.
     """
     steps = constant_steps(loop)
     if steps is None or not loop.updates:
@@ -62,7 +62,7 @@ def most_steps_at_once(loop: LoopOp) -> int | None:
 
 def depths_taken(loop: LoopOp, depths: Sequence[int]) -> tuple[int, ...]:
     """
-    The depths, of those given, of which the loop's plan has a launch, and 1. All depths if the
+    The depths, of the given ones, with a launch in the loop's plan, and 1. All depths if the
     program does not state the number of steps.
     """
     steps = constant_steps(loop)

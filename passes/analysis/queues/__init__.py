@@ -1,3 +1,1 @@
-"""Analyses of queues: when planes arrive, how long a kernel keeps them, and where threads wait for
-each other.
-"""
+"""Analyses of queues: arrival of planes, storage of planes, and synchronisation of threads."""

@@ -1,8 +1,8 @@
 """Computes the lags of a kernel's queues. No other file computes lags.
 
 A queue with lag L holds, at stream step i, planes up to i - L. An apply waits for the newest plane
-that the apply taps: its lag is the longest path over the stages. A load takes the largest lag that
-its readers allow, so that no plane is kept longer than needed.
+tapped by the apply: its lag is the longest path over the stages. A load takes the largest lag that
+its readers allow: no plane is kept longer than needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def reads(
     stage: ApplyOp | ExchangeOp | StoreOp, stream: int | None
 ) -> Iterator[tuple[SSAValue, int]]:
     """
-    The queues that a stage reads, each with the offset of the read along the streaming axis, in
+    The queues read by a stage, each with the offset of the read along the streaming axis, in
     planes.
     """
     if isinstance(stage, ApplyOp):
@@ -82,8 +82,8 @@ def assign_lags(kernel: KernelOp) -> None:
 
 def is_early_sum(queue: SSAValue) -> bool:
     """
-    Whether a queue is a partial sum that later stream steps add to: every reader reads its own cell
-    alone, and one reader reads an older plane.
+    Whether a queue is a partial sum, completed by later stream steps: every reader reads its own
+    cell alone, and one reader reads an older plane.
     """
     taps = list(taps_of(queue))
     own = isinstance(queue.owner, ApplyOp) and not any(any(tap.offset) for _, tap in taps)
@@ -91,15 +91,15 @@ def is_early_sum(queue: SSAValue) -> bool:
 
 
 def keeps_sums(kernel: KernelOp) -> bool:
-    """Whether planes enter sums as they arrive, and later stream steps complete the sums."""
+    """Whether planes enter sums on arrival, and later stream steps complete the sums."""
     return any(is_early_sum(queue) for stage in kernel.stages for queue in stage.results)
 
 
 def oldest_age(queue: SSAValue, stream: int | None) -> int:
     """
-    The age, in stream steps, of the oldest plane that a reader of the queue asks for. The reader of
-    an exchange of edges reads its own cells from the queue itself, so the queue keeps planes for
-    the exchange's readers, too.
+    The age, in stream steps, of the oldest plane needed by a reader of the queue. The reader of an
+    exchange of edges reads own cells from the queue itself: the queue keeps planes for the
+    exchange's readers, too.
     """
     oldest = 0
     for use in queue.uses:

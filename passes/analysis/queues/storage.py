@@ -14,21 +14,19 @@ from timetile.passes.analysis.queues.lags import oldest_age
 
 LONGEST_LOOP = 1650
 """
-Most taps that a thread makes in one turn of the unrolled loop. A longer loop costs more than the
-moves saved by unrolling.
+Most taps made by a thread in one turn of the unrolled loop. A longer loop costs more than the moves
+saved by unrolling.
 """
 
 
 def is_tapped(queue: SSAValue) -> bool:
-    """
-    Whether some stage computes with the queue. Other queues are stored as soon as they are made.
-    """
+    """Whether some stage computes with the queue. Other queues are stored as soon as made."""
     return any(not isinstance(use.operation, StoreOp) for use in queue.uses)
 
 
 def kept_queues(kernel: KernelOp) -> list[SSAValue]:
     """
-    The queues that need storage: results of applies, and of loads that keep planes, if some stage
+    The queues in need of storage: results of applies, and of loads keeping planes, if some stage
     taps them.
     """
     queues: list[SSAValue] = []
@@ -43,15 +41,15 @@ def kept_queues(kernel: KernelOp) -> list[SSAValue]:
 def natural_period(kernel: KernelOp) -> int:
     """
     The unrolling, in stream steps a turn, with which planes age by renaming alone: the most planes
-    that a queue keeps. `order-threads` reads the oldest plane before the newest arrives, so that
-    one register a plane is enough.
+    kept by a queue. `order-threads` reads the oldest plane before the newest arrives: one register
+    a plane is enough.
     """
     stream = kernel.stream_axis
     return max((oldest_age(queue, stream) for queue in kept_queues(kernel)), default=1) or 1
 
 
 def taps_of_step(kernel: KernelOp) -> int:
-    """Taps that a thread of a kernel with a layout makes in one stream step."""
+    """Taps made in one stream step by a thread of a kernel with a layout."""
     assert kernel.layout is not None
     cells = prod(axis.cells for axis in kernel.layout.axis_layouts)
     return cells * sum(len(s.tap_list) for s in kernel.stages if isinstance(s, ApplyOp))
@@ -72,12 +70,12 @@ def fitting_period(natural: int, size: int) -> int:
 
 
 def power_of_two(count: int) -> int:
-    """The least power of two that is not below `count`."""
+    """The least power of two not below `count`."""
     return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
 def tapped_ages(exchange: ExchangeOp) -> list[int]:
-    """The ages, in stream steps, at which readers tap an exchange."""
+    """The ages, in stream steps, of the taps of an exchange."""
     return [reader.age(tap) for reader, tap in taps_of(exchange.result)]
 
 
@@ -85,15 +83,15 @@ def copies_slots(
     exchange: ExchangeOp, ahead: int, *, blocks: int, stream: int | None, split: bool, every: int
 ) -> int:
     """
-    Slots of the ring that a load's asynchronous copies fill and that readers of the exchange read:
-    from the oldest plane read to the newest plane on its way, `ahead` planes early. `blocks`:
+    Slots of the ring filled by a load's asynchronous copies and read by readers of the exchange:
+    from the oldest plane read to the newest plane on the way, `ahead` planes early. `blocks`:
     blocks of a tile. `split`: warps arrive at a barrier and wait later. `every`: stream steps
     between two barriers.
 
-    One more slot is needed if a plane is read in the step of its arrival, as the barrier then
-    stands behind the next copies, and if warps may still read after arriving: in tiles of several
-    blocks, and in split barriers if inner rows read along the row. At least `every - 1` more are
-    needed if only one step in `every` has a barrier.
+    One more slot is needed if a plane is read in the step of arrival, as the barrier then stands
+    behind the next copies, and if warps may still read after arriving: in tiles of several blocks,
+    and in split barriers if inner rows read along the row. At least `every - 1` more are needed if
+    only one step in `every` has a barrier.
     """
     behind = exchange.hold + exchange.delay.data
     youngest = behind + min(tapped_ages(exchange))
@@ -103,8 +101,8 @@ def copies_slots(
 
 def ring_window(queue: SSAValue, stream: int | None) -> int:
     """
-    Slots that a queue occupies in a ring of shared memory: its planes, and one for each step that
-    writes before the next barrier. A queue that is only stored has no reader to wait for.
+    Slots of a queue in a ring of shared memory: the queue's planes, and one for each step writing
+    before the next barrier. A queue only stored has no reader to wait for.
     """
     if not is_tapped(queue) or stream is None:
         return 1 + oldest_age(queue, stream)
@@ -114,7 +112,7 @@ def ring_window(queue: SSAValue, stream: int | None) -> int:
 
 def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
     """
-    Slots of the circular multi-queue: the sum of the windows of all results of stages that keep
+    Slots of the circular multi-queue: the sum of the windows of all results of stages keeping
     planes.
     """
     return sum(

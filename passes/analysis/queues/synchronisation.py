@@ -37,7 +37,7 @@ class Order:
     distance: int
     inner: bool = False
     """
-    Whether the earlier access may be of an inner row, for which a split barrier comes a step later.
+    Whether the earlier access may be of an inner row, released by a split barrier a step later.
     """
 
     def is_kept_by(self, barrier: int) -> bool:
@@ -51,7 +51,7 @@ class Order:
 
 def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
     """
-    The places, as numbers of stages, of the fewest barriers a step that keep all orders. Orders
+    The places, as numbers of stages, of the fewest barriers a step keeping all orders. Orders
     within a step come first, each barrier as late as possible. A barrier at the start of the step
     keeps the remaining orders, which cross steps.
     """
@@ -68,30 +68,27 @@ def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
 
 
 def steps_between_barriers(exchanges: Iterable[ExchangeOp]) -> int:
-    """
-    Steps between two synchronisations of some exchanges, by their homes; 1 if no home says
-    otherwise.
-    """
+    """Steps between two synchronisations of some exchanges, by their homes; 1 by default."""
     homes = (exchange.home for exchange in exchanges)
     return max((home.every.data for home in homes if home is not None), default=1)
 
 
 def meets_at_barriers(exchanges: Iterable[ExchangeOp]) -> bool:
     """
-    Whether the blocks of a tile with these exchanges wait for each other at barriers of the grid.
+    Whether the blocks of a tile with given exchanges wait for each other at barriers of the grid.
     """
     homes = (exchange.home for exchange in exchanges)
     return any(home is not None and home.sync.data == "grid" for home in homes)
 
 
 MESSAGE_BYTES = 4
-"""Bytes of a cell that a 64-bit word of a message carries beside the message's number."""
+"""Bytes of a cell in a 64-bit word of a message, beside the message's number."""
 
 
 def words_of_cell(element: Attribute, *, meets: bool) -> int:
     """
-    64-bit words that a cell takes on its way to another block: one, without a number, if blocks
-    meet at barriers.
+    64-bit words taken by a cell on the way to another block: one, without a number, if blocks meet
+    at barriers.
     """
     return 1 if meets else CELL_BYTES[element] // MESSAGE_BYTES
 
@@ -111,9 +108,9 @@ def split_keeps(orders: Sequence[Order]) -> bool:
 
 def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Order]:
     """
-    The pairs of accesses to shared planes that a barrier must separate, by the numbers of their
-    stages. With `within_warps`, the pairs of accesses for which the lanes of a warp must wait for
-    each other. Asynchronous copies arrive, and later copies start, at the place of their load.
+    The pairs of accesses to shared planes to be separated by a barrier, by the numbers of stages.
+    With `within_warps`, the pairs of accesses for which the lanes of a warp must wait for each
+    other. Asynchronous copies arrive, and later copies start, at the place of the load.
     """
     stages = list(kernel.stages)
     stream = kernel.stream_axis
@@ -158,7 +155,7 @@ def lives_in_ring(queue: SSAValue) -> bool:
 def stays_in_warp(kernel: KernelOp, queue: SSAValue) -> bool:
     """
     Whether a tap of a block's ring reads cells of its own warp only. In a tile of several blocks,
-    every tap that crosses warps goes through an exchange.
+    every tap crossing warps goes through an exchange.
     """
     assert kernel.layout is not None
     return kernel.layout.has_messages and lives_in_ring(queue)
@@ -166,16 +163,16 @@ def stays_in_warp(kernel: KernelOp, queue: SSAValue) -> bool:
 
 def reads_in_inner_rows(kernel: KernelOp, exchange: ExchangeOp, tap: Tap) -> bool:
     """
-    Whether rows in the middle of a thread make the tap, too, and read cells that other threads
-    wrote.
+    Whether rows in the middle of a thread make the tap, too, and read cells written by other
+    threads.
     """
     return exchange.what.data != "edges" and tap.offset[kernel.plane_axes[-1]] != 0
 
 
 def crossing_rows(kernel: KernelOp) -> int:
     """
-    The number of rows, at either end of a thread's own rows, whose taps cross warps or which other
-    warps read.
+    The number of rows, at either end of a thread's own rows, with taps across warps, or read by
+    other warps.
     """
     if len(kernel.plane_axes) < 2:
         return 1
@@ -212,8 +209,8 @@ def copy_orders(
 
 def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:
     """
-    The stage that overwrites a queue's slot, and the age, in steps, at which the stage does so: the
-    queue's own stage after all slots of its ring, or the stage of the next queue of the circular
+    The stage overwriting a queue's slot, and the age, in steps, of the overwritten plane: the
+    queue's own stage after all slots of the ring, or the stage of the next queue of the circular
     multi-queue.
     """
     owner = queue.owner
