@@ -115,7 +115,9 @@ class FarMemory(ArrayMemory):
 
     @contextmanager
     def nest(self, op: Operation, values: Values) -> Generator[None]:
-        """A loop of the host: cells are fetched before and put back after, if it holds cells alone."""
+        """
+        A loop of the host: cells are fetched before and put back after, if it holds cells alone.
+        """
         if self.at_hand is not None or not self.names_in(op):
             yield
             return

@@ -88,7 +88,7 @@ LIMIT = 4.0
 REACHED: dict[str, float] = {
     "dialects": 10.4,
     "passes": 5.0,
-    "passes/cost": 12.8,
+    "passes/cost": 11.2,
     "passes/targets": 10.2,
     "lowering": 11.8,
     "lowering/cpu": 7.9,
@@ -104,8 +104,6 @@ REACHED: dict[str, float] = {
 
 BEGIN_WITH_THE_SAME: dict[str, int] = {
     "dialects": 1,
-    "passes": 5,
-    "passes/cost": 1,
     "lowering": 1,
     "lowering/ptx": 1,
     "lowering/tile_to_gpu": 4,
@@ -115,15 +113,13 @@ BEGIN_WITH_THE_SAME: dict[str, int] = {
 """How many docstrings of a package may begin with "The same". Lower a number when there are fewer; add none."""
 
 WITHOUT_DOCSTRING: dict[str, int] = {
-    "dialects": 9,
-    "passes/cost": 5,
-    "lowering": 24,
-    "lowering/cpu": 1,
-    "lowering/ptx": 39,
-    "lowering/tile_to_gpu": 6,
-    "runtime/cli": 2,
-    "runtime/explain": 6,
-    "runtime/spellings": 6,
+    "dialects": 2,
+    "passes/cost": 1,
+    "lowering": 23,
+    "lowering/ptx": 36,
+    "lowering/tile_to_gpu": 4,
+    "runtime/explain": 5,
+    "runtime/spellings": 3,
 }
 """How many public classes, functions and methods of a package may lack a docstring. Lower a number; add none."""
 

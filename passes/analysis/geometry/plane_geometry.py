@@ -150,9 +150,9 @@ class PlaneGeometry:
         self, kernel: KernelOp, known: Needs | None = None, layout: LayoutAttr | None = None
     ):
         """
-        Compute the geometry. `known`: the kernel's needs, if computed before, as needs do not depend
-        on the layout. `layout`: a layout in place of the kernel's own. Raises ValueError if the
-        overlap leaves no cell of a tile.
+        Compute the geometry. `known`: the kernel's needs, if computed before, as needs do not
+        depend on the layout. `layout`: a layout in place of the kernel's own. Raises ValueError if
+        the overlap leaves no cell of a tile.
         """
         chosen = layout or kernel.layout
         assert chosen is not None
