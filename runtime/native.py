@@ -13,10 +13,13 @@ from xdsl.ir import SSAValue
 
 import timetile
 from timetile.dialects.temporal import LoopOp
-from timetile.lowering.cpu.convert_temporal_to_llvm import Given, functions_of, steps_name
-from timetile.lowering.cpu.updates import outermost
+from timetile.lowering.cpu.convert_temporal_to_llvm import TEAM, functions_of
+from timetile.lowering.cpu.given import Given, steps_name
+from timetile.passes.analysis.skews import extent_of
+from timetile.runtime.blocking import MOST_DEPTH, Blocking, BlockingRule
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.core_cache import core_cache_bytes
 from timetile.runtime.cpu import Progress
 from timetile.runtime.host_memory import ArrayMemory, Memory
 from timetile.runtime.kernels import loops_of
@@ -68,15 +71,24 @@ class LoopCode:
 
     def __init__(self, loop: LoopOp, number: int, code: Code):
         self.given = Given.of(loop)
-        self.steps = code.function(steps_name(number), self.given.kinds)
+        self.steps = code.function(steps_name(number), [*self.given.kinds, *TEAM])
         self.rotation = loop.rotation
         cells = updated_cells(loop)
         self.cells = max(sum(cells), 1)
-        spans = [outermost(update.box) for update in loop.updates]
+        self.rule = BlockingRule(loop, core_cache_bytes() // 2)
+        extents = [extent_of(update.box, 0) for update in loop.updates]
         self.most_threads = max(
-            (min(n // CELLS_PER_THREAD, high - low) for n, (low, high) in zip(cells, spans)),
+            (min(n // CELLS_PER_THREAD, high - low) for n, (low, high) in zip(cells, extents)),
             default=1,
         )
+        self.blockings: dict[tuple[int, int], Blocking] = {}
+
+    def blocking(self, steps: int, threads: int) -> Blocking:
+        """How some threads pass over the fields; it is chosen once."""
+        key = min(steps, MOST_DEPTH), threads
+        if key not in self.blockings:
+            self.blockings[key] = self.rule.choice(*key)
+        return self.blockings[key]
 
     def run(
         self,
@@ -91,18 +103,20 @@ class LoopCode:
         scalars = [np.asarray(outside[scalar]).item() for scalar in self.given.scalars]
         captures = [outside[field] for field in self.given.captures]
         size = max(1, min(threads, self.most_threads))
-        most = max(1, size * CELLS_PER_CALL // self.cells)
+        blocking = self.blocking(steps, size)
+        depth = blocking.depth
+        most = max(1, size * CELLS_PER_CALL // (self.cells * depth)) * depth
         done = 0
         with Team(size) as team:
             while done < steps:
                 count = min(most, steps - done)
                 pointers = [array.ctypes.data for array in (*names, *captures)]
+                sizes = (blocking.together, blocking.rows, blocking.columns)
+                given = (*pointers, *scalars, count, depth, *sizes)
                 team.run(
                     [
-                        partial(
-                            self.steps, *pointers, *scalars, count, k, size, team.barrier.address
-                        )
-                        for k in range(size)
+                        partial(self.steps, *given, thread, size, team.barrier.address)
+                        for thread in range(size)
                     ]
                 )
                 names = rotated(names, self.rotation, count)

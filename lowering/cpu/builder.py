@@ -1,8 +1,10 @@
-"""A small builder of llvm operations: appends to a block, and makes each constant of a function once."""
+"""
+A small builder of llvm operations: appends to a block, and makes each constant of a function once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from xdsl.dialects import llvm
@@ -29,8 +31,15 @@ def width(value: SSAValue) -> int:
     return WIDTHS[value.type]
 
 
+LoopBody = Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
+"""Appends one turn of a loop, given its counter and what it carries; returns what it carries on."""
+
+
 class Builder:
-    """Appends operations to `block`; constants go to the head of `entry`, the function's first block."""
+    """
+    Builds one function: appends operations to `block`, its blocks to the function, and constants to
+    the head of `entry`, the function's first block.
+    """
 
     def __init__(self, entry: Block):
         self.entry = self.block = entry
@@ -118,13 +127,62 @@ class Builder:
         """Store a value, wherever a NumPy array may lie: at any address."""
         self.add(llvm.StoreOp(value, pointer, 1))
 
-    def jump(self, target: Block, *arguments: SSAValue) -> None:
-        """End the block: go on in another."""
-        self.add(llvm.BrOp(target, *arguments))
+    # Integers of 64 bits.
 
-    def branch(self, condition: SSAValue, yes: Block, no: Block) -> None:
-        """End the block: go on in one of two others."""
-        self.add(llvm.CondBrOp(condition, yes, [], no, []))
+    def plus(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a + b."""
+        return self.binary(llvm.AddOp, a, b)
+
+    def minus(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a - b."""
+        return self.binary(llvm.SubOp, a, b)
+
+    def times(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a * b."""
+        return self.binary(llvm.MulOp, a, b)
+
+    def smaller(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The smaller one of two integers."""
+        return self.intrinsic("llvm.smin.i64", [a, b], i64)
+
+    def larger(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The larger one of two integers."""
+        return self.intrinsic("llvm.smax.i64", [a, b], i64)
+
+    # Control flow.
+
+    def new_block(self, kinds: Sequence[Attribute] = ()) -> Block:
+        """A new block at the end of the function."""
+        region, block = self.entry.parent, Block(arg_types=kinds)
+        assert region is not None, "the entry is a block of a function"
+        region.add_block(block)
+        return block
+
+    def loop(
+        self, low: SSAValue, high: SSAValue, step: SSAValue, body: LoopBody,
+        carried: Sequence[SSAValue] = (),
+    ) -> Sequence[SSAValue]:  # fmt: skip
+        """A loop that counts from `low` below `high`; what it carries after the last turn."""
+        head, turn = self.new_block([i64, *(value.type for value in carried)]), self.new_block()
+        self.add(llvm.BrOp(head, low, *carried))
+        counter, *values = head.args
+        self.block = turn
+        onward = body(counter, values)
+        self.add(llvm.BrOp(head, self.plus(counter, step), *onward))
+        after = self.new_block()
+        self.block = head
+        self.add(llvm.CondBrOp(self.compare("slt", counter, high), turn, [], after, []))
+        self.block = after
+        return values
+
+    def when(self, condition: SSAValue, body: Callable[[], object]) -> None:
+        """What is done only where a condition holds."""
+        then, after = self.new_block(), self.new_block()
+        self.add(llvm.CondBrOp(condition, then, [], after, []))
+        self.block = then
+        body()
+        self.add(llvm.BrOp(after))
+        self.block = after
 
 
 def is_true(value: IntegerAttr) -> bool:

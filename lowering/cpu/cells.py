@@ -1,7 +1,8 @@
 """What each operation of a cell is in the llvm dialect: one table, for every executor's bits.
 
-No operation carries fast-math flags: LLVM neither contracts nor reorders. Where LLVM leaves a result
-open (a shift by the width, a quotient by 0, a float without an integer) the lowering selects it.
+No operation carries fast-math flags: LLVM neither contracts nor reorders. Where LLVM leaves a
+result open (a shift by the width, a quotient by 0, a float without an integer) the lowering selects
+it.
 """
 
 from __future__ import annotations
@@ -205,7 +206,9 @@ def compared_integers(build: Builder, op: Operation, operands: Operands) -> SSAV
 
 
 def compared_floats(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """arith.cmpf: both dialects number the predicates alike, the first and the last are constant."""
+    """
+    arith.cmpf: both dialects number the predicates alike, the first and the last are constant.
+    """
     assert isinstance(op, arith.CmpfOp)
     number = op.predicate.value.data
     if number in (0, 15):

@@ -1,4 +1,4 @@
-"""convert-temporal-to-llvm: time loops as functions of the llvm dialect, for the processor's own cores.
+"""convert-temporal-to-llvm: time loops as functions of the llvm dialect, for the processor's cores.
 
 Before:
 ```
@@ -8,55 +8,46 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
 ```
 After, beside the loop:
 ```
-llvm.func internal @loop0.update0(%a: !llvm.ptr {llvm.noalias}, %b: !llvm.ptr {llvm.noalias}, %k: f64, %low: i64, %high: i64)
-llvm.func @loop0.steps(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %n: i64, %thread: i64, %threads: i64, %barrier: !llvm.ptr)
+llvm.func internal @loop0.update0(%a: !llvm.ptr {llvm.noalias}, %b: !llvm.ptr {llvm.noalias}, ...)
+llvm.func internal @loop0.part(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %count: i64, ...)
+llvm.func @loop0.steps(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %n: i64, %depth: i64, ...)
 ```
-1. Each update becomes a function: loops over a span of the outermost axis, which is a thread's share of
-   it, and over all of the other axes. The cell function stands in the innermost loop. Its pointers do not
-   alias, so that LLVM vectorises.
-2. Each loop becomes a function that every thread of a team calls once for any number of steps: it calls
-   the updates in order, waits for the other threads after each, and rotates pointers.
+1. Each update becomes a function: loops over spans of the two outermost axes, and over all of the
+   other axes. The cell function stands in the innermost loop. Its pointers do not alias, so that
+   LLVM vectorises.
+2. Each loop becomes a function that passes over a part of the fields. It takes one block of rows
+   and columns after the other. For each block it calls the updates of all steps of the pass, in
+   program order, each on the cells whose places are in the block. `passes/analysis/skews.py` says
+   why that order is right.
+3. Each loop becomes a function that every thread of a team calls once for any number of steps. It
+   makes a pass for every `%depth` steps, in one phase or two, waits for the other threads after
+   each phase, and rotates pointers.
 
+The depth and the sizes of blocks are arguments: the runtime chooses them (`runtime/blocking.py`).
 The loops stay: the host function runs them, as it runs those that have GPU kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ModuleOp, i32, i64
+from xdsl.dialects.builtin import ModuleOp, i1, i32, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.stencil import FieldType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.lowering.cpu.builder import Builder, llvm_type
-from timetile.lowering.cpu.updates import (
-    POINTER,
-    UpdateFunction,
-    fields_of,
-    function_of,
-    outermost,
-    scalars_of,
-)
+from timetile.lowering.cpu.builder import Builder
+from timetile.lowering.cpu.given import Given, part_name, steps_name, update_name
+from timetile.lowering.cpu.parts import PartFunction, most_lag
+from timetile.lowering.cpu.updates import POINTER, UpdateFunction, function_of
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.cells.library import BARRIER
+from timetile.passes.analysis.skews import Skew
 from timetile.passes.diagnostics import refuse
-
-
-def update_name(loop: int, update: int) -> str:
-    """The function of an update, by the numbers of its loop and of itself."""
-    return f"loop{loop}.update{update}"
-
-
-def steps_name(loop: int) -> str:
-    """The function that runs the steps of a loop."""
-    return f"loop{loop}.steps"
 
 
 def cell_of(update: UpdateOp) -> FuncOp:
@@ -67,103 +58,123 @@ def cell_of(update: UpdateOp) -> FuncOp:
     return function
 
 
-@dataclass(frozen=True)
-class Given:
-    """What the steps of a loop work on, in the order of its function's arguments."""
+Operands = Sequence[SSAValue]
 
-    buffers: tuple[SSAValue, ...]
-    """The arguments of the loop's body: they rotate."""
-    captures: tuple[SSAValue, ...]
-    scalars: tuple[SSAValue, ...]
-
-    @staticmethod
-    def of(loop: LoopOp) -> Given:
-        return Given(tuple(loop.body.block.args), loop.captures, loop.scalars)
-
-    @property
-    def kinds(self) -> list[Attribute]:
-        """
-        The types of the arguments: pointers to the first cells of buffers and captured fields, the
-        scalars, then the number of steps, of the thread and of all threads, and their barrier.
-        """
-        pointers = [POINTER for _ in (*self.buffers, *self.captures)]
-        return [*pointers, *map(type_of, self.scalars), i64, i64, i64, POINTER]
-
-
-def type_of(value: SSAValue) -> Attribute:
-    """How compiled code takes a field or a scalar."""
-    return POINTER if isinstance(value.type, FieldType) else llvm_type(value.type)
+TEAM: list[Attribute] = [i64, i64, i1, i64, i64, i64, i64, POINTER]
+"""The types of the arguments after those of `Given`: see `StepsFunction`."""
 
 
 class StepsFunction:
     """
-    Builds the function that runs the steps of a loop, on one thread of a team: see `Given` for its
-    arguments. Between updates the threads wait for each other.
+    Builds the function that runs the steps of a loop, on one thread of a team. Its arguments are
+    those of `Given`, then
+    1. `steps`, `depth`: how many of them pass over the fields at once, and `together`: whether the
+       updates of a step do so, or one by one, of single steps;
+    2. `rows` and `columns`: how many places of the two outermost axes are taken at a time;
+    3. `thread` and `threads`: which of how many threads it is, each with a block of the outermost
+       places that is no narrower than the widest span of `depth` steps;
+    4. `barrier`: where the threads of the team wait for each other.
     """
 
     def __init__(self, loop: LoopOp, number: int):
         self.loop, self.number, self.given = loop, number, Given.of(loop)
-        self.function, self.entry = function_of(steps_name(number), self.given.kinds)
-        self.build = Builder(self.entry)
-        self.steps, self.thread, self.threads, self.barrier = self.entry.args[-4:]
-
-    def block(self, kinds: Sequence[Attribute] = ()) -> Block:
-        """A new block at the end of the function."""
-        block = Block(arg_types=kinds)
-        self.function.body.add_block(block)
-        return block
+        kinds = [*self.given.kinds, *TEAM]
+        self.function, entry = function_of(steps_name(number), kinds)
+        self.build, self.arguments = Builder(entry), entry.args[: len(self.given.kinds)]
+        (
+            self.steps, self.depth, self.together, self.rows, self.columns,
+            self.thread, self.threads, self.barrier,
+        ) = entry.args[-len(TEAM):]  # fmt: skip
 
     def make(self) -> llvm.FuncOp:
         """The whole function."""
-        build, given, loop = self.build, self.given, self.loop
-        spans = [self.span(update) for update in loop.updates]
+        build, count = self.build, len(self.given.buffers)
         teamed = build.compare("sgt", self.threads, build.int(1))
-        head, body, done = self.block([i64, *map(type_of, given.buffers)]), self.block(), Block()
-        count = len(given.buffers)
-        build.jump(head, build.int(0), *self.entry.args[:count])
-        step, *names = head.args
-        values: dict[SSAValue, SSAValue] = dict(zip(given.buffers, names))
-        values.update(zip((*given.captures, *given.scalars), self.entry.args[count:]))
-        build.block = head
-        build.branch(build.compare("slt", step, self.steps), body, done)
-        build.block = body
-        for number, (update, span) in enumerate(zip(loop.updates, spans)):
-            used = [values[v] for v in (*fields_of(update), *scalars_of(update))]
-            build.add(llvm.CallOp(update_name(self.number, number), *used, *span))
-            self.wait(teamed)
-        following = build.binary(llvm.AddOp, step, build.int(1))
-        build.jump(head, following, *(names[source] for source in loop.rotation))
-        self.function.body.add_block(done)
-        build.block = done
+        buffers, others = self.arguments[:count], self.arguments[count:]
+
+        def steps(done: SSAValue, names: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            count = build.smaller(self.depth, build.minus(self.steps, done))
+            arguments = (*names, *others)
+            self.one_pass(count, arguments, teamed)
+            return self.rotated(names, count)
+
+        build.loop(build.int(0), self.steps, self.depth, steps, buffers)
         build.add(llvm.ReturnOp())
         return self.function
 
-    def span(self, update: UpdateOp) -> tuple[SSAValue, SSAValue]:
-        """The thread's share of an update's outermost axis: where it begins, and where it ends."""
-        build, (low, high) = self.build, outermost(update.box)
-        extent = build.int(high - low)
+    def one_pass(self, count: SSAValue, arguments: Operands, teamed: SSAValue) -> None:
+        """A pass of some steps: of all updates together, or of one after the other."""
+        build, updates = self.build, range(len(self.loop.updates))
+        if len(updates) == 1:
+            self.phases(None, count, arguments, teamed)
+            return
 
-        def end(thread: SSAValue) -> SSAValue:
-            before = build.binary(llvm.MulOp, extent, thread)
-            before = build.binary(llvm.SDivOp, before, self.threads)
-            return build.binary(llvm.AddOp, before, build.int(low))
+        def one_by_one() -> None:
+            for k in updates:
+                self.phases(k, count, arguments, teamed)
 
-        return end(self.thread), end(build.binary(llvm.AddOp, self.thread, build.int(1)))
+        build.when(self.together, lambda: self.phases(None, count, arguments, teamed))
+        apart = build.binary(llvm.XOrOp, self.together, build.int(1, 1))
+        build.when(apart, one_by_one)
 
-    def wait(self, teamed: SSAValue) -> None:
-        """Wait for the other threads, where there are any."""
-        waiting, after = self.block(), self.block()
-        self.build.branch(teamed, waiting, after)
-        self.build.block = waiting
-        self.build.library(BARRIER, [self.barrier], i32)
-        self.build.jump(after)
-        self.build.block = after
+    def phases(
+        self, only: int | None, count: SSAValue, arguments: Operands, teamed: SSAValue
+    ) -> None:
+        """
+        A pass of all updates, or of one only. One thread needs no second phase, nor do spans that
+        have no width.
+        """
+        build, zero, one = self.build, self.build.int(0), self.build.int(1)
+        skew = Skew.of(self.loop, 0, None if only is None else [self.loop.updates[only]])
+        widest = most_lag(build, skew.spans, count)
+        two = build.binary(llvm.AndOp, teamed, build.compare("sgt", widest, zero))
+        begin = self.border(skew, self.thread, count)
+        end = self.border(skew, build.plus(self.thread, one), count)
+        bordered = build.smaller(self.thread, one)
+
+        def phase(number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            first = build.compare("eq", number, zero)
+            part = (
+                count,
+                begin, build.select(first, bordered, zero),
+                build.select(first, end, begin), build.select(first, zero, bordered),
+                self.rows, self.columns,
+            )  # fmt: skip
+            build.add(llvm.CallOp(part_name(self.number, only), *arguments, *part))
+            build.when(teamed, lambda: build.library(BARRIER, [self.barrier], i32))
+            return carried
+
+        build.loop(zero, build.select(two, build.int(2), one), one, phase)
+
+    def border(self, skew: Skew, thread: SSAValue, count: SSAValue) -> SSAValue:
+        """Where the block of a thread begins, in a pass of some steps."""
+        build = self.build
+        more = build.times(build.minus(count, build.int(1)), build.int(skew.lags.step))
+        places = build.plus(build.int(skew.high - skew.low), more)
+        before = build.binary(llvm.SDivOp, build.times(places, thread), self.threads)
+        return build.plus(build.int(skew.low), before)
+
+    def rotated(self, names: Sequence[SSAValue], count: SSAValue) -> Sequence[SSAValue]:
+        """What the arguments of the body name after some steps."""
+        build = self.build
+
+        def turn(step: SSAValue, names: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return [names[source] for source in self.loop.rotation]
+
+        return build.loop(build.int(0), count, build.int(1), turn, names)
 
 
 def declared(callees: dict[str, llvm.LLVMFunctionType]) -> list[llvm.FuncOp]:
     """Declarations of library functions."""
     external = llvm.LinkageAttr("external")
     return [llvm.FuncOp(name, kind, external) for name, kind in callees.items()]
+
+
+def parts_of(loop: LoopOp, number: int) -> list[PartFunction]:
+    """What passes over a part of the fields: all updates, and each of several updates by itself."""
+    updates = range(len(loop.updates))
+    alone = updates if len(updates) > 1 else ()
+    return [PartFunction(loop, number), *(PartFunction(loop, number, k) for k in alone)]
 
 
 def functions_of(loops: Sequence[LoopOp]) -> list[llvm.FuncOp]:
@@ -176,6 +187,7 @@ def functions_of(loops: Sequence[LoopOp]) -> list[llvm.FuncOp]:
             functions.append(made.make())
             callees |= made.build.callees
         steps = StepsFunction(loop, number)
+        functions += [part.make() for part in parts_of(loop, number)]
         functions.append(steps.make())
         callees |= steps.build.callees
     return [*declared(callees), *functions]

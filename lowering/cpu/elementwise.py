@@ -1,4 +1,6 @@
-"""A function of the mathematical library on whole arrays, for the executor that computes with NumPy."""
+"""
+A function of the mathematical library on whole arrays, for the executor that computes with NumPy.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, i64
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from timetile.lowering.cpu.builder import Builder
 from timetile.lowering.cpu.convert_temporal_to_llvm import declared
@@ -21,31 +23,31 @@ ELEMENTWISE = "elementwise"
 
 
 def argument_kinds(operands: int) -> list[Attribute]:
-    """The types of the arguments: the operands' first elements, the results', and how many there are."""
+    """
+    The types of the arguments: the operands' first elements, the results', and how many there are.
+    """
     return [*(POINTER for _ in range(operands + 1)), i64]
 
 
 def elementwise_functions(
     name: str, operands: Sequence[Attribute], result: Attribute, compute: Compute
 ) -> list[llvm.FuncOp]:
-    """A function that computes every element of a contiguous array, and those of the library that it calls."""
+    """
+    A function that computes every element of a contiguous array, and those of the library that it
+    calls.
+    """
     function, entry = function_of(name, argument_kinds(len(operands)))
     build, (*sources, target, count) = Builder(entry), entry.args
-    head, body, done = Block(arg_types=[i64]), Block(), Block()
-    for block in (head, body, done):
-        function.body.add_block(block)
-    build.jump(head, build.int(0))
-    place = head.args[0]
-    build.block = head
-    build.branch(build.compare("slt", place, count), body, done)
-    build.block = body
-    values = [
-        build.loaded(build.moved(source, place, kind), kind)
-        for source, kind in zip(sources, operands)
-    ]
-    build.store(compute(build, values), build.moved(target, place, result))
-    build.jump(head, build.binary(llvm.AddOp, place, build.int(1)))
-    build.block = done
+
+    def element(place: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        values = [
+            build.loaded(build.moved(source, place, kind), kind)
+            for source, kind in zip(sources, operands)
+        ]
+        build.store(compute(build, values), build.moved(target, place, result))
+        return carried
+
+    build.loop(build.int(0), count, build.int(1), element)
     build.add(llvm.ReturnOp())
     return [*declared(build.callees), function]
 

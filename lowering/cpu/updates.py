@@ -1,4 +1,7 @@
-"""An update as one function: a nest of loops over a span of the outermost axis and all of the others."""
+"""
+An update as one function: a nest of loops over spans of the two outermost axes and all of the
+others.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import UpdateOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import lower_operation
+from timetile.passes.analysis.skews import extent_of
 
 POINTER = llvm.LLVMPointerType()
 
@@ -26,11 +30,6 @@ def fields_of(update: UpdateOp) -> tuple[SSAValue, ...]:
 def scalars_of(update: UpdateOp) -> tuple[SSAValue, ...]:
     """The scalars of an update, each once."""
     return tuple(dict.fromkeys(update.scalars))
-
-
-def outermost(box: StencilBoundsAttr) -> tuple[int, int]:
-    """Where a box begins and ends along its outermost axis."""
-    return next(zip(box.lb, box.ub))
 
 
 def strides(bounds: StencilBoundsAttr) -> list[int]:
@@ -51,8 +50,8 @@ def function_of(
     name: str, kinds: Sequence[Attribute], linkage: str = "external", apart: int = 0
 ) -> tuple[llvm.FuncOp, Block]:
     """
-    A function without a result, and its first block. Its first arguments do not alias, as many as are
-    `apart`.
+    A function without a result, and its first block. Its first arguments do not alias, as many as
+    are `apart`.
     """
     entry = Block(arg_types=kinds)
     alone = DictionaryAttr({"llvm.noalias": UnitAttr()})
@@ -69,18 +68,18 @@ def function_of(
 
 class UpdateFunction:
     """
-    Builds the function of an update. Its arguments are the fields (pointers to their first cells), the
-    scalars, and where the span of the outermost axis begins and ends.
+    Builds the function of an update. Its arguments are the fields (pointers to their first cells),
+    the scalars, and where spans of the two outermost axes begin and end.
     """
 
     def __init__(self, update: UpdateOp, cell: FuncOp, name: str):
         self.update, self.cell = update, cell
         fields, scalars = fields_of(update), scalars_of(update)
-        kinds = [POINTER for _ in fields] + [llvm_type(s.type) for s in scalars] + [i64, i64]
+        kinds = [POINTER for _ in fields] + [llvm_type(s.type) for s in scalars] + [i64] * 4
         self.function, entry = function_of(name, kinds, "internal", len(fields))
-        self.region = self.function.body
         self.build = Builder(entry)
-        *given, self.low, self.high = entry.args
+        given, (low, high, second_low, second_high) = entry.args[:-4], entry.args[-4:]
+        self.spans = ((low, high), (second_low, second_high))
         self.pointers = dict(zip(fields, given))
         self.scalars = dict(zip(scalars, given[len(fields) :]))
         self.places: list[SSAValue] = []
@@ -91,36 +90,33 @@ class UpdateFunction:
 
     def make(self) -> llvm.FuncOp:
         """The whole function."""
-        self.nest(0)
+        if self.update.rank == 1:
+            # The one cell of the axis that is missing is in the span, or there is nothing to do.
+            self.build.when(self.build.compare("slt", *self.spans[1]), lambda: self.nest(0))
+        else:
+            self.nest(0)
         self.build.add(llvm.ReturnOp())
         return self.function
 
-    def block(self, kinds: Sequence[Attribute] = ()) -> Block:
-        """A new block at the end of the function."""
-        block = Block(arg_types=kinds)
-        self.region.add_block(block)
-        return block
+    def span(self, axis: int) -> tuple[SSAValue, SSAValue]:
+        """Where the cells of the function begin along an axis, and where they end."""
+        if axis < len(self.spans):
+            return self.spans[axis]
+        low, high = extent_of(self.update.box, axis)
+        return self.build.int(low), self.build.int(high)
 
     def nest(self, axis: int) -> None:
         """The loop of an axis, around those of the axes after it or the cell."""
-        build, box = self.build, self.update.box
         if axis == self.update.rank:
             self.one_cell()
             return
-        low, high = self.low, self.high
-        if axis > 0:
-            low, high = build.int(tuple(box.lb)[axis]), build.int(tuple(box.ub)[axis])
-        head, body = self.block([i64]), self.block()
-        build.jump(head, low)
-        place = head.args[0]
-        self.places.append(place)
-        build.block = body
-        self.nest(axis + 1)
-        build.jump(head, build.binary(llvm.AddOp, place, build.int(1)))
-        after = self.block()
-        build.block = head
-        build.branch(build.compare("slt", place, high), body, after)
-        build.block = after
+
+        def turn(place: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self.places.append(place)
+            self.nest(axis + 1)
+            return carried
+
+        self.build.loop(*self.span(axis), self.build.int(1), turn)
 
     # One cell.
 
@@ -167,7 +163,6 @@ class UpdateFunction:
         if key not in self.offsets:
             build, total = self.build, self.places[-1]
             for place, step in zip(self.places[:-1], steps):
-                along = build.binary(llvm.MulOp, place, build.int(step))
-                total = build.binary(llvm.AddOp, along, total)
+                total = build.plus(build.times(place, build.int(step)), total)
             self.offsets[key] = total
         return self.offsets[key]

@@ -1,8 +1,13 @@
-"""Machine code of time loops leaves what the NumPy executor leaves, bit for bit, on any number of threads."""
+"""
+Machine code of time loops leaves what the NumPy executor leaves, bit for bit, on any number of
+threads.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +23,14 @@ from support.description import Inputs, Program, random_inputs
 from support.generate import programs
 from support.programs import program_text
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
+from timetile.passes.analysis import skews
 from timetile.runtime import llvm, native, teams
+from timetile.runtime.blocking import Blocking, BlockingRule
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.llvm import Processor
 from timetile.runtime.native import code_of, rotated
-from timetile.runtime.program import Executor
+from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.teams import PythonBarrier, Team, available_threads, thread_count
 
 THREADS = (1, 2, 5)
@@ -36,21 +43,26 @@ def large_teams(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(native, "CELLS_PER_CALL", 1)
 
 
-def left(program: Program, inputs: Inputs, steps: int, executor: Executor, threads: int) -> Inputs:
+def compiled_for(program: Program, executor: Executor, threads: int = 1) -> CompiledProgram:
+    """A program, compiled anew."""
+    return timetile.compile(program_text(program), executor=executor, threads=threads, cache=False)
+
+
+def left(compiled: CompiledProgram, program: Program, inputs: Inputs, steps: int) -> Inputs:
     """What a run leaves in copies of the inputs."""
     found = inputs.copy()
-    text = program_text(program)
-    compiled = timetile.compile(text, executor=executor, threads=threads, cache=False)
     compiled(*found.arguments(program, steps))
     return found
 
 
 def check(program: Program, steps: int, threads: tuple[int, ...] = THREADS) -> None:
+    """Machine code leaves on any number of threads what NumPy leaves."""
     inputs = random_inputs(program, seed=steps)
-    expected = left(program, inputs, steps, "numpy", 1)
-    for count in threads:
-        found = left(program, inputs, steps, "cpu", count)
-        assert_same_bits(program, expected, found, f"{steps} steps on {count} threads")
+    expected = left(compiled_for(program, "numpy"), program, inputs, steps)
+    compiled = compiled_for(program, "cpu")
+    for compiled.threads in threads:
+        found = left(compiled, program, inputs, steps)
+        assert_same_bits(program, expected, found, f"{steps} steps on {compiled.threads} threads")
 
 
 CASES = [(case, domain) for case in CATALOGUE for domain in case.domains]
@@ -68,6 +80,118 @@ def test_programs_drawn_at_random(program: Program, steps: int, threads: int):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "CELLS_PER_THREAD", 1)
         check(program, steps, (threads,))
+
+
+# Passes of many steps.
+
+
+@contextmanager
+def passes(depth: int, rows: int, columns: int) -> Generator[None]:
+    """
+    Loops pass over their fields so many steps and places at a time, with fewer steps where threads
+    would have too few places; threads share even a few cells.
+    """
+
+    def choice(rule: BlockingRule, steps: int, threads: int) -> Blocking:
+        possible = [d for d in range(1, depth + 1) if threads <= max(1, rule.most_threads(d))]
+        return Blocking(max(possible, default=1), rows, columns, together=bool(possible))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "CELLS_PER_THREAD", 1)
+        patch.setattr(BlockingRule, "choice", choice)
+        yield
+
+
+PASSES = {
+    "depth": st.integers(1, 7),
+    "rows": st.integers(1, 5),
+    "columns": st.integers(1, 9),
+    "threads": st.integers(1, 4),
+}
+
+
+@given(program=programs(), steps=st.integers(0, 16), **PASSES)
+def test_many_steps_may_pass_over_a_field_at_once(
+    program: Program, steps: int, depth: int, rows: int, columns: int, threads: int
+):
+    """
+    Any program, any number of steps, any depth and any parts of the field: what single steps leave.
+    """
+    note(program_text(program))
+    with passes(depth, rows, columns):
+        check(program, steps, (threads,))
+
+
+@pytest.mark.parametrize(("case", "domain"), CASES, ids=lambda x: getattr(x, "name", str(x)))
+def test_passes_of_the_catalogue(case: Entry, domain: Domain):
+    with passes(5, 3, 4):
+        check(case.make(domain), 12)
+
+
+@pytest.mark.parametrize("name", ["heat-1d", "heat-2d", "coupled-2d"])
+def test_smaller_lags_would_be_wrong(name: str, monkeypatch: pytest.MonkeyPatch):
+    """What the tests above can find: steps that lag by one cell less leave something else."""
+    case = entry(name)
+    program = case.make(case.domains[0])
+    needed = skews.needed_lags
+
+    def less(rotation: Sequence[int], accesses: skews.Accesses, count: int) -> skews.Lags:
+        lags = needed(rotation, accesses, count)
+        return skews.Lags(lags.step - 1, lags.updates)
+
+    with passes(4, 1, 1):
+        check(program, 8, (1,))
+        monkeypatch.setattr(skews, "needed_lags", less)
+        with pytest.raises(AssertionError, match="8 steps on 1 threads"):
+            check(program, 8, (1,))
+
+
+OF_TWO_RANKS = """
+func.func @both(%a: !stencil.field<[-1,41]xf64>, %b: !stencil.field<[-1,41]xf64>,
+                %u: !stencil.field<[-1,21]x[-1,31]xf64>, %v: !stencil.field<[-1,21]x[-1,31]xf64>, %n: index) {
+  %start = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r:4 = scf.for %t = %start to %n step %one iter_args(%p = %a, %q = %b, %x = %u, %y = %v) -> (
+      !stencil.field<[-1,41]xf64>, !stencil.field<[-1,41]xf64>,
+      !stencil.field<[-1,21]x[-1,31]xf64>, !stencil.field<[-1,21]x[-1,31]xf64>) {
+    %line = stencil.load %p : !stencil.field<[-1,41]xf64> -> !stencil.temp<?xf64>
+    %sum = stencil.apply(%in = %line : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {
+      %l = stencil.access %in[-1] : !stencil.temp<?xf64>
+      %r = stencil.access %in[1] : !stencil.temp<?xf64>
+      %s = arith.addf %l, %r : f64
+      stencil.return %s : f64
+    }
+    stencil.store %sum to %q(<[0], [40]>) : !stencil.temp<?xf64> to !stencil.field<[-1,41]xf64>
+    %plane = stencil.load %x : !stencil.field<[-1,21]x[-1,31]xf64> -> !stencil.temp<?x?xf64>
+    %product = stencil.apply(%in = %plane : !stencil.temp<?x?xf64>) -> (!stencil.temp<?x?xf64>) {
+      %l = stencil.access %in[-1, 0] : !stencil.temp<?x?xf64>
+      %r = stencil.access %in[0, 1] : !stencil.temp<?x?xf64>
+      %s = arith.mulf %l, %r : f64
+      stencil.return %s : f64
+    }
+    stencil.store %product to %y(<[0, 0], [20, 30]>) : !stencil.temp<?x?xf64> to !stencil.field<[-1,21]x[-1,31]xf64>
+    scf.yield %q, %p, %y, %x : !stencil.field<[-1,41]xf64>, !stencil.field<[-1,41]xf64>,
+      !stencil.field<[-1,21]x[-1,31]xf64>, !stencil.field<[-1,21]x[-1,31]xf64>
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_a_step_may_have_fields_of_one_axis_and_of_two(threads: int):
+    left_by: list[list[np.ndarray]] = []
+    for executor in ("numpy", "cpu"):
+        rng = np.random.default_rng(3)
+        fields = [rng.random(shape) for shape in ((42,), (42,), (22, 32), (22, 32))]
+        with passes(3, 2, 5):
+            compiled = timetile.compile(
+                OF_TWO_RANKS, executor=executor, threads=threads, cache=False
+            )
+            compiled(*fields, 8)
+        left_by.append(fields)
+    for expected, found in zip(*left_by, strict=True):
+        assert np.array_equal(expected, found)
 
 
 def test_large_fields_are_shared_by_threads_as_they_are():
@@ -206,7 +330,7 @@ def test_arrays_may_lie_at_any_address():
     """NumPy's arrays need not begin at a multiple of their elements' size."""
     program = entry("heat-1d").make((211,))
     inputs = random_inputs(program, seed=2)
-    expected = left(program, inputs, 5, "numpy", 1)
+    expected = left(compiled_for(program, "numpy"), program, inputs, 5)
     for name, array in inputs.arrays.items():
         odd = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype)
         odd[...] = array

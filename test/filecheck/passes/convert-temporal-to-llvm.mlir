@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p convert-temporal-to-llvm | filecheck %s
 
-// Each update becomes a function of a span of its outermost axis, each loop one that runs its steps on a thread of a
-// team. The loop itself stays.
+// Each update becomes a function of spans of its two outermost axes. Each loop becomes a function that runs some steps on a
+// part of the fields, and a function that runs all its steps on a thread of a team. The loop itself stays.
 
 !one = !stencil.field<[-1,9]xf64>
 !plane = !stencil.field<[-1,9]x[-2,18]xf32>
@@ -45,12 +45,14 @@ func.func @coupled(%U: !plane, %W: !wide, %k: f64, %n: index) {
 // CHECK: llvm.func @timetile.barrier(!llvm.ptr) -> i32
 // CHECK-NEXT: llvm.func @timetile.exp(f64) -> f64
 
-// One axis: a thread's span from %2 to %3. The cell lies one after the field's first.
-// CHECK: llvm.func internal @loop0.update0(%[[A:\d+]]: !llvm.ptr {llvm.noalias}, %[[B:\d+]]: !llvm.ptr {llvm.noalias}, %[[LOW:\d+]]: i64, %[[HIGH:\d+]]: i64) {
+// One axis: a span from %2 to %3. The second axis, which is missing, has one cell, which %4 and %5 hold or not. A cell lies
+// one after the field's first.
+// CHECK: llvm.func internal @loop0.update0(%[[A:\d+]]: !llvm.ptr {llvm.noalias}, %[[B:\d+]]: !llvm.ptr {llvm.noalias}, %[[LOW:\d+]]: i64, %[[HIGH:\d+]]: i64, %[[LEFT:\d+]]: i64, %[[RIGHT:\d+]]: i64) {
 // CHECK: %[[HALF:\d+]] = llvm.mlir.constant(5.000000e-01 : f64) : f64
 // CHECK: %[[TWO:\d+]] = llvm.mlir.constant(2) : i64
+// CHECK: llvm.icmp "slt" %[[LEFT]], %[[RIGHT]] : i64
 // CHECK: llvm.br ^[[HEAD:bb\d+]](%[[LOW]] : i64)
-// CHECK-NEXT: ^[[HEAD]](%[[I:\d+]]: i64):
+// CHECK: ^[[HEAD]](%[[I:\d+]]: i64):
 // CHECK-NEXT: %[[MORE:\d+]] = llvm.icmp "slt" %[[I]], %[[HIGH]] : i64
 // CHECK-NEXT: llvm.cond_br %[[MORE]], ^[[BODY:bb\d+]], ^[[DONE:bb\d+]]
 // CHECK-NEXT: ^[[BODY]]:
@@ -61,27 +63,55 @@ func.func @coupled(%U: !plane, %W: !wide, %k: f64, %n: index) {
 // CHECK-NEXT: %[[MEAN:\d+]] = llvm.fmul %[[SUM]], %[[HALF]] : f64
 // CHECK: llvm.store %[[MEAN]], %{{\d+}} {alignment = 1 : i64} : f64, !llvm.ptr
 // CHECK: llvm.br ^[[HEAD]]
-// CHECK-NEXT: ^[[DONE]]:
-// CHECK-NEXT: llvm.return
 
-// The buffers rotate: what was the second is the first one then. A team's threads wait after each update.
-// CHECK: llvm.func @loop0.steps(%[[A:\d+]]: !llvm.ptr, %[[B:\d+]]: !llvm.ptr, %[[N:\d+]]: i64, %[[THREAD:\d+]]: i64, %[[THREADS:\d+]]: i64, %[[BARRIER:\d+]]: !llvm.ptr) {
+// A part: blocks of columns, in them blocks of rows, in them all steps. Step t lags t cells behind the first, and its span
+// is 2 t wide; the cells are those of the box whose places are in the block. The buffers rotate: what was the second is
+// the first one in the next step.
+// CHECK: llvm.func internal @loop0.part(%[[A:\d+]]: !llvm.ptr, %[[B:\d+]]: !llvm.ptr, %[[COUNT:\d+]]: i64, %[[LOW:\d+]]: i64, %[[OPENING:\d+]]: i64, %[[HIGH:\d+]]: i64, %[[CLOSING:\d+]]: i64, %[[ROWS:\d+]]: i64, %[[COLUMNS:\d+]]: i64) {
 // CHECK: %[[EIGHT:\d+]] = llvm.mlir.constant(8) : i64
-// CHECK: %[[BEFORE:\d+]] = llvm.mul %[[EIGHT]], %[[THREAD]] : i64
-// CHECK-NEXT: llvm.sdiv %[[BEFORE]], %[[THREADS]] : i64
+// CHECK: %[[ZERO:\d+]] = llvm.mlir.constant(0) : i64
+// CHECK: %[[TWO:\d+]] = llvm.mlir.constant(2) : i64
+// CHECK: %[[ONE:\d+]] = llvm.mlir.constant(1) : i64
+// CHECK: ^{{.*}}(%[[COLUMN:\d+]]: i64):
+// CHECK: ^{{.*}}(%[[ROW:\d+]]: i64):
+// CHECK: llvm.br ^[[HEAD:bb\d+]](%[[ZERO]], %[[A]], %[[B]] : i64, !llvm.ptr, !llvm.ptr)
+// CHECK: ^[[HEAD]](%[[T:\d+]]: i64, %[[FIRST:\d+]]: !llvm.ptr, %[[SECOND:\d+]]: !llvm.ptr):
+// CHECK-NEXT: llvm.icmp "slt" %[[T]], %[[COUNT]] : i64
+// CHECK: %[[WIDE:\d+]] = llvm.mul %[[T]], %[[TWO]] : i64
+// CHECK: %[[WIDTH:\d+]] = llvm.add %[[WIDE]], %[[ZERO]] : i64
+// CHECK: llvm.mul %[[OPENING]], %[[WIDTH]] : i64
+// CHECK: llvm.mul %[[CLOSING]], %[[WIDTH]] : i64
+// CHECK: llvm.call_intrinsic "llvm.smax.i64"(%{{\d+}}, %[[ROW]])
+// CHECK: llvm.add %[[ROW]], %[[ROWS]] : i64
+// CHECK: %[[BEHIND:\d+]] = llvm.mul %[[T]], %[[ONE]] : i64
+// CHECK: %[[LAG:\d+]] = llvm.add %[[BEHIND]], %[[ZERO]] : i64
+// CHECK: %[[FROM:\d+]] = llvm.sub %{{\d+}}, %[[LAG]] : i64
+// CHECK: %[[START:\d+]] = llvm.call_intrinsic "llvm.smax.i64"(%[[FROM]], %[[ZERO]])
+// CHECK: %[[TO:\d+]] = llvm.sub %{{\d+}}, %[[LAG]] : i64
+// CHECK: %[[END:\d+]] = llvm.call_intrinsic "llvm.smin.i64"(%[[TO]], %[[EIGHT]])
+// CHECK: llvm.call @loop0.update0(%[[FIRST]], %[[SECOND]], %[[START]], %[[END]], %{{\d+}}, %{{\d+}})
+// CHECK: llvm.br ^[[HEAD]](%{{\d+}}, %[[SECOND]], %[[FIRST]] : i64, !llvm.ptr, !llvm.ptr)
+
+// All steps: passes of %80 steps at most. A team needs a second phase, and its threads wait after each phase.
+// CHECK: llvm.func @loop0.steps(%[[A:\d+]]: !llvm.ptr, %[[B:\d+]]: !llvm.ptr, %[[N:\d+]]: i64, %[[DEPTH:\d+]]: i64, %{{\d+}}: i1, %{{\d+}}: i64, %{{\d+}}: i64, %[[THREAD:\d+]]: i64, %[[THREADS:\d+]]: i64, %[[BARRIER:\d+]]: !llvm.ptr) {
 // CHECK: %[[TEAM:\d+]] = llvm.icmp "sgt" %[[THREADS]]
-// CHECK-NEXT: llvm.br ^[[HEAD:bb\d+]](%{{\d+}}, %[[A]], %[[B]] : i64, !llvm.ptr, !llvm.ptr)
-// CHECK-NEXT: ^[[HEAD]](%[[T:\d+]]: i64, %[[FIRST:\d+]]: !llvm.ptr, %[[SECOND:\d+]]: !llvm.ptr):
-// CHECK-NEXT: llvm.icmp "slt" %[[T]], %[[N]] : i64
-// CHECK: llvm.call @loop0.update0(%[[FIRST]], %[[SECOND]], %{{\d+}}, %{{\d+}}) : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+// CHECK: ^[[PASS:bb\d+]](%[[DONE:\d+]]: i64, %[[FIRST:\d+]]: !llvm.ptr, %[[SECOND:\d+]]: !llvm.ptr):
+// CHECK-NEXT: llvm.icmp "slt" %[[DONE]], %[[N]] : i64
+// CHECK: %[[LEFT:\d+]] = llvm.sub %[[N]], %[[DONE]] : i64
+// CHECK-NEXT: %[[COUNT:\d+]] = llvm.call_intrinsic "llvm.smin.i64"(%[[DEPTH]], %[[LEFT]])
+// CHECK: llvm.mul %{{\d+}}, %[[THREAD]] : i64
+// CHECK-NEXT: llvm.sdiv %{{\d+}}, %[[THREADS]] : i64
+// CHECK: llvm.call @loop0.part(%[[FIRST]], %[[SECOND]], %[[COUNT]], {{.*}})
 // CHECK-NEXT: llvm.cond_br %[[TEAM]], ^[[WAIT:bb\d+]], ^[[ON:bb\d+]]
 // CHECK-NEXT: ^[[WAIT]]:
 // CHECK-NEXT: llvm.call @timetile.barrier(%[[BARRIER]]) : (!llvm.ptr) -> i32
-// CHECK: llvm.br ^[[HEAD]](%{{\d+}}, %[[SECOND]], %[[FIRST]] : i64, !llvm.ptr, !llvm.ptr)
+// CHECK: ^[[TURN:bb\d+]](%[[T:\d+]]: i64, %[[ONE:\d+]]: !llvm.ptr, %[[OTHER:\d+]]: !llvm.ptr):
+// CHECK-NEXT: llvm.icmp "slt" %[[T]], %[[COUNT]] : i64
+// CHECK: llvm.br ^[[TURN]](%{{\d+}}, %[[OTHER]], %[[ONE]] : i64, !llvm.ptr, !llvm.ptr)
 
 // Two axes, two types, and fields of different shapes: a field's own strides lead to its cells. A field that is read
 // and written is one pointer.
-// CHECK: llvm.func internal @loop1.update0(%[[U:\d+]]: !llvm.ptr {llvm.noalias}, %[[W:\d+]]: !llvm.ptr {llvm.noalias}, %[[K:\d+]]: f64, %{{\d+}}: i64, %{{\d+}}: i64) {
+// CHECK: llvm.func internal @loop1.update0(%[[U:\d+]]: !llvm.ptr {llvm.noalias}, %[[W:\d+]]: !llvm.ptr {llvm.noalias}, %[[K:\d+]]: f64, %{{\d+}}: i64, %{{\d+}}: i64, %{{\d+}}: i64, %{{\d+}}: i64) {
 // CHECK: %[[SIXTEEN:\d+]] = llvm.mlir.constant(16) : i64
 // CHECK: %[[TWENTY:\d+]] = llvm.mlir.constant(20) : i64
 // CHECK: llvm.mul %[[I:\d+]], %[[TWENTY]] : i64
