@@ -73,6 +73,7 @@ def ptx_of(program: timetile.CompiledProgram) -> list[str]:
     return [program.kernels.kernel(name).ptx for name in names]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("name", ["double", "float"])
 def test_all_functions_assemble_together(arch: str, name: str):

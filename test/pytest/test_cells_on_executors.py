@@ -21,6 +21,9 @@ from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.runtime.assembler import assemble
 from timetile.runtime.program import Executor
 
+# One worker has what the tests of this file make in common.
+pytestmark = pytest.mark.xdist_group("cells_on_executors")
+
 DTYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
 AT_ONCE = 8
 
@@ -75,13 +78,15 @@ def on_numpy(number: int) -> list[NDArray[np.generic]]:
     return run(number, "numpy")
 
 
+@pytest.mark.covering
+@pytest.mark.parametrize("kernels", kernel_executors())
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
-def test_executors_agree(number: int):
+def test_executors_agree(number: int, kernels: Executor):
+    """The CPU, and one of those that run kernels: all of them in `make nightly`."""
     expected = on_numpy(number)
-    for executor in ("cpu", *kernel_executors()):
-        # A power by what is no constant is a function of the library, which a GPU has its own of.
-        if executor == "gpu" and GROUPS[number][0].operation is xmath.FPowIOp:
-            continue
+    # A power by what is no constant is a function of the library, which a GPU has its own of.
+    own = kernels == "gpu" and GROUPS[number][0].operation is xmath.FPowIOp
+    for executor in ("cpu",) if own else ("cpu", kernels):
         for case, wanted, found in zip(GROUPS[number], expected, run(number, executor)):
             different = np.flatnonzero(bits(wanted) != bits(found))
             assert not different.size, f"{case} on {executor} at {different[:5]}"

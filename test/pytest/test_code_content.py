@@ -24,6 +24,7 @@ from support.expressions import Offset
 from support.programs import program_text
 from support.schedules import Schedule as PlacedSchedule
 from support.schedules import warp_row
+from support.sizes import spread
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile import ApplyOp, KernelOp
@@ -34,6 +35,9 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.schedule import Schedule
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.kernels import Halos, loops_of
+
+# One worker has what the tests of this file make in common.
+pytestmark = pytest.mark.xdist_group("code_content")
 
 INDEXING = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.CmpiOp, llvm.GEPOp)
 """Addresses, slots of rings, and whether a plane is one to store."""
@@ -281,7 +285,9 @@ def test_a_plate_that_stays(case: Case):
 
 
 @pytest.mark.skipif(assembler_version() is None, reason="registers are the assembler's")
-@pytest.mark.parametrize("case", [*PLATES, *SMALL_PLATES, J3D7PT], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", spread([*PLATES, *SMALL_PLATES, J3D7PT]), ids=lambda case: case.name
+)
 def test_default_kernels_hardly_spill(case: Case):
     """Within the registers that the schedule counts on; at the rim a few are spilled, at most."""
     program = sum_program(case.element, list(case.offsets))(case.domain)

@@ -21,6 +21,9 @@ from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
 
+# One worker has what the tests of this file make in common.
+pytestmark = pytest.mark.xdist_group("device_candidates")
+
 SM_90 = target_named("sm_90")
 LAUNCH_SECONDS = SM_90.parameters.waiting.launch
 

@@ -62,8 +62,16 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[BookKeeper]:
     gpu.opened.cache_clear()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels are made once for all tests: these ask what is held, not what is compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIMETILE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def program(**options: Any) -> timetile.CompiledProgram:
-    return timetile.compile(TEXT, executor="gpu", depth=4, cache=False, **options)
+    return timetile.compile(TEXT, executor="gpu", depth=4, **options)
 
 
 def fields(driver: BookKeeper, first: int = 1, home: int = 0) -> list[GpuArray]:

@@ -22,6 +22,7 @@ from support.compare import assert_same_bits
 from support.description import Inputs, Program, random_inputs
 from support.generate import programs
 from support.programs import program_text
+from support.sizes import spread
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
 from timetile.passes.analysis import skews
 from timetile.runtime import llvm, native, teams
@@ -65,7 +66,8 @@ def check(program: Program, steps: int, threads: tuple[int, ...] = THREADS) -> N
         assert_same_bits(program, expected, found, f"{steps} steps on {compiled.threads} threads")
 
 
-CASES = [(case, domain) for case in CATALOGUE for domain in case.domains]
+CASES = spread([(case, domain) for case in CATALOGUE for domain in case.domains])
+"""The test of all executors runs each program, on one thread; here they are shared by several."""
 
 
 @pytest.mark.usefixtures("large_teams")

@@ -135,7 +135,8 @@ def check(program: Program, schedule: Schedule, depth: int, executor: Executor) 
     One launch of every kernel, and a few, leave what the unfused program leaves; where threads are interpreted, which
     takes long, two of the deepest and one of the other.
     """
-    runs = (2 * depth + 1,) if executor == "simt" else (depth + 1, 3 * depth + 2)
+    threads = executor in ("simt", "ptx")
+    runs = (2 * depth + 1,) if threads else (depth + 1, 3 * depth + 2)
     check_steps(program, schedule, (depth,), runs, executor)
 
 

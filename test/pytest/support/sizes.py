@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from hypothesis import settings
 
-EXAMPLES = {"check": 3, "ci": 10, "nightly": 500}
+EXAMPLES = {"check": 3, "ci": 6, "nightly": 500}
 """How many examples hypothesis draws for each test, by profile."""
 
 SHARES = {"check": 0.05, "ci": 0.25, "nightly": 1.0}
