@@ -115,6 +115,7 @@ class PlanesLaunch:
         self.boxes = computed_boxes(kernel)
         self.frame = self.section(frame_of(kernel, self.boxes), 0)
         self.placed: dict[tuple[StencilBoundsAttr, tuple[int, ...]], tuple[slice, ...]] = {}
+        self.placed_in_fields: dict[tuple[SSAValue, StencilBoundsAttr], tuple[slice, ...]] = {}
 
     def run(self) -> None:
         """Run all steps; PlaneError where the kernel is wrong."""
@@ -170,8 +171,15 @@ class PlanesLaunch:
 
     def in_field(self, field: SSAValue, box: StencilBoundsAttr, plane: int) -> tuple[slice, ...]:
         """The place, in the array of a field, of the cells of a box in a plane."""
-        section = self.section(box, plane)
-        return box_slices(field_bounds(field), section, (0,) * len(section.lb))
+        bounds = field_bounds(field)
+        if (field, box) not in self.placed_in_fields:
+            zero = (0,) * len(bounds.lb)
+            self.placed_in_fields[field, box] = box_slices(bounds, box, zero)
+        places = self.placed_in_fields[field, box]
+        if self.stream is None:
+            return places
+        at = plane - tuple(bounds.lb)[self.stream]
+        return (*places[: self.stream], slice(at, at + 1), *places[self.stream + 1 :])
 
     def unset(self, queue: SSAValue) -> Cells:
         """A plane without a set cell."""
@@ -234,6 +242,8 @@ class PlanesLaunch:
         """
         Check the planes of fields that the threads of a stage may read in a step, needed or not.
         """
+        if step not in self.steady:
+            return
         if isinstance(stage, LoadOp):
             for field in stage.operands:
                 self.check_plane(stage, field, stage.lag, step)
