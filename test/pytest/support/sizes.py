@@ -40,6 +40,12 @@ def spread(cases: Sequence[T]) -> list[T]:
     return [cases[k * len(cases) // wanted] for k in range(wanted)]
 
 
+def few(cases: Sequence[T]) -> list[T]:
+    """A part of the cases in `make check`; all elsewhere."""
+    is_check = settings.get_current_profile_name() == "check"
+    return spread(cases) if is_check else list(cases)
+
+
 def is_nightly() -> bool:
     """Whether everything runs."""
     return settings.get_current_profile_name() == "nightly"
