@@ -47,7 +47,7 @@ from timetile.dialects.simt import (
     buffer_element,
     cell_count,
 )
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 

@@ -44,7 +44,7 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile import ApplyOp, KernelOp, RoleKind
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.checks import check, check_shared_memory
@@ -74,7 +74,7 @@ def argument_types(kernel: KernelOp) -> list[Attribute]:
     """Fields become flat buffers in global memory, scalars stay."""
     types: list[Attribute] = []
     for argument, role in zip(kernel.body.block.args, kernel.roles):
-        if role.role[0] == "scalar":
+        if role.kind.data is RoleKind.SCALAR:
             types.append(argument.type)
         else:
             cells = FieldShape.of(argument).cells

@@ -34,8 +34,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
-from timetile.dialects.tile_attributes import RoleAttr
+from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, RoleAttr, RoleKind, ScratchOp
 from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.plans_in_place import plan_in_place
@@ -94,7 +93,7 @@ def plan_kernels(rotation: Rotation, kernels: Sequence[KernelFacts], steps: int)
     the program's own buffers, as all kernels of a step in parts do.
     """
     parts = parts_of_step(kernels)
-    if not any(role.role[0] == "halo" for kernel in parts for role in kernel.roles):
+    if not any(role.kind.data is RoleKind.HALO for kernel in parts for role in kernel.roles):
         return plan_in_place(rotation, steps)
     return plan(rotation, tuple(k.steps for k in kernels if k.steps > 1), steps)
 
@@ -153,15 +152,15 @@ class LoopPlanner:
         for role in kernel.roles:
             kind, index = role.role
             match kind:
-                case "source":
+                case RoleKind.SOURCE:
                     operands.append(buffers[launch.sources[index]])
-                case "target":
+                case RoleKind.TARGET:
                     operands.append(buffers[launch.targets[index]])
-                case "halo":
+                case RoleKind.HALO:
                     operands.append(buffers[self.rotation.own(index, launch.time)])
-                case "capture":
+                case RoleKind.CAPTURE:
                     operands.append(self.loop.captures[index])
-                case "scalar":
+                case RoleKind.SCALAR:
                     operands.append(self.loop.scalars[index])
         return LaunchOp(kernel.name, operands)
 

@@ -50,10 +50,17 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.syntax import element_type, encode_integers
-from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.temporal_fields import ScratchOp
-from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp, taps_of
-from timetile.dialects.tile_attributes import QueueType, RoleAttr, TileLevel
+from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
+from timetile.dialects.tile import (
+    ApplyOp,
+    KernelOp,
+    LoadOp,
+    QueueType,
+    RoleAttr,
+    RoleKind,
+    StoreOp,
+    taps_of,
+)
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.analysis.launches.liveness import overwrites, rotation_of, written_bounds
@@ -61,7 +68,7 @@ from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
 from timetile.passes.exchanges import add_exchanges, publish
 from timetile.passes.rewriting import replace_apply
-from timetile.passes.schedule import Schedule
+from timetile.passes.schedule import Schedule, TileOption
 from timetile.passes.step_parts import memory_schedule, part_kernels
 
 
@@ -90,15 +97,15 @@ class KernelBuilder:
         buffers = loop.body.block.args
         sources = [k for k in range(len(buffers)) if self.moves.live[k]]
         for k in sources:
-            self.add_argument(RoleAttr("source", k), buffers[k])
+            self.add_argument(RoleAttr(RoleKind.SOURCE, k), buffers[k])
         for k in self.stored():
-            self.add_argument(RoleAttr("target", k), buffers[k])
+            self.add_argument(RoleAttr(RoleKind.TARGET, k), buffers[k])
         for k in range(len(buffers)):
-            self.add_argument(RoleAttr("halo", k), buffers[k])
+            self.add_argument(RoleAttr(RoleKind.HALO, k), buffers[k])
         for k, value in enumerate(loop.captures):
-            self.add_argument(RoleAttr("capture", k), value)
+            self.add_argument(RoleAttr(RoleKind.CAPTURE, k), value)
         for k, value in enumerate(loop.scalars):
-            self.add_argument(RoleAttr("scalar", k), value)
+            self.add_argument(RoleAttr(RoleKind.SCALAR, k), value)
 
     def stored(self) -> list[int]:
         """The arguments of the loop, after the kernel's steps, whose buffers the kernel stores."""
@@ -125,7 +132,9 @@ class KernelBuilder:
     def add_argument(self, role: RoleAttr, like: SSAValue) -> None:
         """Add an argument with a role to the kernel, of the type of `like`."""
         argument = self.block.insert_arg(like.type, len(self.block.args))
-        argument.name_hint = {"source": "src", "target": "dst"}.get(role.role[0], like.name_hint)
+        argument.name_hint = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}.get(
+            role.role[0], like.name_hint
+        )
         self.roles.append(role)
         self.arguments[role] = argument
 
@@ -137,19 +146,19 @@ class KernelBuilder:
     def home(self, role: int) -> SSAValue | None:
         """The source of a role, if launches find data and halo together; otherwise None."""
         at_home = self.moves.has_home(role, single_steps=self.single_steps)
-        return self.arguments.get(RoleAttr("source", role)) if at_home else None
+        return self.arguments.get(RoleAttr(RoleKind.SOURCE, role)) if at_home else None
 
     def halo(self, role: int) -> SSAValue:
         """The field with the cells outside the bounds of a role's versions."""
         alike = self.moves.cycle_of(role) if self.moves.common_halos else (role,)
         homes = (self.home(k) for k in (role, *alike))
         at_home = next((field for field in homes if field is not None), None)
-        return at_home or self.arguments[RoleAttr("halo", role)]
+        return at_home or self.arguments[RoleAttr(RoleKind.HALO, role)]
 
     def current(self, version: Version) -> SSAValue:
         """The queue of a version, loaded if no step of the kernel has made the version."""
         if version.queue is None:
-            source = self.arguments.get(RoleAttr("source", version.origin))
+            source = self.arguments.get(RoleAttr(RoleKind.SOURCE, version.origin))
             halo = self.halo(version.origin)
             # A source at home has its halo around it.
             version.queue = self.load(source, None if halo is source else halo)
@@ -163,7 +172,7 @@ class KernelBuilder:
             if source in own:
                 queues.append(self.current(versions[own.index(source)]))
             else:
-                role = RoleAttr("capture", self.loop.captures.index(source))
+                role = RoleAttr(RoleKind.CAPTURE, self.loop.captures.index(source))
                 queues.append(self.load(self.arguments[role], None))
         targets = [versions[own.index(target)] for target in update.targets]
         whole = overwrites(update, self.bounds)
@@ -181,7 +190,7 @@ class KernelBuilder:
             [QueueType(element_type(target), 0) for target in update.targets],
             otherwise,
             [
-                self.arguments[RoleAttr("scalar", self.loop.scalars.index(s))]
+                self.arguments[RoleAttr(RoleKind.SCALAR, self.loop.scalars.index(s))]
                 for s in update.scalars
             ],
             update.index_axes,
@@ -199,7 +208,7 @@ class KernelBuilder:
                 self.apply(update, versions)
             versions = [versions[source] for source in self.loop.rotation]
         for k in self.stored():
-            target = self.arguments[RoleAttr("target", k)]
+            target = self.arguments[RoleAttr(RoleKind.TARGET, k)]
             self.block.add_op(StoreOp(self.current(versions[k]), target))
         kernel = KernelOp(name, self.roles, self.steps, stream, self.bounds, self.block)
         erase_unread(kernel)
@@ -247,7 +256,7 @@ class DeviceTilingPass(ModulePass):
 
     name = "device-tiling"
 
-    tile: TileLevel | None = None
+    tile: TileOption | None = None
     cells: tuple[int, ...] | None = None
     lanes: tuple[int, ...] | None = None
     warps: tuple[int, ...] | None = None

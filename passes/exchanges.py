@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -25,14 +24,15 @@ from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
     LoadOp,
+    QueueType,
     queue_type,
     taps_of,
 )
-from timetile.dialects.tile_attributes import QueueType
+from timetile.dialects.tile.kinds import Published, PublishedAttr
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.rewriting import replace_apply
 
-Published = Literal["edges", "plane", "copies"]
+PublishedOption = Literal["edges", "plane", "copies"]
 """
 The published part of an exchange: edges read by neighbours, a whole plane, or the asynchronous
 copies of a load.
@@ -115,7 +115,7 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     return crosses_one_axis(kernel)
 
 
-def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
+def publish(kernel: KernelOp, what: PublishedOption | None, ahead: int) -> None:
     """
     Let every exchange publish the least for its readers, of: copies of a load fetched ahead, edges,
     the whole plane. `what` asks for one kind, used if sufficient.
@@ -125,7 +125,7 @@ def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
             publish_copies(kernel, stage)
         else:
             edges = what != "plane" and edges_suffice(kernel, stage)
-            stage.what = StringAttr("edges" if edges else "plane")
+            stage.what = PublishedAttr(Published.EDGES if edges else Published.PLANE)
 
 
 def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
@@ -154,7 +154,7 @@ def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
         or kernel.steps.data == 1
         or reach[k] * CELL_BYTES[element] >= VECTOR_BYTES
     ]
-    exchange.what = StringAttr("copies")
+    exchange.what = PublishedAttr(Published.COPIES)
     for reader in dict.fromkeys(use.operation for use in queue.uses):
         if isinstance(reader, ApplyOp):
             redirect(reader, queue, exchange.result, beside)

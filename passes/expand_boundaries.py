@@ -43,9 +43,8 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.taps import Tap
-from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.temporal_boundary import Layer, layers
-from timetile.dialects.temporal_fields import ScratchOp
+from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
+from timetile.dialects.temporal.boundary import Layer, layers
 from timetile.passes.diagnostics import check_verified, refuse
 
 

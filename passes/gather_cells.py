@@ -42,7 +42,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type
-from timetile.dialects.temporal_fields import GatherOp, ScratchOp
+from timetile.dialects.temporal import GatherOp, ScratchOp
 from timetile.passes.raising.demand import Demand, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import ANY_MEMORY, memory_of, written_memory

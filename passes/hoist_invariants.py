@@ -46,8 +46,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.taps import Tap
-from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.temporal_fields import ScratchOp
+from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.analysis.cells.constants import integer_constant
 

@@ -30,16 +30,20 @@ from math import lcm
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp
-from timetile.dialects.tile_attributes import (
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
     MemoryAttr,
     RegistersAttr,
     SharedAttr,
 )
+from timetile.dialects.tile.kinds import Addressing, Published, PublishedAttr, Reader, Space, Sync
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.analysis.queues.storage import (
     kept_queues,
@@ -68,7 +72,7 @@ def keep_edges(kernel: KernelOp, every: int) -> None:
     """
     for stage in kernel.stages:
         if isinstance(stage, ExchangeOp):
-            stage.what, stage.delay = StringAttr("edges"), IntAttr(every)
+            stage.what, stage.delay = PublishedAttr(Published.EDGES), IntAttr(every)
     assign_lags(kernel)
 
 
@@ -111,16 +115,16 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
                 stage.home = RegistersAttr(0, 1)
             elif schedule.addressing == "computed":
                 # One result's window after the other: result k's head is k windows further down.
-                stage.home = SharedAttr(ring, "computed", head - 1, "tile")
+                stage.home = SharedAttr(ring, Addressing.COMPUTED, head - 1, Reader.TILE)
                 head -= sum(ring_window(result, stream) for result in stage.results)
             else:
                 slots = max(ring_window(result, stream) for result in stage.results)
-                stage.home = SharedAttr(slots, schedule.addressing, 0, "tile")
+                stage.home = SharedAttr(slots, Addressing(schedule.addressing), 0, Reader.TILE)
             if isinstance(stage, LoadOp):
                 stage.ahead = IntAttr(0)
         elif isinstance(stage, ExchangeOp):
             home = mail_home(stage, stream, schedule.addressing, 0, every)
-            stage.home = home.synchronised_by("grid", "global")
+            stage.home = home.synchronised_by(Sync.GRID, Space.GLOBAL)
 
 
 MOST_TURNS = 64

@@ -35,8 +35,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile_attributes import VariantAttr
+from timetile.dialects.tile import KernelOp, VariantAttr
 from timetile.passes.analysis.geometry.chunks import Columns, choose_chunks
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.residency import Residency

@@ -8,12 +8,21 @@ from math import lcm
 
 from xdsl.dialects.builtin import IntAttr
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp
-from timetile.dialects.tile_attributes import Addressing, MailAttr, MemoryAttr, RegistersAttr
+from timetile.dialects.tile import (
+    Addressing,
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    MailAttr,
+    MemoryAttr,
+    RegistersAttr,
+    StoreOp,
+)
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.storage import chosen_period, copies_slots, power_of_two
 from timetile.passes.diagnostics import refuse
-from timetile.passes.schedule import Schedule
+from timetile.passes.schedule import AddressingOption, Schedule
 
 
 def barrier_steps(kernel: KernelOp, schedule: Schedule) -> int:
@@ -50,13 +59,14 @@ def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> M
         split=split,
         every=every,
     )
-    return MailAttr(slots, "computed" if slots == power_of_two(slots) else "shifting", every)
+    computed = slots == power_of_two(slots)
+    return MailAttr(slots, Addressing.COMPUTED if computed else Addressing.SHIFTING, every)
 
 
 def mail_home(
     exchange: ExchangeOp,
     stream: int | None,
-    addressing: Addressing,
+    addressing: AddressingOption,
     least: int,
     every: int = 1,
     period: int = 1,
@@ -74,7 +84,7 @@ def mail_home(
         # The loop is unrolled until planes, slots and barriers are all back where they were: the
         # shorter the better.
         slots = min(range(slots, 2 * slots + 1), key=lambda n: lcm(n, period, every))
-    return MailAttr(slots, addressing, every)
+    return MailAttr(slots, Addressing(addressing), every)
 
 
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:

@@ -38,8 +38,19 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_lag
-from timetile.dialects.tile_attributes import Addressing, MailAttr, RegistersAttr, SharedAttr
+from timetile.dialects.tile import (
+    Addressing,
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    MailAttr,
+    RegistersAttr,
+    SharedAttr,
+    Space,
+    Sync,
+    queue_lag,
+)
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.analysis.queues.synchronisation import (
     collect_orders,
@@ -47,9 +58,9 @@ from timetile.passes.analysis.queues.synchronisation import (
     steps_between_barriers,
 )
 from timetile.passes.diagnostics import check_options, refuse
-from timetile.passes.exchanges import Published, add_exchanges, publish
+from timetile.passes.exchanges import PublishedOption, add_exchanges, publish
 from timetile.passes.queue_homes import barrier_steps, check_every, place_in_registers
-from timetile.passes.schedule import Schedule, Sync, schedule_of
+from timetile.passes.schedule import AddressingOption, Schedule, SyncOption, schedule_of
 
 
 def streams_through_registers(kernel: KernelOp) -> bool:
@@ -60,21 +71,21 @@ def streams_through_registers(kernel: KernelOp) -> bool:
     )
 
 
-def placed_addressing(kernel: KernelOp, default: Addressing) -> Addressing:
+def placed_addressing(kernel: KernelOp, default: AddressingOption) -> AddressingOption:
     """
     The addressing of planes in shared memory, or of mail, if already placed; otherwise the default.
     """
-    choices: dict[str, Addressing] = {
-        "fixed": "fixed",
-        "shifting": "shifting",
-        "computed": "computed",
+    options: dict[Addressing, AddressingOption] = {
+        Addressing.FIXED: "fixed",
+        Addressing.SHIFTING: "shifting",
+        Addressing.COMPUTED: "computed",
     }
     for stage in kernel.stages:
         if isinstance(stage, ExchangeOp) and stage.publishes_copies:
             continue
         home = getattr(stage, "home", None)
         if isinstance(home, SharedAttr | MailAttr):
-            return choices[home.addressing.data]
+            return options[home.addressing.data]
     return default
 
 
@@ -126,7 +137,7 @@ def split_barrier(kernel: KernelOp) -> None:
     """Let the exchanges synchronise by one split barrier a step, if all orders are kept."""
     if kernel.stream_axis is None or not split_keeps(collect_orders(kernel)):
         return
-    synchronise(kernel, "mbarrier", "mbarrier")
+    synchronise(kernel, Sync.MBARRIER, Sync.MBARRIER)
 
 
 def synchronise(kernel: KernelOp, inside: Sync, apart: Sync) -> None:
@@ -135,7 +146,7 @@ def synchronise(kernel: KernelOp, inside: Sync, apart: Sync) -> None:
     device tile.
     """
     assert kernel.layout is not None
-    space = "global" if kernel.layout.has_messages else "shared"
+    space = Space.GLOBAL if kernel.layout.has_messages else Space.SHARED
     for exchange in [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]:
         assert exchange.home is not None
         if exchange.publishes_copies:
@@ -152,8 +163,8 @@ class RegisterStreamingPass(ModulePass):
 
     delay: int | None = None
     period: int | None = None
-    what: Published | None = None
-    sync: Sync | None = None
+    what: PublishedOption | None = None
+    sync: SyncOption | None = None
     every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -198,7 +209,7 @@ class RegisterStreamingPass(ModulePass):
                     "sync=flags or sync=grid",
                 )
             whole = sync == "grid" or kernel.stream_axis is None
-            inside: Sync = "barrier" if whole else "mbarrier"
-            synchronise(kernel, inside, "grid" if sync == "grid" else "flags")
+            inside = Sync.BARRIER if whole else Sync.MBARRIER
+            synchronise(kernel, inside, Sync.GRID if sync == "grid" else Sync.FLAGS)
         elif sync == "mbarrier" or apart:
             split_barrier(kernel)

@@ -14,17 +14,22 @@ from xdsl.ir import Attribute
 
 from timetile.dialects.syntax import Integers, decode_integers, encode_integers
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile_attributes import (
+from timetile.dialects.tile import (
     LANES,
-    Addressing,
     AxisLayout,
+    KernelOp,
     LayoutAttr,
     TileLevel,
 )
 
-Sync = Literal["barrier", "mbarrier", "flags", "grid"]
-"""How the warps of a tile wait for each other."""
+TileOption = Literal["warp", "block", "cluster", "device"]
+"""The threads that hold a tile, by the name of a `TileLevel`."""
+
+AddressingOption = Literal["fixed", "shifting", "computed"]
+"""How a stream step finds a slot of a ring, by the name of an `Addressing`."""
+
+SyncOption = Literal["barrier", "mbarrier", "flags", "grid"]
+"""How the threads of a tile wait for each other, by the name of a `Sync`."""
 
 
 Form = Literal["none", "rows", "halves", "lanes"]
@@ -71,7 +76,7 @@ class Schedule:
     - `cuts`: with `reads`, the numbers of the updates before which a step is cut into kernels.
     """
 
-    tile: TileLevel = "warp"
+    tile: TileOption = "warp"
     cells: tuple[int, ...] = (4,)
     lanes: tuple[int, ...] = (LANES,)
     warps: tuple[int, ...] = (1,)
@@ -79,12 +84,12 @@ class Schedule:
     pack: int = 4
     form: Form = "none"
     storage: str = "registers"
-    addressing: Addressing = "fixed"
+    addressing: AddressingOption = "fixed"
     ahead: int = 3
     period: int = 0
     delay: int = 1
     every: int = 1
-    sync: Sync = "barrier"
+    sync: SyncOption = "barrier"
     occupancy: int = 2
     guards: Guards = "rim"
     stream: Literal["none"] | None = None
@@ -101,7 +106,7 @@ class Schedule:
         """The layout attribute of the kernels."""
         blocks = self.blocks or (1,) * len(self.cells)
         axes = [AxisLayout(*n) for n in zip(self.cells, self.lanes, self.warps, blocks)]
-        return LayoutAttr(self.tile, axes, self.pack if self.tile == "warp" else 1)
+        return LayoutAttr(TileLevel(self.tile), axes, self.pack if self.tile == "warp" else 1)
 
     def to_attribute(self) -> DictionaryAttr:
         """The schedule as an attribute, with one entry for each field."""

@@ -12,10 +12,10 @@ from itertools import product
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
-from timetile.passes.schedule import Form, Schedule, Sync
+from timetile.passes.schedule import Form, Schedule, SyncOption
 from timetile.passes.targets.target import Target
 
 DEEPEST = 16
@@ -45,13 +45,13 @@ suffice.
 DEVICE_ROWS = (3, 4, 5)
 """Rows of a thread with which streamed tiles of the device are considered."""
 
-DEVICE_SYNCS: tuple[Sync, ...] = ("flags", "grid")
+DEVICE_SYNCS: tuple[SyncOption, ...] = ("flags", "grid")
 """
 How the blocks of a tile wait for each other: by the words that they send, or at a barrier of the
 grid.
 """
 
-DEVICE_MEETINGS: tuple[tuple[Sync, int], ...] = (("flags", 1), ("grid", 1), ("grid", 2))
+DEVICE_MEETINGS: tuple[tuple[SyncOption, int], ...] = (("flags", 1), ("grid", 1), ("grid", 2))
 """
 How the blocks of a streamed tile wait for each other, and how many steps a barrier serves (EBISU's
 lazy streaming, section 4.3.2).

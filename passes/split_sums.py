@@ -51,8 +51,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.taps import Tap
-from timetile.dialects.tile import ApplyOp, KernelOp, queue_type
-from timetile.dialects.tile_attributes import QueueType
+from timetile.dialects.tile import ApplyOp, KernelOp, QueueType, queue_type
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import remark
 from timetile.passes.schedule import Form, schedule_of

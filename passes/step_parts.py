@@ -30,8 +30,16 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp
-from timetile.dialects.tile_attributes import LANES, QueueType, RoleAttr, RoleKind
+from timetile.dialects.tile import (
+    LANES,
+    ApplyOp,
+    KernelOp,
+    LoadOp,
+    QueueType,
+    RoleAttr,
+    RoleKind,
+    StoreOp,
+)
 from timetile.passes.analysis.cells.pressure import live_words, value_words
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
@@ -192,7 +200,9 @@ class PartBuilder:
         role = RoleAttr(kind, index)
         if role not in self.arguments:
             argument = self.block.insert_arg(like.type, len(self.block.args))
-            argument.name_hint = {"source": "src", "target": "dst"}.get(kind, like.name_hint)
+            argument.name_hint = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}.get(
+                kind, like.name_hint
+            )
             self.roles.append(role)
             self.arguments[role] = argument
         return self.arguments[role]
@@ -201,8 +211,8 @@ class PartBuilder:
         """The kernel's argument for a field read by an update."""
         own = self.loop.body.block.args
         if source in own:
-            return self.argument("source", own.index(source), source)
-        return self.argument("capture", self.loop.captures.index(source), source)
+            return self.argument(RoleKind.SOURCE, own.index(source), source)
+        return self.argument(RoleKind.CAPTURE, self.loop.captures.index(source), source)
 
     def tapped(self, source: SSAValue, offset: tuple[int, ...]) -> SSAValue:
         """The queue with a field's cells at a distance, to be tapped at the own cell."""
@@ -221,7 +231,7 @@ class PartBuilder:
         queues = list(dict.fromkeys(tapped))
         here = (0,) * self.rank
         scalars = [
-            self.argument("scalar", self.loop.scalars.index(scalar), scalar)
+            self.argument(RoleKind.SCALAR, self.loop.scalars.index(scalar), scalar)
             for scalar in update.scalars
         ]
         apply = ApplyOp(
@@ -244,5 +254,5 @@ class PartBuilder:
         for role, before in enumerate(self.loop.rotation):
             queue = self.versions.get(own[before])
             if queue is not None:
-                self.block.add_op(StoreOp(queue, self.argument("target", role, own[before])))
+                self.block.add_op(StoreOp(queue, self.argument(RoleKind.TARGET, role, own[before])))
         return KernelOp(name, self.roles, 1, None, self.part.box, self.block)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile_attributes import LayoutAttr
+from timetile.dialects.tile import LayoutAttr
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.contract_cells import cell_functions

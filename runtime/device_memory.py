@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from timetile.dialects.temporal_fields import GatherOp
+from timetile.dialects.temporal import GatherOp
 from timetile.runtime.arithmetic import Array
 from timetile.runtime.cell_nests import FarMemory, Places
 from timetile.runtime.gathering import GatherFrame

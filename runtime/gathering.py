@@ -8,7 +8,7 @@ from typing import Any
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal_fields import GatherOp
+from timetile.dialects.temporal import GatherOp
 
 THREADS = 256
 """Of a block."""

@@ -10,8 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp, queue_type
-from timetile.dialects.tile_attributes import MailAttr, MemoryAttr, RegistersAttr, SharedAttr
+from timetile.dialects.tile import (
+    Addressing,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    MailAttr,
+    MemoryAttr,
+    RegistersAttr,
+    SharedAttr,
+    StageOp,
+    queue_type,
+)
 from timetile.passes.analysis.queues.storage import ring_window
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array
@@ -95,7 +105,7 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
             match stage.home:
                 case RegistersAttr() as home:
                     homes[queue] = Home(queue, [None] * (home.depth.data + 1))
-                case SharedAttr() as home if home.addressing.data == "computed":
+                case SharedAttr() as home if home.addressing.data is Addressing.COMPUTED:
                     count, element = home.slots.data, queue_type(queue).element
                     ring = rings.setdefault(element, [None] * count)
                     if len(ring) != count:

@@ -20,8 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.temporal_fields import BroadcastOp, GatherOp, ScratchOp
+from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ScratchOp
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias, memory_of
 from timetile.runtime.allocations import ALLOCATIONS, allocated

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from timetile.dialects.tile_attributes import RoleAttr
+from timetile.dialects.tile import RoleAttr, RoleKind
 from timetile.lowering.plan_launches import KernelFacts
 
 Parts = Mapping[str, bytes]
@@ -79,7 +79,10 @@ def decode_kernel(parts: Parts) -> Kernel:
 
 def encode_facts(facts: list[list[KernelFacts]]) -> Parts:
     """The facts about kernels needed by launch plans, as parts of an entry."""
-    rows = [[[k.name, k.steps, [list(r.role) for r in k.roles]] for k in loop] for loop in facts]
+    rows = [
+        [[k.name, k.steps, [[r.kind.data.value, r.index.data] for r in k.roles]] for k in loop]
+        for loop in facts
+    ]
     return {"facts.json": json.dumps(rows).encode()}
 
 
@@ -95,7 +98,9 @@ def decode_facts(parts: Parts) -> list[list[KernelFacts]]:
         raise ValueError("a kernel has no name or no steps")
     return [
         [
-            KernelFacts(name, steps, tuple(RoleAttr(kind, index) for kind, index in roles))
+            KernelFacts(
+                name, steps, tuple(RoleAttr(RoleKind(kind), index) for kind, index in roles)
+            )
             for name, steps, roles in loop
         ]
         for loop in rows

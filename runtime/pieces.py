@@ -14,8 +14,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
 
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.temporal_fields import BroadcastOp, ScratchOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp, ScratchOp
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import ALIASES, is_memory

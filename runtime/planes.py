@@ -24,6 +24,7 @@ from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
     LoadOp,
+    Published,
     StageOp,
     StoreOp,
     queue_lag,
@@ -232,7 +233,7 @@ class PlanesLaunch:
             return self.load(owner, step - owner.lag - age)
         if isinstance(owner, ExchangeOp):
             behind = owner.hold + owner.delay.data + age
-            if owner.what.data != "plane":
+            if owner.what.data is not Published.PLANE:
                 # Cells of the reader's own warp come from the source.
                 self.read(reader, owner.queue, behind, step)
             age = behind - published_age(owner)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp
-from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr
+from timetile.dialects.tile import (
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    RegistersAttr,
+    RoleKind,
+    SharedAttr,
+    StageOp,
+)
 from timetile.lowering.tile_to_gpu.inboxes import messages
 from timetile.passes.analysis.geometry.limits import check_fields, checked_geometry
 from timetile.passes.analysis.queues.lags import oldest_age
@@ -35,7 +42,7 @@ def check(kernel: KernelOp) -> None:
     if any(axis.lanes > 1 for axis in axes[:-1]):
         refuse(kernel, "lanes are spread along the last axis only; give the others warps or cells")
     roles = zip(kernel.body.block.args, kernel.roles)
-    check_fields(kernel, [field for field, role in roles if role.role[0] != "scalar"])
+    check_fields(kernel, [field for field, role in roles if role.kind.data is not RoleKind.SCALAR])
     check_columns(kernel)
     check_joined(kernel)
 

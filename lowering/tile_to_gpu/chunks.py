@@ -9,7 +9,7 @@ from itertools import pairwise
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from timetile.dialects.tile_attributes import VariantAttr
+from timetile.dialects.tile import VariantAttr
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 

@@ -15,8 +15,7 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.tile import ExchangeOp, KernelOp, queue_type
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES, ExchangeOp, KernelOp, queue_type
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.queues.synchronisation import (

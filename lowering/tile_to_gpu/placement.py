@@ -14,12 +14,14 @@ from timetile.dialects.tile import (
     ApplyOp,
     ExchangeOp,
     KernelOp,
+    LayoutAttr,
     LoadOp,
+    RegistersAttr,
+    SharedAttr,
     StoreOp,
     queue_type,
     taps_of,
 )
-from timetile.dialects.tile_attributes import LayoutAttr, RegistersAttr, SharedAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Inboxes, place_inboxes
 from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, Rim, SharedPlane

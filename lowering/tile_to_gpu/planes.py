@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Letters
 from timetile.lowering.tile_to_gpu.rings import Ring, add_offsets

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import LoadOp
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES, LoadOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.planes import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory

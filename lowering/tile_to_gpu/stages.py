@@ -16,10 +16,10 @@ from timetile.dialects.tile import (
     ApplyOp,
     ExchangeOp,
     LoadOp,
+    MemoryAttr,
     StageOp,
     StoreOp,
 )
-from timetile.dialects.tile_attributes import MemoryAttr
 from timetile.lowering.tile_to_gpu.cells import Late
 from timetile.lowering.tile_to_gpu.copies import start_prefetch, take_prefetched
 from timetile.lowering.tile_to_gpu.messages import post_messages, take_messages

@@ -13,8 +13,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, queue_type
-from timetile.dialects.tile_attributes import RegistersAttr
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, RegistersAttr, queue_type
 from timetile.lowering.emitter import Emitter, integer_type
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.inboxes import Messages, messages

@@ -19,6 +19,7 @@ from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
     LoadOp,
+    Published,
     QueueType,
     StoreOp,
     queue_type,
@@ -248,7 +249,7 @@ def stage_facts(
     for tap in stage.tap_list:
         queue = stage.queues[tap.operand]
         age, exchange = stage.age(tap), queue.owner
-        shared = isinstance(exchange, ExchangeOp) and exchange.what.data != "edges"
+        shared = isinstance(exchange, ExchangeOp) and exchange.what.data is not Published.EDGES
         if isinstance(exchange, ExchangeOp) and not shared:
             queue, age = exchange.queue, age + exchange.delay.data + exchange.hold
         taps.append((queue, TapFacts(age, kernel.in_plane(tap.offset), shared)))
@@ -264,7 +265,7 @@ def exchange_facts(exchange: ExchangeOp, stream: int | None) -> ExchangeFacts:
         queue_type(exchange.result).element,
         exchange.edges,
         exchange.publishes_copies,
-        exchange.what.data == "plane",
+        exchange.what.data is Published.PLANE,
         exchange.delay.data,
         max(exchange.delay.data + 1 + oldest_age(exchange.result, stream), 2),
     )

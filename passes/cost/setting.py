@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from timetile.dialects.tile import ExchangeOp, KernelOp
-from timetile.dialects.tile_attributes import AxisLayout, LayoutAttr
+from timetile.dialects.tile import AxisLayout, ExchangeOp, KernelOp, LayoutAttr, Sync
 from timetile.passes.analysis.queues.synchronisation import (
     meets_at_barriers,
     steps_between_barriers,
@@ -64,7 +63,7 @@ class Setting:
             kernel.blocks_per_multiprocessor,
             "rim" if any(variant.is_interior for variant in variants) else "all",
             any(variant.joined.data for variant in variants),
-            any(home.sync.data != "barrier" for home in homes),
+            any(home.sync.data is not Sync.BARRIER for home in homes),
             meets_at_barriers(exchanges),
             steps_between_barriers(exchanges),
         )

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from timetile.dialects.tile import queue_type
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES, queue_type
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES, vector_cells
 from timetile.passes.analysis.geometry.residency import SCHEDULERS, Residency
 from timetile.passes.analysis.queues.storage import fitting_period

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.passes.analysis.geometry.plane_geometry import Row, moved_by
 from timetile.passes.targets.isa import SHARED_BYTES_PER_CYCLE
 

@@ -11,8 +11,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.syntax import field_type, integer_type
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.temporal_fields import GatherOp
+from timetile.dialects.temporal import GatherOp, LoopOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import (

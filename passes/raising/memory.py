@@ -7,8 +7,7 @@ from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.temporal_fields import GatherOp
+from timetile.dialects.temporal import GatherOp, LoopOp
 
 ALIASES = (
     stencil.CastOp,

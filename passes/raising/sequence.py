@@ -16,8 +16,7 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import UpdateOp
-from timetile.dialects.temporal_fields import BroadcastOp, ScratchOp
+from timetile.dialects.temporal import BroadcastOp, ScratchOp, UpdateOp
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.boxes import box_of
 from timetile.passes.raising.cells import Cell, copying_cell, outline

@@ -31,8 +31,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.temporal_fields import BroadcastOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import (
     is_memory,

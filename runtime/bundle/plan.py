@@ -15,8 +15,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.temporal_fields import ScratchOp
+from timetile.dialects.temporal import LoopOp, ScratchOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp
 from timetile.dialects.tile import ScratchOp as LikeOp
 from timetile.passes.analysis.cells.constants import integer_constant

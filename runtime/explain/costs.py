@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES, KernelOp
 from timetile.passes.candidates import Candidate, Rejection
 from timetile.passes.cost.terms import Cost
 from timetile.passes.ran_out import Drop

@@ -13,8 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES, KernelOp, LoadOp, StoreOp
 from timetile.lowering.plan_launches import KernelFacts, parts_of_step, plan_kernels
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry

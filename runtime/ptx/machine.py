@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.ptx.arithmetic import Array
 from timetile.runtime.ptx.memory import WORD_BYTES, Memory
 from timetile.runtime.ptx.program import Program

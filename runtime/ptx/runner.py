@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
-from timetile.dialects.temporal_fields import GatherOp
+from timetile.dialects.temporal import GatherOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.tile_to_gpu.inboxes import launch_words

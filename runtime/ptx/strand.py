@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.ptx.arithmetic import KINDS, Array
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.memory import Ints, Mask

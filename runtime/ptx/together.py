@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.ptx.accesses import MOVED, VECTORS, Special, cells, registers
 from timetile.runtime.ptx.arithmetic import Array
 from timetile.runtime.ptx.operands import (

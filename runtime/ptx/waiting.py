@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.ptx.memory import WORD_BYTES, Memory, Words
 from timetile.runtime.ptx.strand import Strand
 from timetile.runtime.simt.errors import SimtError

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from timetile.dialects import simt
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.simt.accesses import write
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.machine import Handler, Machine, Strand, Waiter

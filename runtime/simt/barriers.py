@@ -9,7 +9,7 @@ from xdsl.dialects import gpu
 from xdsl.ir import Operation
 
 from timetile.dialects import simt
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.machine import Handler, Machine, Strand, Waiter
 from timetile.runtime.simt.memory import Mask

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.arithmetic import dtype_of
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.memory import Buffer, Clocks, Ints, Mask, PendingCopy, Values

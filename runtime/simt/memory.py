@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from timetile.dialects.simt import CopyAsyncOp
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.simt.errors import SimtError, describe
 
 Ints = NDArray[np.int64]

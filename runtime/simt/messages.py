@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Operation
 
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.memory import Clocks, Ints, Mask, Values
 

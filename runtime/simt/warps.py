@@ -6,7 +6,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.tile_attributes import LANES
+from timetile.dialects.tile import LANES
 from timetile.runtime.simt.errors import SimtError
 from timetile.runtime.simt.machine import Handler, Machine
 from timetile.runtime.simt.memory import Mask

@@ -10,7 +10,7 @@ import pytest
 
 import timetile
 from support.executors import kernel_executors
-from timetile.dialects.temporal_boundary import BoundaryAttr, Side
+from timetile.dialects.temporal.boundary import BoundaryAttr, Side
 from timetile.runtime.program import Executor
 
 Array = np.ndarray[Any, Any]

@@ -23,8 +23,7 @@ from support.executors import kernel_executors
 from support.placed import check, deepest
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
-from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile_attributes import VariantAttr
+from timetile.dialects.tile import KernelOp, VariantAttr
 from timetile.passes.analysis.geometry.chunks import (
     Columns,
     choose_chunks,

@@ -22,8 +22,7 @@ from support.compare import assert_same_bits
 from support.description import Program, random_inputs
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp
-from timetile.dialects.tile_attributes import RegistersAttr
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, RegistersAttr
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering

@@ -30,11 +30,11 @@ from support.schedules import (
     warp_row,
 )
 from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile_attributes import Addressing
 from timetile.lowering.tile_to_gpu import thread
 from timetile.passes.analysis.geometry.extents import Extent, Needs
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.schedule import AddressingOption
 from timetile.runtime.program import Executor
 
 pytestmark = pytest.mark.covering
@@ -399,7 +399,7 @@ def test_messages_of_a_box(executor: Executor):
     check(entry("skewed-3d").make((3, 9, 29)), rows, 2, executor)
 
 
-def with_slots(addressing: Addressing, delay: int, planes: int) -> Schedule:
+def with_slots(addressing: AddressingOption, delay: int, planes: int) -> Schedule:
     """Messages that are read `delay` steps later, in a loop that is unrolled by one."""
     return Schedule(
         f"{addressing}-delay-{delay}-planes-{planes}",
@@ -485,7 +485,7 @@ def test_batches_of_sums_and_without_copies(executor: Executor):
     check(sum_program("f32", star(3, 1))((3, 9, 22)), no_copies, 3, executor)
 
 
-def in_rings(addressing: Addressing, every: int) -> Schedule:
+def in_rings(addressing: AddressingOption, every: int) -> Schedule:
     """Two blocks of two warps, each with the planes of its part in shared memory."""
     return Schedule(
         f"rings-{addressing}-every-{every}",
@@ -682,7 +682,7 @@ def test_schedules_agree_with_contraction_too():
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("addressing", ["fixed", "shifting", "computed"])
-def test_a_line_in_shared_memory(addressing: Addressing, executor: Executor):
+def test_a_line_in_shared_memory(addressing: AddressingOption, executor: Executor):
     """Without a stream axis the levels do not share a slot."""
     buffering = Buffering(storage="shared", addressing=addressing)
     schedule = Schedule("line", warp_row(2), buffering, None, planes=1, shown="tile.shared")

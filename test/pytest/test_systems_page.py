@@ -21,8 +21,15 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 import timetile
 from timetile.dialects import simt
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp
-from timetile.dialects.tile_attributes import MailAttr, RegistersAttr, SharedAttr
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    MailAttr,
+    RegistersAttr,
+    SharedAttr,
+)
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.runtime.loading import load_text, make_context
 from timetile.runtime.plugins import parsed_passes

@@ -13,12 +13,15 @@ from math import lcm
 from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import (
+    Addressing,
     ApplyOp,
     LoadOp,
+    RegistersAttr,
+    SharedAttr,
     StoreOp,
+    VariantAttr,
     queue_lag,
 )
-from timetile.dialects.tile_attributes import RegistersAttr, SharedAttr, VariantAttr
 from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry, ceil_div
 
 SHARING_MULTIPROCESSORS = 2
@@ -91,7 +94,7 @@ class Geometry(PlaneGeometry):
                     match home:
                         case RegistersAttr():
                             period = lcm(period, home.period.data)
-                        case SharedAttr() if home.addressing.data == "fixed":
+                        case SharedAttr() if home.addressing.data is Addressing.FIXED:
                             period = lcm(period, home.slots.data)
                         case _:
                             pass
@@ -101,7 +104,7 @@ class Geometry(PlaneGeometry):
                         continue
                     # Which turns of the loop begin with a barrier is known.
                     period = lcm(period, home.every.data)
-                    if home.addressing.data == "fixed":
+                    if home.addressing.data is Addressing.FIXED:
                         period = lcm(period, home.slots.data)
         return 1 if self.kernel.stream_axis is None else period
 

@@ -19,13 +19,14 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.tile import (
     ApplyOp,
+    AxisLayout,
     ExchangeOp,
     KernelOp,
+    LayoutAttr,
     LoadOp,
     StoreOp,
     queue_type,
 )
-from timetile.dialects.tile_attributes import AxisLayout, LayoutAttr
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 
 VECTOR_BYTES = 16

@@ -7,8 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile_attributes import LANES, LayoutAttr
+from timetile.dialects.tile import LANES, KernelOp, LayoutAttr
 from timetile.passes.targets.target import Target
 
 SCHEDULERS = 4

@@ -17,11 +17,12 @@ from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
     LoadOp,
+    Published,
+    QueueType,
     StoreOp,
     queue_type,
     taps_of,
 )
-from timetile.dialects.tile_attributes import QueueType
 
 
 def reads(
@@ -106,7 +107,7 @@ def oldest_age(queue: SSAValue, stream: int | None) -> int:
         stage = use.operation
         if isinstance(stage, ExchangeOp):
             oldest = max(oldest, stage.hold)
-            if stage.what.data != "plane":
+            if stage.what.data is not Published.PLANE:
                 behind = stage.lag - queue_type(queue).lag.data
                 oldest = max(oldest, behind + oldest_age(stage.result, stream))
         elif isinstance(stage, ApplyOp | StoreOp):

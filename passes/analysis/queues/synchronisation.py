@@ -23,8 +23,17 @@ from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.taps import Tap
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, taps_of
-from timetile.dialects.tile_attributes import SharedAttr
+from timetile.dialects.tile import (
+    Addressing,
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    Published,
+    SharedAttr,
+    Sync,
+    taps_of,
+)
 from timetile.passes.analysis.queues.storage import ring_window
 
 
@@ -78,7 +87,7 @@ def meets_at_barriers(exchanges: Iterable[ExchangeOp]) -> bool:
     Whether the blocks of a tile with given exchanges wait for each other at barriers of the grid.
     """
     homes = (exchange.home for exchange in exchanges)
-    return any(home is not None and home.sync.data == "grid" for home in homes)
+    return any(home is not None and home.sync.data is Sync.GRID for home in homes)
 
 
 MESSAGE_BYTES = 4
@@ -166,7 +175,7 @@ def reads_in_inner_rows(kernel: KernelOp, exchange: ExchangeOp, tap: Tap) -> boo
     Whether rows in the middle of a thread make the tap, too, and read cells written by other
     threads.
     """
-    return exchange.what.data != "edges" and tap.offset[kernel.plane_axes[-1]] != 0
+    return exchange.what.data is not Published.EDGES and tap.offset[kernel.plane_axes[-1]] != 0
 
 
 def crossing_rows(kernel: KernelOp) -> int:
@@ -179,7 +188,9 @@ def crossing_rows(kernel: KernelOp) -> int:
     rows = kernel.plane_axes[0]
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     for exchange in exchanges:
-        if exchange.what.data == "plane" or not (exchange.publishes_copies or exchange.edges[0]):
+        if exchange.what.data is Published.PLANE or not (
+            exchange.publishes_copies or exchange.edges[0]
+        ):
             # Whole planes, and edges that lie across the rows, are all rows' affair.
             assert kernel.layout is not None
             return kernel.layout.axis_layouts[0].cells
@@ -220,7 +231,7 @@ def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> 
     assert isinstance(owner, LoadOp | ApplyOp)
     home = owner.home
     assert isinstance(home, SharedAttr)
-    if home.addressing.data != "computed":
+    if home.addressing.data is not Addressing.COMPUTED:
         return position[queue], home.slots.data
     window = ring_window(queue, stream)
     followers = [q for q in position if is_computed(q) and position[q] >= position[queue]]
@@ -233,4 +244,4 @@ def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> 
 def is_computed(queue: SSAValue) -> bool:
     """The queue is part of the circular multi-queue."""
     home = getattr(queue.owner, "home", None)
-    return isinstance(home, SharedAttr) and home.addressing.data == "computed"
+    return isinstance(home, SharedAttr) and home.addressing.data is Addressing.COMPUTED

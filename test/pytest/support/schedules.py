@@ -15,13 +15,12 @@ from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile_attributes import Addressing, TileLevel
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
 from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.schedule import Form
+from timetile.passes.schedule import AddressingOption, Form, TileOption
 from timetile.passes.schedule import Schedule as LoopSchedule
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
@@ -34,7 +33,7 @@ class AddressMailPass(ModulePass):
 
     name = "address-mail"
 
-    addressing: Addressing
+    addressing: AddressingOption
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
@@ -55,7 +54,7 @@ class Schedule:
     form: Form = "none"
     planes: int | None = 17
     shown: str = "home #tile.registers"
-    mail: Addressing | None = None
+    mail: AddressingOption | None = None
 
     def passes(self, *depths: int) -> tuple[ModulePass, ...]:
         """From a time loop to placed kernels."""
@@ -109,7 +108,7 @@ def device_plane(
 
 
 def solid(
-    level: TileLevel,
+    level: TileOption,
     cells: tuple[int, int, int],
     warps: tuple[int, int, int],
     blocks: int = 1,

@@ -13,7 +13,7 @@
 
 // -----
 
-// CHECK: a tile is a warp, block, cluster or device, got grid
+// CHECK: Expected `warp`, `block`, `cluster`, or `device`.
 "test.op"() {layout = #tile.layout<grid, [1 cells x 32 lanes]>} : () -> ()
 
 // -----
@@ -53,7 +53,7 @@
 
 // -----
 
-// CHECK: addressing is fixed, shifting or computed, got hashed
+// CHECK: Expected `fixed`, `shifting`, or `computed`.
 "test.op"() {home = #tile.shared<slots 2, hashed, base 0, reader tile>} : () -> ()
 
 // -----
@@ -68,7 +68,7 @@
 
 // -----
 
-// CHECK: the reader is lane or tile, got block
+// CHECK: Expected `lane`, or `tile`.
 "test.op"() {home = #tile.shared<slots 4, computed, base 0, reader block>} : () -> ()
 
 // -----
@@ -78,7 +78,7 @@
 
 // -----
 
-// CHECK: mail lives in shared or global memory, got local
+// CHECK: Expected `shared`, or `global`.
 "test.op"() {home = #tile.mail<slots 2, fixed, every 1, space local, sync barrier>} : () -> ()
 
 // -----
@@ -93,12 +93,12 @@
 
 // -----
 
-// CHECK: unknown synchronisation hope
+// CHECK: Expected `barrier`, `mbarrier`, `flags`, or `grid`.
 "test.op"() {home = #tile.mail<slots 2, fixed, every 1, space shared, sync hope>} : () -> ()
 
 // -----
 
-// CHECK: unknown role sink
+// CHECK: Expected `source`, `target`, `halo`, `capture`, or `scalar`.
 "test.op"() {role = #tile.role<sink 0>} : () -> ()
 
 // -----

@@ -179,7 +179,7 @@ tile.kernel @beyond_the_edges(%src: !stencil.field<[0,8]x[0,8]xf64>) roles [#til
 
 tile.kernel @published_what(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
-  // CHECK: an exchange publishes edges, the plane or copies, got corners
+  // CHECK: Expected `edges`, `plane`, or `copies`.
   %e = tile.exchange %u what corners delay 0 : !tile.queue<f64, lag 0, edges [1]>
 }
 

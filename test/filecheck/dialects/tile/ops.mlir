@@ -49,7 +49,7 @@ tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64
   %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
   // The copies of a field that is loaded ahead, and the whole plane of another queue.
   // CHECK-NEXT: %c = tile.exchange %u what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
-  // GENERIC:      %c = "tile.exchange"(%u) <{what = "copies", delay = #builtin.int<1>, home = #tile.mail<slots 5, shifting, every 1, space shared, sync barrier>}>
+  // GENERIC:      %c = "tile.exchange"(%u) <{what = #tile<published copies>, delay = #builtin.int<1>, home = #tile.mail<slots 5, shifting, every 1, space shared, sync barrier>}>
   %c = tile.exchange %u what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
   // CHECK-NEXT: %p = tile.exchange %k what plane delay 0 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
   %p = tile.exchange %k what plane delay 0 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
@@ -97,5 +97,8 @@ func.func private @attributes() attributes {
   // CHECK-SAME: mails = [#tile.mail<slots 8, computed, every 4, space global, sync grid>, #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier>, #tile.mail<slots 2, fixed, every 1, space global, sync flags>]
   mails = [#tile.mail<slots 8, computed, every 4, space global, sync grid>,
            #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier>,
-           #tile.mail<slots 2, fixed, every 1, space global, sync flags>]
+           #tile.mail<slots 2, fixed, every 1, space global, sync flags>],
+  // CHECK-SAME: kinds = [#tile<level cluster>, #tile<addressing shifting>, #tile<reader lane>, #tile<space global>, #tile<sync grid>, #tile<published copies>, #tile<role_kind capture>]
+  kinds = [#tile<level cluster>, #tile<addressing shifting>, #tile<reader lane>, #tile<space global>,
+           #tile<sync grid>, #tile<published copies>, #tile<role_kind capture>]
 }

@@ -1,9 +1,4 @@
-"""The temporal dialect: a time loop over rotating buffers, each step a list of updates.
-
-It says what a program computes and nothing about how: buffers, the rotation that a step ends with,
-and updates that apply a scalar cell function over a box. The time loop belongs to the compiler
-from here on: `depths` lists how many steps a kernel may advance at once.
-"""
+"""The operations of the temporal dialect: time loops and their updates."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
-from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -69,8 +64,7 @@ from timetile.dialects.taps import (
     print_taps,
     verify_taps,
 )
-from timetile.dialects.temporal_boundary import BoundaryAttr, layers
-from timetile.dialects.temporal_fields import BroadcastOp, GatherOp, ScratchOp
+from timetile.dialects.temporal.boundary import BoundaryAttr, layers
 
 MOST_DEPTH = 256
 """Steps of a kernel. Deeper ones would compute far more around their tiles than in them, and take minutes to plan."""
@@ -478,6 +472,3 @@ def parse_scalars_and_indices(parser: Parser) -> tuple[list[SSAValue], list[int]
     if parser.parse_optional_keyword("indices"):
         indices = parse_integers(parser)
     return scalars, indices
-
-
-Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp], [BoundaryAttr])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from timetile.dialects.simt_memory import (
+from timetile.dialects.simt.memory import (
     CELL_BYTES,
     CLUSTER_SPACE,
     GLOBAL_SPACE,
@@ -26,7 +26,7 @@ from timetile.dialects.simt_memory import (
     buffer_type,
     cell_count,
 )
-from timetile.dialects.simt_teams import (
+from timetile.dialects.simt.teams import (
     ArriveOp,
     ClusterBarrierOp,
     ExpectOp,
@@ -37,7 +37,7 @@ from timetile.dialects.simt_teams import (
     TileBarrierOp,
     WaitOp,
 )
-from timetile.dialects.simt_threads import (
+from timetile.dialects.simt.threads import (
     AllOp,
     FmaUpOp,
     GuessOp,

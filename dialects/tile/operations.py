@@ -1,9 +1,4 @@
-"""The tile dialect: a kernel as a list of stages over queues of planes.
-
-A tile is streamed plane by plane. An operation of a kernel runs once per stream step and taps older
-planes of its operands: at step i the newest plane of a queue with lag L is plane i - L, so an
-operation with lag C that taps offset d of it along the stream reads the plane of age C - L - d.
-"""
+"""The operations of a kernel: its stages, in the order of a stream step."""
 
 from __future__ import annotations
 
@@ -20,7 +15,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
 )
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
-from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -53,7 +48,9 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
+    element_type,
     encode_integers,
+    field_bounds,
     parse_bounds,
     parse_integers,
     parse_optional_value,
@@ -69,25 +66,16 @@ from timetile.dialects.taps import (
     verify_taps,
 )
 from timetile.dialects.temporal import (
-    element_type,
-    field_bounds,
     parse_scalars_and_indices,
     print_scalars_and_indices,
 )
-from timetile.dialects.tile_attributes import (
-    HomeAttr,
-    LayoutAttr,
-    MailAttr,
-    MemoryAttr,
-    QueueType,
-    RegistersAttr,
-    RoleAttr,
-    SharedAttr,
-    VariantAttr,
-    int_array,
-    ints,
-)
-from timetile.dialects.tile_launches import CopyOp, LaunchOp, ScratchOp
+from timetile.dialects.tile.homes import MailAttr, MemoryAttr, RegistersAttr, SharedAttr
+from timetile.dialects.tile.integers import ints
+from timetile.dialects.tile.kinds import Published, PublishedAttr, Reader, Sync
+from timetile.dialects.tile.layouts import LayoutAttr
+from timetile.dialects.tile.queues import QueueType
+from timetile.dialects.tile.roles import RoleAttr
+from timetile.dialects.tile.variants import VariantAttr
 
 NeededCells: TypeAlias = dict[SSAValue, CellBox]
 """For queues a box around the cells that must be right."""
@@ -609,7 +597,7 @@ class ApplyOp(IRDLOperation):
             return
         queue = self.queues[tap.operand]
         home = getattr(queue.owner, "home", None)
-        if isinstance(home, SharedAttr) and home.reader.data == "tile":
+        if isinstance(home, SharedAttr) and home.reader.data is Reader.TILE:
             return
         edges = ints(queue_type(queue).edges) or (0,) * len(kernel.plane_axes)
         for axis, layout, edge in zip(kernel.plane_axes, kernel.layout.axis_layouts, edges):
@@ -691,18 +679,24 @@ class ExchangeOp(IRDLOperation):
     name = "tile.exchange"
 
     queue = operand_def(QueueType)
-    what = prop_def(StringAttr)
+    what = prop_def(PublishedAttr)
     delay = prop_def(IntAttr)
     home = opt_prop_def(MailAttr)
     result = result_def(QueueType)
 
     traits = traits_def(HasParent(KernelOp))
 
-    def __init__(self, queue: SSAValue, edges: Sequence[int], what: str = "plane", delay: int = 0):
+    def __init__(
+        self,
+        queue: SSAValue,
+        edges: Sequence[int],
+        what: Published = Published.PLANE,
+        delay: int = 0,
+    ):
         source = queue_type(queue)
         super().__init__(
             operands=[queue],
-            properties={"what": StringAttr(what), "delay": IntAttr(delay)},
+            properties={"what": PublishedAttr(what), "delay": IntAttr(delay)},
             result_types=[QueueType(source.element, source.lag.data + delay, edges)],
         )
 
@@ -714,7 +708,7 @@ class ExchangeOp(IRDLOperation):
     @property
     def publishes_copies(self) -> bool:
         """The asynchronous copies of a load serve the readers."""
-        return self.what.data == "copies"
+        return self.what.data is Published.COPIES
 
     @property
     def hold(self) -> int:
@@ -732,10 +726,6 @@ class ExchangeOp(IRDLOperation):
             yield self.queue, made[self.result]
 
     def verify_(self) -> None:
-        if self.what.data not in ("edges", "plane", "copies"):
-            raise VerifyException(
-                f"an exchange publishes edges, the plane or copies, got {self.what.data}"
-            )
         if self.publishes_copies and not (
             isinstance(load := self.queue.owner, LoadOp) and load.data is not None
         ):
@@ -759,7 +749,7 @@ class ExchangeOp(IRDLOperation):
                 f"{slots} slots are overwritten before they are read: delay {delay} and one "
                 f"synchronisation every {every} steps need {delay + every}"
             )
-        if self.home.sync.data == "flags" and slots < 2 * delay:
+        if self.home.sync.data is Sync.FLAGS and slots < 2 * delay:
             raise VerifyException(
                 f"{slots} slots are overwritten before their sender hears that they were read: "
                 f"messages that are read {delay} steps later need {2 * delay}"
@@ -778,7 +768,7 @@ class ExchangeOp(IRDLOperation):
     def parse(cls, parser: Parser) -> ExchangeOp:
         queue = parse_value(parser)
         parser.parse_keyword("what")
-        what = StringAttr(parser.parse_identifier())
+        what = PublishedAttr(parser.parse_str_enum(Published))
         parser.parse_keyword("delay")
         delay = IntAttr(parser.parse_integer())
         home = parse_home(parser)
@@ -855,36 +845,3 @@ class StoreOp(IRDLOperation):
 
 
 StageOp = LoadOp | ApplyOp | ExchangeOp | StoreOp
-
-
-Tile = Dialect(
-    "tile",
-    [KernelOp, LoadOp, ApplyOp, ExchangeOp, StoreOp, ScratchOp, CopyOp, LaunchOp],
-    [
-        QueueType,
-        LayoutAttr,
-        RegistersAttr,
-        SharedAttr,
-        MemoryAttr,
-        MailAttr,
-        RoleAttr,
-        VariantAttr,
-    ],
-)
-
-__all__ = [
-    "ApplyOp",
-    "CopyOp",
-    "ExchangeOp",
-    "HomeAttr",
-    "KernelOp",
-    "LaunchOp",
-    "LoadOp",
-    "ScratchOp",
-    "StageOp",
-    "StoreOp",
-    "Tile",
-    "int_array",
-    "queue_lag",
-    "queue_type",
-]

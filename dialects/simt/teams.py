@@ -32,7 +32,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.simt_memory import (
+from timetile.dialects.simt.memory import (
     CELL_BYTES,
     CLUSTER_SPACE,
     GLOBAL_SPACE,

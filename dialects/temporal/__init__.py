@@ -1,0 +1,35 @@
+"""The temporal dialect: a time loop over rotating buffers, each step a list of updates.
+
+It says what a program computes and nothing about how: buffers, the rotation that a step ends with,
+and updates that apply a scalar cell function over a box. The time loop belongs to the compiler
+from here on: `depths` lists how many steps a kernel may advance at once.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from timetile.dialects.temporal.boundary import BoundaryAttr
+from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
+from timetile.dialects.temporal.operations import (
+    MOST_DEPTH,
+    LoopOp,
+    UpdateOp,
+    parse_scalars_and_indices,
+    print_scalars_and_indices,
+)
+
+Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp], [BoundaryAttr])
+
+__all__ = [
+    "MOST_DEPTH",
+    "BoundaryAttr",
+    "BroadcastOp",
+    "GatherOp",
+    "LoopOp",
+    "ScratchOp",
+    "Temporal",
+    "UpdateOp",
+    "parse_scalars_and_indices",
+    "print_scalars_and_indices",
+]

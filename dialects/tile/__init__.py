@@ -1,0 +1,94 @@
+"""The tile dialect: a kernel as a list of stages over queues of planes.
+
+A tile is streamed plane by plane. An operation of a kernel runs once per stream step and taps older
+planes of its operands: at step i the newest plane of a queue with lag L is plane i - L, so an
+operation with lag C that taps offset d of it along the stream reads the plane of age C - L - d.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from timetile.dialects.tile.homes import HomeAttr, MailAttr, MemoryAttr, RegistersAttr, SharedAttr
+from timetile.dialects.tile.integers import int_array, ints
+from timetile.dialects.tile.kinds import (
+    KINDS,
+    Addressing,
+    Published,
+    Reader,
+    RoleKind,
+    Space,
+    Sync,
+    TileLevel,
+)
+from timetile.dialects.tile.launches import CopyOp, LaunchOp, ScratchOp
+from timetile.dialects.tile.layouts import LANES, AxisLayout, LayoutAttr
+from timetile.dialects.tile.operations import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    NeededCells,
+    StageOp,
+    StoreOp,
+    queue_lag,
+    queue_type,
+    taps_of,
+)
+from timetile.dialects.tile.queues import QueueType
+from timetile.dialects.tile.roles import RoleAttr
+from timetile.dialects.tile.variants import VariantAttr
+
+Tile = Dialect(
+    "tile",
+    [KernelOp, LoadOp, ApplyOp, ExchangeOp, StoreOp, ScratchOp, CopyOp, LaunchOp],
+    [
+        QueueType,
+        LayoutAttr,
+        RegistersAttr,
+        SharedAttr,
+        MemoryAttr,
+        MailAttr,
+        RoleAttr,
+        VariantAttr,
+        *KINDS,
+    ],
+)
+
+__all__ = [
+    "KINDS",
+    "LANES",
+    "Addressing",
+    "ApplyOp",
+    "AxisLayout",
+    "CopyOp",
+    "ExchangeOp",
+    "HomeAttr",
+    "KernelOp",
+    "LaunchOp",
+    "LayoutAttr",
+    "LoadOp",
+    "MailAttr",
+    "MemoryAttr",
+    "NeededCells",
+    "Published",
+    "QueueType",
+    "Reader",
+    "RegistersAttr",
+    "RoleAttr",
+    "RoleKind",
+    "ScratchOp",
+    "SharedAttr",
+    "Space",
+    "StageOp",
+    "StoreOp",
+    "Sync",
+    "Tile",
+    "TileLevel",
+    "VariantAttr",
+    "int_array",
+    "ints",
+    "queue_lag",
+    "queue_type",
+    "taps_of",
+]

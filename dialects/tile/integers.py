@@ -1,0 +1,25 @@
+"""Lists of integers as attributes, and their text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr
+from xdsl.parser import AttrParser
+
+
+def int_array(values: Sequence[int]) -> ArrayAttr[IntAttr]:
+    """Integers as an attribute."""
+    return ArrayAttr(IntAttr(v) for v in values)
+
+
+def parse_int_list(parser: AttrParser) -> ArrayAttr[IntAttr]:
+    """Parse `[1, 0]`."""
+    return int_array(
+        parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+    )
+
+
+def ints(array: ArrayAttr[IntAttr]) -> tuple[int, ...]:
+    """The integers of an attribute."""
+    return tuple(x.data for x in array)

@@ -1,0 +1,165 @@
+"""Enumerations of the tile dialect, and the attributes that hold them."""
+
+from __future__ import annotations
+
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.utils.str_enum import StrEnum
+
+
+class TileLevel(StrEnum):
+    """The threads that hold a tile: a warp, a block, a cluster of blocks, or all blocks of the device."""
+
+    WARP = "warp"
+    BLOCK = "block"
+    CLUSTER = "cluster"
+    DEVICE = "device"
+
+
+class Addressing(StrEnum):
+    """
+    How a stream step finds a slot of a ring. FIXED: the loop is unrolled and offsets are constants. SHIFTING: the
+    loop carries the slots' offsets and rotates them. COMPUTED: `(step + base) & (slots - 1)`.
+    """
+
+    FIXED = "fixed"
+    SHIFTING = "shifting"
+    COMPUTED = "computed"
+
+
+class Reader(StrEnum):
+    """Whose cells a lane reads in shared memory: LANE, its own; TILE, those of all lanes of the tile."""
+
+    LANE = "lane"
+    TILE = "tile"
+
+
+class Space(StrEnum):
+    """Memory through which the warps of a tile exchange cells: of the block or cluster, or of the device."""
+
+    SHARED = "shared"
+    GLOBAL = "global"
+
+
+class Sync(StrEnum):
+    """
+    How the threads of a tile wait for each other: at a BARRIER; at an MBARRIER in two halves; blocks of a device tile
+    by FLAGS in their messages, or at a barrier of the whole GRID.
+    """
+
+    BARRIER = "barrier"
+    MBARRIER = "mbarrier"
+    FLAGS = "flags"
+    GRID = "grid"
+
+
+class Published(StrEnum):
+    """What an exchange publishes: the EDGES that neighbours read, the PLANE, or the asynchronous COPIES of a load."""
+
+    EDGES = "edges"
+    PLANE = "plane"
+    COPIES = "copies"
+
+
+class RoleKind(StrEnum):
+    """
+    What an argument of a kernel is to the time loop. SOURCE and TARGET: a buffer's cells before and after the kernel's
+    steps. HALO: the buffer that supplies cells outside the bounds. CAPTURE: a field, and SCALAR: a scalar, of the
+    enclosing function.
+    """
+
+    SOURCE = "source"
+    TARGET = "target"
+    HALO = "halo"
+    CAPTURE = "capture"
+    SCALAR = "scalar"
+
+
+@irdl_attr_definition
+class TileLevelAttr(EnumAttribute[TileLevel], SpacedOpaqueSyntaxAttribute):
+    """
+    The threads that hold a tile.
+
+    Example: `#tile<level warp>`
+    """
+
+    name = "tile.level"
+
+
+@irdl_attr_definition
+class AddressingAttr(EnumAttribute[Addressing], SpacedOpaqueSyntaxAttribute):
+    """
+    How a stream step finds a slot of a ring.
+
+    Example: `#tile<addressing fixed>`
+    """
+
+    name = "tile.addressing"
+
+
+@irdl_attr_definition
+class ReaderAttr(EnumAttribute[Reader], SpacedOpaqueSyntaxAttribute):
+    """
+    Whose cells a lane reads in shared memory.
+
+    Example: `#tile<reader lane>`
+    """
+
+    name = "tile.reader"
+
+
+@irdl_attr_definition
+class SpaceAttr(EnumAttribute[Space], SpacedOpaqueSyntaxAttribute):
+    """
+    Memory through which the warps of a tile exchange cells.
+
+    Example: `#tile<space shared>`
+    """
+
+    name = "tile.space"
+
+
+@irdl_attr_definition
+class SyncAttr(EnumAttribute[Sync], SpacedOpaqueSyntaxAttribute):
+    """
+    How the threads of a tile wait for each other.
+
+    Example: `#tile<sync barrier>`
+    """
+
+    name = "tile.sync"
+
+
+@irdl_attr_definition
+class PublishedAttr(EnumAttribute[Published], SpacedOpaqueSyntaxAttribute):
+    """
+    What an exchange publishes.
+
+    Example: `#tile<published edges>`
+    """
+
+    name = "tile.published"
+
+
+@irdl_attr_definition
+class RoleKindAttr(EnumAttribute[RoleKind], SpacedOpaqueSyntaxAttribute):
+    """
+    What an argument of a kernel is to the time loop.
+
+    Example: `#tile<role_kind source>`
+    """
+
+    name = "tile.role_kind"
+
+
+KINDS = [
+    TileLevelAttr,
+    AddressingAttr,
+    ReaderAttr,
+    SpaceAttr,
+    SyncAttr,
+    PublishedAttr,
+    RoleKindAttr,
+]
+"""The attributes of this file, for the dialect."""

@@ -1,0 +1,44 @@
+"""Roles: what the arguments of a kernel are to the time loop."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from timetile.dialects.tile.kinds import RoleKind, RoleKindAttr
+
+
+@irdl_attr_definition
+class RoleAttr(ParametrizedAttribute):
+    """
+    What an argument of a kernel is to the time loop: the data that argument `index` of the loop
+    names before (`source`) or after (`target`) the kernel's steps, the program's own buffer that
+    supplies the cells outside the bounds (`halo`), a field (`capture`) or a `scalar` of the
+    enclosing function, by position among those that the kernel uses.
+
+    Example: `#tile.role<source 0>`
+    """
+
+    name = "tile.role"
+    kind: RoleKindAttr
+    index: IntAttr
+
+    def __init__(self, kind: RoleKind, index: int):
+        super().__init__(RoleKindAttr(kind), IntAttr(index))
+
+    @property
+    def role(self) -> tuple[RoleKind, int]:
+        """The kind and the position."""
+        return self.kind.data, self.index.data
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            kind = parser.parse_str_enum(RoleKind)
+            return [RoleKindAttr(kind), IntAttr(parser.parse_integer())]
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.kind.data} {self.index.data}>")
