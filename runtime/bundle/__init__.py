@@ -1,1 +1,3 @@
-"""Programs for hosts without Python: kernels, a plan of launches as JSON, and C that makes them."""
+"""Bundles for hosts without Python: kernels, a plan of launches as JSON, and C that makes the
+launches.
+"""

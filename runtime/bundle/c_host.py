@@ -1,4 +1,4 @@
-"""C that loads a bundle's kernels and launches them, with the CUDA driver alone."""
+"""C code that loads a bundle's kernels and launches them, with the CUDA driver alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ C_TYPES = {
 
 
 def c_name(name: str) -> str:
-    """A name that C takes, kept readable."""
+    """A name valid in C, kept readable."""
     made = re.sub(r"\W", "_", name)
     return f"_{made}" if made[:1].isdigit() else made
 
@@ -68,7 +68,10 @@ void {name}_unload({name}_program *program);
 def field_line(argument: Argument) -> str:
     """The member of a field."""
     shape = " x ".join(map(str, argument.shape))
-    return f"  CUdeviceptr {c_name(argument.name)}; /* {shape} of {argument.type}, {argument.bytes} bytes */"
+    return (
+        f"  CUdeviceptr {c_name(argument.name)}; /* {shape} of {argument.type}, {argument.bytes} "
+        "bytes */"
+    )
 
 
 def source(plan: BundlePlan) -> str:
@@ -222,7 +225,7 @@ def bytes_of(plan: BundlePlan, buffer: int) -> int:
 
 
 def launch_lines(plan: BundlePlan, action: Action, indent: str) -> list[str]:
-    """The statement of a launch: its parameters by address."""
+    """The statement of a launch: parameters by address."""
     names = [kernel.name for kernel in plan.kernels]
     place = names.index(action["launch"])
     kinds = plan.kernels[place].parameters
@@ -250,5 +253,5 @@ def launch_lines(plan: BundlePlan, action: Action, indent: str) -> list[str]:
 
 
 def c_number(value: float | int) -> str:
-    """A number as C reads it back, all bits."""
+    """A number as exact C text."""
     return value.hex() if isinstance(value, float) else str(value)

@@ -12,8 +12,9 @@ from timetile.runtime.program import CompiledProgram
 
 def bundle_files(program: CompiledProgram, steps: int | None) -> dict[str, bytes]:
     """
-    The files of a bundle by name: each kernel as machine code where an assembler is there, else as PTX;
-    `plan.json`; a C header and source. CompileError for a program that the host takes part in.
+    The files of a bundle by name: each kernel as machine code if an assembler is there, otherwise
+    as PTX; `plan.json`; a C header and source. Raises CompileError for a program that needs the
+    host during a run.
     """
     plan = bundle_plan(program, steps)
     name = c_name(plan.name)
@@ -28,7 +29,7 @@ def bundle_files(program: CompiledProgram, steps: int | None) -> dict[str, bytes
 
 
 def write_bundle(program: CompiledProgram, steps: int | None, folder: Path) -> list[Path]:
-    """Write a bundle's files into a folder, which is made if it is not there."""
+    """Write a bundle's files into a folder, made if missing."""
     files = bundle_files(program, steps)
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():

@@ -1,4 +1,4 @@
-"""The launches of a run, as data: what `docs/bundle.md` describes."""
+"""The launches of a run, as data: see `docs/bundle.md`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ VERSION = 1
 """Of the plan's form; a reader refuses others."""
 
 Action = dict[str, Any]
-"""`{"launch": kernel, "operands": [...]}`, `{"copy": [from, to]}` or `{"repeat": n, "actions": [...]}`."""
+"""
+`{"launch": kernel, "operands": [...]}`, `{"copy": [from, to]}` or `{"repeat": n, "actions":
+[...]}`.
+"""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class BundlePlan:
     kernels: list[KernelEntry] = field(default_factory=list[KernelEntry])
     actions: list[Action] = field(default_factory=list[Action])
     latest: list[int] = field(default_factory=list[int])
-    """The buffers that hold what the last time loop wrote last."""
+    """The buffers written last by the last time loop."""
 
     def as_json(self) -> dict[str, Any]:
         """The plan as JSON's types."""
@@ -100,7 +103,7 @@ class Planner:
         self.fields = len(self.buffers)
 
     def argument(self, k: int) -> Argument:
-        """What an argument of the program is."""
+        """The description of a program's argument."""
         parameter = self.program.parameters[k]
         value = self.function.body.block.args[k]
         name = parameter.name or f"arg{k}"
@@ -117,7 +120,7 @@ class Planner:
     # The operations of the function.
 
     def gather(self) -> BundlePlan:
-        """The plan; CompileError for a program of which more is left to the host."""
+        """The plan. Raises CompileError for a program with more work for the host."""
         for op in self.function.body.block.ops:
             match op:
                 case LoopOp():
@@ -142,7 +145,7 @@ class Planner:
         return self.plan
 
     def add_scratch(self, value: SSAValue) -> None:
-        """A buffer that no argument holds."""
+        """Add a buffer without an argument."""
         bounds = field_bounds(value)
         cells = prod(high - low for low, high in zip(bounds.lb, bounds.ub))
         self.buffers[value] = self.fields + len(self.plan.scratch)
@@ -194,7 +197,7 @@ class Planner:
     def actions(
         self, planned: FuncOp, ops: Sequence[Operation], known: dict[SSAValue, Action]
     ) -> list[Action]:
-        """Launches and copies, the repeated ones as a group."""
+        """Launches and copies, with repeated ones as a group."""
         found: list[Action] = []
         for op in ops:
             match op:
@@ -224,7 +227,7 @@ class Planner:
         return fields[buffer].bytes
 
     def add_kernels(self) -> None:
-        """The kernels that the launches name, compiled."""
+        """Compile the kernels of the launches, and add them."""
         kinds: dict[str, tuple[str, ...]] = {}
         for op in self.program.kernels.tiled.ops:
             if isinstance(op, KernelOp):
@@ -241,12 +244,12 @@ class Planner:
 
 
 def parameter_kind(argument: BlockArgument) -> str:
-    """The type of a kernel's parameter: buffer, or that of a number."""
+    """The type of a kernel's parameter: buffer, or the type of a number."""
     return "buffer" if isinstance(argument.type, FieldType) else str(argument.type)
 
 
 def names_in(actions: Sequence[Action]) -> list[str]:
-    """The kernels that actions launch, in the order of first launches."""
+    """The kernels launched by actions, in the order of first launches."""
     found: dict[str, None] = {}
     for action in actions:
         if "launch" in action:
@@ -256,5 +259,5 @@ def names_in(actions: Sequence[Action]) -> list[str]:
 
 
 def bundle_plan(program: CompiledProgram, steps: int | None) -> BundlePlan:
-    """The plan of a run of so many steps; of constant trip counts where `steps` is None."""
+    """The plan of a run of `steps` steps; of constant trip counts for None."""
     return Planner(program, steps).gather()

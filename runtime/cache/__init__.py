@@ -1,6 +1,7 @@
-"""The disk cache: what is made of a program is kept for the next process.
+"""The disk cache: results of compiling are kept for the next process.
 
-No library does all of this: diskcache keeps its index in SQLite, which is not safe on file systems that machines share,
-and pickles, which runs what somebody else may have written; joblib's store pickles, too, and neither asks whose an entry
-is. The rules are few: a folder of its own (`folder`), a file an entry (`entry`), keys of content (`keys`).
+No library does all of this work. diskcache keeps an index in SQLite, unsafe on shared file systems,
+and pickles, running code possibly written by somebody else. joblib's store pickles, too, and
+neither asks for the owner of an entry. The rules are few: a folder of the cache's own (`folder`), a
+file for each entry (`entry`), keys of content (`keys`).
 """

@@ -1,4 +1,6 @@
-"""An entry of the disk cache as a file: its key, the names and sizes of its parts, the parts, and a digest of it all.
+"""
+An entry of the disk cache as a file: the key, the names and sizes of parts, the parts, and a digest
+of all.
 
 ```
 timetile cache entry 1
@@ -9,8 +11,8 @@ kernel.cubin 20480
 
 <the parts, one after the other>
 ```
-An entry is loaded only where it is a plain file, belongs to the user who runs, nobody else may write it, and all of it
-is as it was written.
+An entry is loaded only from a plain, unchanged file that belongs to the running user and nobody
+else may write.
 """
 
 from __future__ import annotations
@@ -30,16 +32,16 @@ MAGIC = b"timetile cache entry 1\n"
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 REUSE_SECONDS = 3600
-"""The time of an entry's last use is noted if it is older than this."""
+"""Seconds after which another use of an entry is noted."""
 
 
 def user() -> int | None:
-    """The number of the user who runs; None on systems without such numbers."""
+    """The number of the running user; None on systems without user numbers."""
     return None if sys.platform == "win32" else os.geteuid()
 
 
 def is_trusted(facts: os.stat_result) -> bool:
-    """The file belongs to the user who runs, and nobody else may write it."""
+    """Whether the file belongs to the running user, and nobody else may write the file."""
     me = user()
     return me is None or (facts.st_uid == me and not facts.st_mode & OTHERS_WRITE)
 
@@ -52,7 +54,7 @@ def packed(key: str, files: Mapping[str, bytes]) -> bytes:
 
 
 def unpacked(key: str, data: bytes) -> dict[str, bytes] | None:
-    """The parts of an entry by name; None unless it is whole, and the one of this key."""
+    """The parts of an entry by name; None unless the entry is whole, and of this key."""
     magic, _, rest = data.partition(b"\n")
     checksum, _, body = rest.partition(b"\n")
     if magic + b"\n" != MAGIC or digest(body).encode() != checksum:
@@ -73,8 +75,8 @@ def unpacked(key: str, data: bytes) -> dict[str, bytes] | None:
 
 def read_entry(path: Path, key: str) -> dict[str, bytes] | None:
     """
-    The parts of the entry in a file; None where it cannot be used. OSError where it cannot be opened: FileNotFoundError
-    where there is none.
+    The parts of the entry in a file; None if unusable. Raises OSError if the file cannot be opened,
+    FileNotFoundError for a missing file.
     """
     # Links are not followed, and pipes not waited for.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -1,7 +1,8 @@
-"""The folder of the disk cache: where it lies, and how it is known as the cache's own.
+"""The folder of the disk cache: place and marks.
 
-What `TIMETILE_CACHE_DIR` names may hold other things. The cache has a folder below it, one for each user, which is marked
-as https://bford.info/cachedir/ says. A folder that is not marked and holds anything else is left alone.
+The folder named by `TIMETILE_CACHE_DIR` may hold other things. The cache has a folder below, one
+for each user, marked as in https://bford.info/cachedir/. An unmarked folder with other contents is
+left alone.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ MARK = SIGNATURE + b"# The disk cache of timetile. Whoever deletes it loses noth
 ENTRY = re.compile(r"[0-9a-f]{64}\.entry")
 
 DRAFT = re.compile(r"\.draft-[0-9a-f]{16}")
-"""A file that is being written, or whose writer has died."""
+"""A file being written, or left by a writer that died."""
 
 ENTRY_MODE = 0o644
 """Before the user's mask."""
 
 
 class UnusableError(Exception):
-    """The folder cannot be used; the message says why, as what follows its name."""
+    """The folder cannot be used. The message is the reason, to follow the folder's name."""
 
 
 def default_directory() -> Path:
@@ -64,7 +65,10 @@ def check_owner(directory: Path) -> None:
 
 
 def opened(directory: Path) -> None:
-    """Make the folder and mark it, unless that was done; UnusableError or OSError where it cannot be used."""
+    """
+    Make and mark the folder, unless done before. Raises UnusableError or OSError for an unusable
+    folder.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     check_owner(directory)
     if is_marked(directory):
@@ -76,7 +80,9 @@ def opened(directory: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside its place first, so that no reader sees half of it, also on another machine."""
+    """
+    Write a file beside its place first: no reader sees half of the file, even on another machine.
+    """
     draft = path.parent / f".draft-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
@@ -92,7 +98,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def entries(directory: Path) -> Iterator[os.DirEntry[str]]:
-    """The files of the folder that are entries, by their names; none where it is not marked."""
+    """The files of the folder with names of entries; none in an unmarked folder."""
     if not is_marked(directory):
         return
     with os.scandir(directory) as found:
@@ -100,7 +106,7 @@ def entries(directory: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def drafts(directory: Path) -> Iterator[os.DirEntry[str]]:
-    """The files of the folder that are drafts, by their names; none where it is not marked."""
+    """The files of the folder with names of drafts; none in an unmarked folder."""
     if not is_marked(directory):
         return
     with os.scandir(directory) as found:

@@ -1,4 +1,4 @@
-"""Keys of the disk cache: digests of everything that an entry depends on, and of no path and no time."""
+"""Keys of the disk cache: digests of everything behind an entry, without paths or times."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def key_of(*parts: object) -> str:
 @cache
 def sources_key() -> str:
     """
-    The key of the compiler's own files, by their names below the package and what they hold: equal wherever the same
-    sources are installed, and another for another state of one version.
+    The key of the compiler's own files, by names below the package and contents: equal for equal
+    sources in any place, different for a changed source of one version.
     """
     package = Path(timetile.__file__).parent
     files: list[object] = []

@@ -1,7 +1,8 @@
-"""The disk cache: entries by key, the least recently used out where they are too many.
+"""The disk cache: entries by key, without the least recently used if there are too many.
 
-Nothing that goes wrong with it is an error: what cannot be read is a miss, what cannot be written is not kept, and the
-user is told once. Entries appear whole or not at all, so that processes, machines and `clear` need no locks.
+Failures of the cache are no errors: an unreadable entry is a miss, an entry that cannot be written
+is not kept, and the user is told once. Entries appear whole or not at all: processes, machines and
+`clear` need no locks.
 """
 
 from __future__ import annotations
@@ -35,26 +36,29 @@ DEFAULT_LIMIT = 1 << 30
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 KEPT_SHARE = 0.9
-"""Of the limit, that is left when entries are removed."""
+"""The share of the limit left after a removal of entries."""
 
 WRITES_SHARE = 64
-"""Entries are counted at a process's first write, and after each such part of the limit that it has written."""
+"""
+Entries are counted at a process's first write, and again after each write of this part of the
+limit.
+"""
 
 DRAFT_SECONDS = 3600
-"""A draft that is older has no writer any more."""
+"""Age in seconds from which a draft has no writer any more."""
 
 MALFORMED = (
     ValueError, TypeError, LookupError, AttributeError, RecursionError, ParseError, VerifyException,
 )  # fmt: skip
-"""What decoding raises where an entry's parts are whole, and not what they should be."""
+"""Exceptions raised by decoding whole parts with wrong contents."""
 
 Decoded = TypeVar("Decoded")
 
 SAID: set[str] = set()
-"""What the user was told already."""
+"""Warnings already given to the user."""
 
 WRITTEN: Counter[Path] = Counter()
-"""Bytes that this process has written to each folder since it counted entries."""
+"""Bytes written by this process to each folder since the last count of entries."""
 
 
 def warn_once(text: str) -> None:
@@ -65,14 +69,14 @@ def warn_once(text: str) -> None:
 
 
 def reason(error: OSError | UnusableError) -> str:
-    """Why a folder cannot be used, as what follows its name."""
+    """The reason why a folder cannot be used, to follow the folder's name."""
     if isinstance(error, UnusableError):
         return str(error)
     return f"cannot be used ({error.strerror or error})"
 
 
 def default_limit() -> int:
-    """Bytes that all entries together may have: `TIMETILE_CACHE_SIZE`, as 500M or 2G, or 1 GiB."""
+    """Most bytes of all entries together: `TIMETILE_CACHE_SIZE`, as 500M or 2G, or 1 GiB."""
     text = os.environ.get("TIMETILE_CACHE_SIZE")
     if not text:
         return DEFAULT_LIMIT
@@ -88,7 +92,7 @@ def default_limit() -> int:
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of entries, a file `<key>.entry` each, and the bytes that they may have together."""
+    """A folder of entries, with a file `<key>.entry` each, and the most bytes of all together."""
 
     directory: Path
     limit: int = DEFAULT_LIMIT
@@ -103,7 +107,7 @@ class Cache:
         return self.directory / f"{key}.entry"
 
     def read(self, key: str) -> dict[str, bytes] | None:
-        """The parts of an entry by name; None where there is none that can be used."""
+        """The parts of an entry by name; None without a usable entry."""
         try:
             return read_entry(self.entry(key), key)
         except FileNotFoundError:
@@ -116,7 +120,10 @@ class Cache:
     def decoded(
         self, key: str, decode: Callable[[dict[str, bytes]], Decoded | None]
     ) -> Decoded | None:
-        """What `decode` makes of an entry's parts; None where it cannot, or there is none that can be used."""
+        """
+        The result of `decode` for an entry's parts; None if decoding fails, or without a usable
+        entry.
+        """
         files = self.read(key)
         if files is None:
             return None
@@ -126,7 +133,7 @@ class Cache:
             return None
 
     def write(self, key: str, files: Mapping[str, bytes]) -> None:
-        """Keep an entry, in place of the one of this key; a warning, once, where that is not possible."""
+        """Keep an entry, in place of an older one of this key. A failure is a warning, once."""
         data = packed(key, files)
         if len(data) > self.limit:
             return
@@ -147,16 +154,17 @@ class Cache:
             write_whole(self.entry(key), data)
 
     def warn(self, error: OSError | UnusableError) -> None:
-        """Tell the user that the folder cannot be used."""
+        """Tell the user once about an unusable folder."""
         warn_once(
-            f"the cache folder {self.directory} {reason(error)}; kernels are compiled anew, set TIMETILE_CACHE_DIR to "
+            f"the cache folder {self.directory} {reason(error)}; kernels are compiled anew, set "
+            "TIMETILE_CACHE_DIR to "
             "a folder that can be written, or use no cache"
         )
 
     # Size.
 
     def count(self, written: int) -> None:
-        """Note what was written, and remove entries if it is time to look."""
+        """Note written bytes, and remove entries if a count is due."""
         first = self.directory not in WRITTEN
         WRITTEN[self.directory] += written
         if first or WRITTEN[self.directory] > self.limit // WRITES_SHARE:
@@ -164,7 +172,9 @@ class Cache:
             self.shrink()
 
     def shrink(self) -> None:
-        """Remove what writers that died have left, and the entries that were used least recently, if need be."""
+        """
+        Remove drafts of dead writers, and the least recently used entries if there are too many.
+        """
         for draft in drafts(self.directory):
             if time.time() - modified(draft)[0] > DRAFT_SECONDS:
                 Path(draft.path).unlink(missing_ok=True)
@@ -181,7 +191,9 @@ class Cache:
     # For the command line.
 
     def keys(self) -> list[str]:
-        """The keys of all entries, damaged ones too; OSError where the folder cannot be read."""
+        """
+        The keys of all entries, damaged ones included. Raises OSError for an unreadable folder.
+        """
         return sorted(each.name.partition(".")[0] for each in entries(self.directory))
 
     def size(self) -> int:
@@ -189,18 +201,21 @@ class Cache:
         return sum(modified(each)[1] for each in entries(self.directory))
 
     def damaged(self) -> list[str]:
-        """The keys of the entries that cannot be used."""
+        """The keys of unusable entries."""
         return [key for key in self.keys() if self.read(key) is None]
 
     def clear(self) -> int:
-        """Remove all entries and nothing else; how many there were."""
+        """Remove all entries and nothing else. Returns their number."""
         keys = self.keys()
         for key in keys:
             self.entry(key).unlink(missing_ok=True)
         return len(keys)
 
     def why_unusable(self) -> str | None:
-        """Why nothing can be kept, as what follows the folder's name; None where it can, which is tried."""
+        """
+        The reason why nothing can be kept, to follow the folder's name, after a trial. None if
+        entries can be kept.
+        """
         key, files = digest(os.urandom(16)), {"probe": b"kept"}
         try:
             self.place(key, packed(key, files))
@@ -212,12 +227,12 @@ class Cache:
 
     @property
     def is_foreign(self) -> bool:
-        """There is such a folder, and it is no cache."""
+        """Whether the folder exists, and is no cache."""
         return self.directory.exists() and not is_marked(self.directory)
 
 
 def modified(file: os.DirEntry[str]) -> tuple[float, int]:
-    """When a file was written or used last, and its bytes; zeros where it is gone."""
+    """The time of a file's last write or use, and its bytes; zeros for a missing file."""
     try:
         facts = file.stat(follow_symlinks=False)
     except FileNotFoundError:

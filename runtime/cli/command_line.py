@@ -32,21 +32,22 @@ EMIT = ("temporal", "tile", "gpu", "nvvm", "ptx", "bundle")
 
 
 LARGEST = 2**63 - 1
-"""The largest number that options take."""
+"""The largest number taken by options."""
 
 LARGEST_DIGITS = 100
-"""Digits beyond which a number is not even looked at, leading zeros included."""
+"""Digits, leading zeros included, above which a number is refused unread."""
 
 
 class SentenceParser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, without the usage."""
+    """A parser with errors of one sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
+        """End with one sentence, and exit status 2."""
         self.exit(2, f"timetile: {message}; see {self.prog} --help\n")
 
 
 def natural(text: str) -> int:
-    """An integer that is not negative."""
+    """An integer of 0 or more."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     if len(text) > LARGEST_DIGITS or int(text) > LARGEST:
@@ -62,7 +63,7 @@ def positive(text: str) -> int:
 
 
 def add_program_options(parser: argparse.ArgumentParser) -> None:
-    """What `run`, `compile` and `explain` have in common."""
+    """Add the options shared by `run`, `compile` and `explain`."""
     parser.add_argument(
         "program", type=Path, metavar="PROGRAM.mlir", help="a function with a time loop"
     )
@@ -84,14 +85,17 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         "--fp-division",
         choices=("exact", "fast"),
         default="exact",
-        help="quotients and roots rounded (the default) but where fastmath allows otherwise, or approximate",
+        help=(
+            "quotients and roots rounded (the default) but where fastmath allows otherwise, or "
+            "approximate"
+        ),
     )
     parser.add_argument(
         "--halos",
         choices=("compared", "common", "apart"),
         default="compared",
-        help="cells outside the bounds of buffers that take turns: compared before a run (the default), the same "
-        "in all of them by promise, or each buffer's own",
+        help="cells outside the bounds of buffers that take turns: compared before a run (the "
+        "default), the same in all of them by promise, or each buffer's own",
     )
     parser.add_argument(
         "--bound-waits",
@@ -107,7 +111,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """What `run` takes."""
+    """Add the options of `run`."""
     add_program_options(parser)
     parser.add_argument(
         "--steps", type=natural, metavar="N", help="replaces the loops' trip counts"
@@ -211,7 +215,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def run_command(options: Options) -> int:
-    """Run the chosen command, and say in one sentence what went wrong; the exit status."""
+    """Run the chosen command, and explain a failure in one sentence. Returns the exit status."""
     with logging_to_stderr(verbose=options.verbose) as log:
         try:
             with ended_by_sigterm():
@@ -232,7 +236,7 @@ def run_command(options: Options) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command `timetile`: 0 where all went well, 2 where the user can do something about it."""
+    """The command `timetile`: 0 for success, 2 for a failure the user can mend."""
     tolerate_narrow_terminals()
     try:
         options = make_parser().parse_args(arguments, namespace=Options())

@@ -1,4 +1,4 @@
-"""The program that the options of `run`, `compile` and `explain` name, compiled as they say."""
+"""The program named by the options of `run`, `compile` and `explain`, compiled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from timetile.runtime.teams import thread_count
 
 
 def parse_passes(spec: str) -> tuple[ModulePass, ...]:
-    """The passes of an xdsl-opt style pipeline, of all packages; UsageError where it is wrong."""
+    """
+    The passes of an xdsl-opt style pipeline, of all packages. Raises UsageError for a wrong
+    pipeline.
+    """
     if not spec.strip():
         raise UsageError("--pipeline names no pass; leave it out for the default ones")
     try:
@@ -33,7 +36,7 @@ def parse_passes(spec: str) -> tuple[ModulePass, ...]:
 def compiled(
     options: Options, executor: Executor | None, threads: int | None = None
 ) -> CompiledProgram:
-    """The program that the options name, compiled as they say."""
+    """The program named by the options, compiled."""
     if options.pipeline is not None and options.depth is not None:
         raise UsageError(
             "--depth has no effect with --pipeline; write temporal-fusion{depths=N} in the pipeline"
@@ -71,7 +74,7 @@ def compiled(
 
 
 def describe(program: CompiledProgram) -> None:
-    """Log what was compiled; the passes run, so that their remarks are logged even if the cache has the kernels."""
+    """Log the compilation. The passes run, to log their remarks even for cached kernels."""
     name = program.function.sym_name.data
     LOGGER.info(
         "@%s for the executor %s, target %s",
@@ -87,7 +90,7 @@ def describe(program: CompiledProgram) -> None:
 
 
 def check_device(number: int | None, executor: Executor | None) -> None:
-    """UsageError where a GPU is asked for and there is none of that number, or where no GPU is used."""
+    """Raise UsageError for a GPU asked for and missing, or for a GPU's number without a use."""
     if executor not in (None, "gpu"):
         if number is not None:
             raise UsageError(f"--device has no effect with --executor {executor}; leave it out")
@@ -102,12 +105,13 @@ def check_device(number: int | None, executor: Executor | None) -> None:
         raise UsageError("no GPU can be used, timetile doctor says why; run with --executor cpu")
     if number is not None:
         raise UsageError(
-            f"--device {number} cannot be opened, as no GPU can be used, timetile doctor says why; leave it out"
+            f"--device {number} cannot be opened, as no GPU can be used, timetile doctor says why; "
+            "leave it out"
         )
 
 
 def placed_kernels(program: CompiledProgram) -> list[KernelOp]:
-    """The kernels of a program at tile level that can be lowered."""
+    """The placed kernels of a program at tile level, ready for lowering."""
     return [
         op
         for op in program.kernels.tiled.ops
@@ -127,7 +131,7 @@ def check_kernels(program: CompiledProgram) -> None:
 
 
 def compile_kernels(names: Sequence[tuple[ProgramKernels, str]]) -> list[Kernel]:
-    """Compile kernels, those that the cache does not have, each of the kernels that it is one of."""
+    """Compile kernels missing in the cache, each with its owner."""
     kernels: list[Kernel] = []
     with progress("compiling", len(names)) as advance:
         for owner, name in names:

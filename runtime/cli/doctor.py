@@ -1,4 +1,4 @@
-"""What of driver, GPU, assembler and cache there is, and why not."""
+"""`timetile doctor`: whether driver, GPU, assembler and cache are there, and why not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGES = ("xdsl", "numpy", "cuda-python", "matplotlib")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for: what, whether it is there, and which or why not."""
+    """One item of the examination: its name, whether present, and details or a reason."""
 
     what: str
     found: bool
@@ -30,7 +30,7 @@ class Finding:
 
 
 def package(name: str) -> Finding:
-    """An installed package and its version."""
+    """An installed package, with version."""
     try:
         return Finding(name, True, version(name))
     except PackageNotFoundError:
@@ -43,7 +43,7 @@ def gpu_memory(device: Device) -> int:
 
 
 def gpus() -> Iterator[Finding]:
-    """The driver, and every GPU that it knows."""
+    """The driver, and every GPU known to the driver."""
     cuda = driver()
     if isinstance(cuda, Unavailable):
         yield Finding("driver", False, cuda.reason)
@@ -67,7 +67,7 @@ def gpus() -> Iterator[Finding]:
 
 
 def assembler() -> Finding:
-    """The assembler, which turns PTX into machine code ahead of time."""
+    """The assembler, for PTX to machine code ahead of time."""
     found = assembler_version()
     if found is None:
         text = (
@@ -79,7 +79,7 @@ def assembler() -> Finding:
 
 
 def functions() -> Finding:
-    """The compiler of CUDA's exp, sin and the like, for kernels that call them."""
+    """The compiler of CUDA's exp, sin and the like, for kernels with calls of them."""
     found = nvrtc_version()
     if found is None:
         text = (
@@ -91,7 +91,7 @@ def functions() -> Finding:
 
 
 def cache() -> Finding:
-    """The disk cache of kernels, in which an entry is written and read."""
+    """The disk cache of kernels, tried with an entry written and read."""
     store = Cache.default()
     if (why := store.why_unusable()) is not None:
         text = f"{store.directory} {why}; set TIMETILE_CACHE_DIR to a folder that can be written"
@@ -105,7 +105,7 @@ def cache() -> Finding:
 
 
 def examine() -> list[Finding]:
-    """Everything, in the order in which it is shown."""
+    """All findings, in the order of display."""
     return [
         Finding("timetile", True, timetile.__version__),
         Finding("python", True, f"{platform.python_version()} on {platform.platform()}"),

@@ -71,7 +71,7 @@ def compile(options: Options, log: Log) -> int:
 
 
 def bundle(options: Options, log: Log) -> int:
-    """A folder with kernels, a plan of launches, and C that makes them."""
+    """Write a folder with kernels, a plan of launches, and C that makes the launches."""
     if options.out is None:
         raise UsageError("--emit bundle writes a folder; name it with --out FOLDER")
     if options.out.exists() and not options.out.is_dir():

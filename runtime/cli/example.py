@@ -1,4 +1,4 @@
-"""`timetile example`: the programs of examples/, which are installed with the package."""
+"""`timetile example`: the programs of examples/, installed with the package."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def title_of(text: str) -> str:
 
 
 def command_of(path: Path, text: str) -> str:
-    """The command that runs an example, as its header has it."""
+    """The command running an example, from the example's header."""
     if path.suffix == ".py":
         return f"python {shlex.quote(str(path))}"
     header = re.sub(r"^//", "", text, flags=re.MULTILINE)

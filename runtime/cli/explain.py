@@ -1,4 +1,4 @@
-"""`timetile explain`: how fast, what limits it, what can be changed; with `--all` everything else."""
+"""`timetile explain`: predicted speed, limits, possible changes; with `--all` everything else."""
 
 from __future__ import annotations
 

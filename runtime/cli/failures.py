@@ -1,4 +1,6 @@
-"""What the command line says of an exception: one sentence and an exit status, never a traceback."""
+"""
+Failures on the command line: one sentence and an exit status for an exception, never a traceback.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from timetile.runtime.homes import PlaneError
 from timetile.runtime.simt.errors import SimtError
 
 WRONG_USE, WRONG_KERNEL, INTERRUPTED, TERMINATED = 2, 1, 130, 143
-"""Exit statuses: the user can do something about it, the compiler is wrong, Ctrl-C, SIGTERM."""
+"""Exit statuses: a mistake of the user, a wrong kernel, Ctrl-C, SIGTERM."""
 
 
 def sentence(error: BaseException) -> tuple[str, int]:
-    """What to say of an exception, and the exit status."""
+    """The sentence for an exception, and the exit status."""
     match error:
         case Stopped():
             return str(error), TERMINATED if error.terminated else INTERRUPTED
@@ -38,7 +40,8 @@ def sentence(error: BaseException) -> tuple[str, int]:
             return f"out of memory: {what}; give the program smaller fields", WRONG_USE
         case RecursionError():
             return (
-                "the program is nested too deeply for Python's stack; write fewer loops inside each other",
+                "the program is nested too deeply for Python's stack; write fewer loops inside "
+                "each other",
                 WRONG_USE,
             )
         case PlaneError() | SimtError() | AssemblerError():
@@ -46,7 +49,8 @@ def sentence(error: BaseException) -> tuple[str, int]:
         case _:
             text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
             return (
-                f"an internal error, please report it: {text} ({place(error.__traceback__)}); --verbose shows "
+                f"an internal error, please report it: {text} ({place(error.__traceback__)}); "
+                "--verbose shows "
                 "the traceback",
                 WRONG_KERNEL,
             )

@@ -1,4 +1,7 @@
-"""The arguments of a run: from a .npz file, from `--set`, from the number of steps, of a shape, or at random."""
+"""
+The arguments of a run: from a .npz file, from `--set`, from the number of steps, of a shape, or at
+random.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +31,20 @@ from timetile.runtime.written_fields import written_arguments
 Array = NDArray[Any]
 
 POSITION = re.compile(r"(?:arg|arr_)?(\d{1,9})")
-"""An argument by position: `2` and `arg2`, or `arr_2` as `np.savez` calls it."""
+"""An argument by position: `2` and `arg2`, or `arr_2` as in `np.savez`."""
 
 TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 STEP = "timetile.step"
-"""What a snapshot calls the number of the step that comes next."""
+"""The name, in a snapshot, of the number of the next step."""
 
 LARGEST_FIELD = 2**56
-"""Bytes of a field beyond which NumPy cannot even be asked for an array."""
+"""Bytes of a field beyond the reach of NumPy arrays."""
 
 
 def label(parameter: Parameter) -> str:
-    """`arg0 (%u)`, or `arg0` where the program has no name for it."""
+    """`arg0 (%u)`, or `arg0` without a name in the program."""
     return f"arg{parameter.position}" + (f" (%{parameter.name})" if parameter.name else "")
 
 
@@ -90,7 +93,7 @@ class Arguments:
         self.values: dict[int, Any] = {}
 
     def parameter(self, key: str, given_by: str) -> Parameter:
-        """The argument that a key names, by position first; UsageError where none is."""
+        """The argument named by a key, by position first. Raises UsageError for an unknown key."""
         parameters = self.program.parameters
         match = POSITION.fullmatch(key)
         if match is not None and int(match[1]) < len(parameters):
@@ -100,11 +103,12 @@ class Arguments:
                 return parameter
         known = ", ".join(map(label, parameters))
         raise UsageError(
-            f"{given_by} names {key!r}, which is no argument of @{self.name}; its arguments are {known}"
+            f"{given_by} names {key!r}, which is no argument of @{self.name}; its arguments are "
+            f"{known}"
         )
 
     def give(self, parameter: Parameter, value: Any) -> None:
-        """Set an argument; UsageError where it has a value already."""
+        """Set an argument. Raises UsageError for a second value."""
         if parameter.position in self.values:
             raise UsageError(f"{label(parameter)} is given twice; give every argument once")
         self.values[parameter.position] = value
@@ -115,13 +119,14 @@ class Arguments:
             parameter = self.parameter(key, given_by)
             if parameter.bounds is None and array.ndim:
                 raise UsageError(
-                    f"{given_by} has an array of shape {array.shape} for {label(parameter)}, which is "
+                    f"{given_by} has an array of shape {array.shape} for {label(parameter)}, which "
+                    "is "
                     f"a scalar; give it with --set {parameter.name or parameter.position}=VALUE"
                 )
             self.give(parameter, array)
 
     def add_setting(self, setting: str) -> None:
-        """Take `dt=0.1`: a scalar, or a field that has this value everywhere."""
+        """Take `dt=0.1`: a scalar, or a field with this value everywhere."""
         key, equals, text = setting.partition("=")
         if not equals:
             raise UsageError(f"--set {setting} has no value; write --set {setting}=VALUE")
@@ -140,18 +145,20 @@ class Arguments:
             size = prod(shape_of(parameter)) * dtype_of(parameter.kind).itemsize
             if size > LARGEST_FIELD:
                 raise UsageError(
-                    f"{label(parameter)} has {size} bytes, more than any memory; give the program a smaller field"
+                    f"{label(parameter)} has {size} bytes, more than any memory; give the program "
+                    "a smaller field"
                 )
 
     def add_steps(self, steps: int | None) -> None:
-        """Give the arguments that are only a number of steps."""
+        """Set the arguments that are only a number of steps."""
         for parameter, value in zip(self.program.parameters, self.program.function.body.block.args):
             if not is_trip_count(value):
                 continue
             if parameter.position in self.values:
                 if steps is not None:
                     raise UsageError(
-                        f"{label(parameter)} is the number of steps, and is given by --steps, too; give it once"
+                        f"{label(parameter)} is the number of steps, and is given by --steps, too; "
+                        "give it once"
                     )
                 continue
             if steps is None:
@@ -162,7 +169,7 @@ class Arguments:
 
     @cached_property
     def written(self) -> dict[int, StencilBoundsAttr | None]:
-        """The arguments that the program writes, and the cells that its steps write there."""
+        """The arguments written by the program, and the cells written by steps."""
         return written_arguments(self.program.function)
 
     def is_coefficient(self, parameter: Parameter) -> bool:
@@ -170,12 +177,12 @@ class Arguments:
         return parameter.position not in self.written and has_time_loop(self.program.function)
 
     def without_values(self) -> list[Parameter]:
-        """The fields that have no value yet."""
+        """The fields still without a value."""
         fields = [p for p in self.program.parameters if p.bounds is not None]
         return [p for p in fields if p.position not in self.values]
 
     def add_shape(self, shape: str) -> None:
-        """Give the fields that steps write, and that have no value yet, all the one shape."""
+        """Give one shape to all fields written by steps and still without a value."""
         fields = [p for p in self.without_values() if p.is_field and p.position in self.written]
         for parameter in fields:
             inside = self.written[parameter.position]
@@ -186,7 +193,10 @@ class Arguments:
             )
 
     def add_random(self, seed: int, settings: Sequence[str]) -> None:
-        """Fill the fields that have no value yet, each from its own stream of random numbers, in the ranges that are set."""
+        """
+        Fill the fields still without a value, each from an own stream of random numbers, in the
+        given ranges.
+        """
         ranges: dict[int, Range] = {}
         for setting in settings:
             key, wanted = Range.parsed(setting)
@@ -194,7 +204,8 @@ class Arguments:
             if parameter.bounds is None or parameter.position in self.values:
                 why = "is a scalar" if parameter.bounds is None else "has its values already"
                 raise UsageError(
-                    f"{wanted.text} is for a field that --random fills, and {label(parameter)} {why}"
+                    f"{wanted.text} is for a field that --random fills, and {label(parameter)} "
+                    f"{why}"
                 )
             if parameter.position in ranges:
                 raise UsageError(
@@ -219,12 +230,14 @@ class Arguments:
         fields = ", ".join(label(p) for p in missing if p.bounds)
         if fields:
             raise UsageError(
-                f"there are no values for {fields}; give them with --args IN.npz, or fill them with "
+                f"there are no values for {fields}; give them with --args IN.npz, or fill them "
+                "with "
                 "--random SEED or --init discs"
             )
         for parameter in missing:
             raise UsageError(
-                f"there is no value for {label(parameter)}, a scalar of type {parameter.kind}; give it "
+                f"there is no value for {label(parameter)}, a scalar of type {parameter.kind}; "
+                "give it "
                 f"with --set {parameter.name or parameter.position}=VALUE"
             )
         try:
@@ -238,7 +251,10 @@ class Arguments:
 
 
 def parse_float(text: str, dtype: np.dtype[Any]) -> Any:
-    """A number of a floating-point type; ValueError where it is none, or beyond those that the type has."""
+    """
+    A number of a floating-point type. Raises ValueError for no number, or one outside the type's
+    range.
+    """
     with np.errstate(over="ignore"):
         value = dtype.type(float(text))
     if np.isinf(value) and "inf" not in text.lower():
@@ -247,10 +263,11 @@ def parse_float(text: str, dtype: np.dtype[Any]) -> Any:
 
 
 def parse_number(text: str, parameter: Parameter) -> Any:
-    """A number as `--set` states it, of the argument's type; UsageError where it is none."""
+    """A number given by `--set`, of the argument's type. Raises UsageError for no such number."""
     if parameter.kind not in DTYPES:
         raise UsageError(
-            f"{label(parameter)} is of type {parameter.kind}, which is neither a number nor a field of static "
+            f"{label(parameter)} is of type {parameter.kind}, which is neither a number nor a "
+            "field of static "
             "bounds; remove it from the function, or cast it to such a field"
         )
     dtype = dtype_of(parameter.kind)

@@ -1,4 +1,4 @@
-"""SIGTERM ends a command as Ctrl-C does: between its steps, with a sentence and an exit status of its own."""
+"""SIGTERM ends a command like Ctrl-C: between steps, with one sentence and its own exit status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Terminated(KeyboardInterrupt):
 
 
 class Stopped(Exception):
-    """A run was interrupted: the message says where it stopped, and how it goes on."""
+    """A run was interrupted. The message says where the run stopped, and how to go on."""
 
     def __init__(self, text: str, cause: KeyboardInterrupt):
         super().__init__(text)
@@ -23,13 +23,16 @@ class Stopped(Exception):
 
 
 def terminate(number: int, frame: FrameType | None) -> NoReturn:
-    """Raise in the main thread what Ctrl-C raises."""
+    """Raise an exception in the main thread, like Ctrl-C."""
     raise Terminated
 
 
 @contextmanager
 def ended_by_sigterm() -> Generator[None]:
-    """Meanwhile, SIGTERM raises Terminated. Other threads than the main one leave signals as they are."""
+    """
+    Let SIGTERM raise Terminated in the block. Threads other than the main thread leave signals
+    alone.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -27,8 +27,9 @@ WAY_OUT = "take smaller coefficients, as --random-range and --set give them, or 
 @dataclass
 class Outcome:
     """
-    What a run did, in one piece or in several: the steps of each time loop, the cells that were updated, the seconds, the
-    arguments that hold what each loop wrote last, by position, and the arguments of the call that goes on.
+    The result of a run, in one piece or in several: the steps of each time loop, the updated cells,
+    the seconds, the arguments written last by each loop, by position, and the arguments of a
+    continuing call.
     """
 
     steps: int = 0
@@ -38,7 +39,9 @@ class Outcome:
     state: list[Any] = field(default_factory=list[Any])
 
     def add(self, result: RunResult, given: Sequence[Any], values: Sequence[Any]) -> None:
-        """Another piece has run, on the arguments that were given; `values` are those of the whole run."""
+        """
+        Add another piece, run on the given arguments. `values` are the arguments of the whole run.
+        """
         self.steps += sum(result.steps)
         self.cells += result.cells
         self.seconds += result.seconds
@@ -56,7 +59,7 @@ class Outcome:
 
 
 class FiniteWatch:
-    """Says once which fields got cells that are NaN or infinite, and between which steps."""
+    """Warns once of fields with new NaN or infinite cells, and between which steps."""
 
     def __init__(self, program: CompiledProgram, values: Sequence[Any]):
         self.fields = {
@@ -74,7 +77,7 @@ class FiniteWatch:
 
 
 def prepare(program: CompiledProgram, values: Sequence[Any], steps: int | None) -> None:
-    """Compile what a run needs, and load it on the GPU, before the clock starts."""
+    """Compile the kernels of a run, and load them on the GPU, before the clock starts."""
     kernels = compile_kernels(kernels_of_run(program, values, steps))
     gpu = device(program.gpu)
     with gpu.current():
@@ -100,7 +103,7 @@ def execute(
 
 
 class SnapshotRun:
-    """A run in pieces, which writes a snapshot after each."""
+    """A run in pieces, with a snapshot after each."""
 
     def __init__(self, program: CompiledProgram, values: Sequence[Any], options: Options):
         assert options.steps is not None and options.out is not None
@@ -112,7 +115,7 @@ class SnapshotRun:
         self.written: Path | None = None
 
     def run(self, tell: Callable[[str], None], shows: bool | None) -> Outcome:
-        """The run; Stopped, with where it is and how it goes on, where it is interrupted."""
+        """Run. An interruption raises Stopped, with the place, and the way to go on."""
         every = self.options.snapshot_every
         assert every is not None
         check_pieces(self.program.function)
@@ -152,9 +155,15 @@ class SnapshotRun:
         return path
 
     def where_it_stopped(self) -> str:
-        """What is said of a run that is interrupted."""
+        """The message about an interrupted run."""
         last = self.first + self.steps
         if self.written is None:
-            return f"interrupted before the first snapshot of steps {self.first} to {last}; nothing was written"
+            return (
+                f"interrupted before the first snapshot of steps {self.first} to {last}; nothing "
+                "was written"
+            )
         command = going_on(self.options, self.written, last - self.done)
-        return f"interrupted; {self.written} has the fields after step {self.done} of {last}; go on with: {command}"
+        return (
+            f"interrupted; {self.written} has the fields after step {self.done} of {last}; go on "
+            f"with: {command}"
+        )

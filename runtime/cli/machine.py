@@ -1,4 +1,4 @@
-"""`timetile cache` and `timetile doctor`: what this machine has."""
+"""`timetile cache` and `timetile doctor`: the state of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def cache(options: Options, log: Log) -> int:
     store = Cache.default()
     if options.action != "path" and store.is_foreign:
         raise UsageError(
-            f"{store.directory} is no cache of timetile's and is left alone; set TIMETILE_CACHE_DIR to another folder"
+            f"{store.directory} is no cache of timetile's and is left alone; set "
+            "TIMETILE_CACHE_DIR to another folder"
         )
     match options.action:
         case "path":

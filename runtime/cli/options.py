@@ -15,7 +15,7 @@ from timetile.runtime.program import Executor
 
 
 class Options(argparse.Namespace):
-    """The parsed command line; which of these there are depends on the command."""
+    """The parsed command line. The present options depend on the command."""
 
     command: Callable[[Options, Log], int]
     verbose: bool

@@ -1,4 +1,6 @@
-"""Files that the command line writes: beside their place first, so that one that is there is replaced as a whole or kept."""
+"""Output files of the command line, written beside their place first: an old file is replaced as a
+whole or kept.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from timetile.runtime.cli.usage import UsageError
 
 def is_in_place(path: Path) -> bool:
     """
-    The path is written itself: it is no plain file (a device, a pipe), or one in a folder that takes no new files.
+    Whether the path itself is written: no plain file (a device, a pipe), or a file in a folder
+    closed to new files.
     """
     if not path.exists():
         return False
@@ -25,8 +28,8 @@ def is_in_place(path: Path) -> bool:
 @contextmanager
 def written(path: Path) -> Generator[BinaryIO]:
     """
-    The file to write to. What is at the path is replaced when all is written, and stays where that fails: OSError that
-    names the path.
+    The file to write to. An old file is replaced after all is written, and kept after a failure:
+    OSError with the path.
     """
     target = path.resolve()
     draft = target if is_in_place(path) else target.parent / f".timetile-{secrets.token_hex(8)}"
@@ -45,7 +48,9 @@ def written(path: Path) -> Generator[BinaryIO]:
 
 
 def check_output(path: Path, size: int = 0) -> None:
-    """OSError unless a file can be written, UsageError where its disk has no room for so many bytes."""
+    """
+    Raise OSError unless a file can be written, UsageError for a disk without room for `size` bytes.
+    """
     if path.is_dir() or is_in_place(path):
         path.open("ab").close()
         return
@@ -60,5 +65,6 @@ def check_output(path: Path, size: int = 0) -> None:
     # Some file systems do not say.
     if disk.total and size > disk.free:
         raise UsageError(
-            f"{path} takes {size} bytes, and its disk has {disk.free}; free some, or write elsewhere"
+            f"{path} takes {size} bytes, and its disk has {disk.free}; free some, or write "
+            "elsewhere"
         )

@@ -1,4 +1,7 @@
-"""Pictures of fields at the start and at the end: curves in 1D, images in 2D, three slices through the middle in 3D."""
+"""
+Pictures of fields at the start and at the end: curves in 1D, images in 2D, three slices through the
+middle in 3D.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +21,21 @@ from timetile.runtime.finite import wild_cells
 Array = NDArray[Any]
 
 MOST_CELLS = 1024
-"""Cells of a picture along an axis; of longer ones every second, third and so on is drawn."""
+"""Most cells of a picture along an axis; of longer axes every second, third and so on is drawn."""
 
 SIGNED, PLAIN, WILD = "RdBu_r", "inferno", "#00e5ff"
 """Colours: around zero, from low to high, and where a cell is NaN or infinite."""
 
 LEAST_OF_OTHER_SIGN = 0.02
-"""A field is signed whose numbers of either sign reach so much of the largest."""
+"""The share of the largest number that both signs must reach for a field to count as signed."""
 
 
 @dataclass(frozen=True)
 class Panel:
     """
-    What is drawn of a field: a curve, an image or one slice; which slice, the axes that it shows, the first cell and the
-    end along each of them, and how many of the field's cells are NaN or infinite.
+    A drawn part of a field: a curve, an image or one slice; the place of the slice, the shown axes,
+    the first cell and the end along each axis, and the number of NaN or infinite cells of the
+    field.
     """
 
     where: str
@@ -44,7 +48,7 @@ class Panel:
 def panels(
     field: Array, bounds: StencilBoundsAttr, inside: StencilBoundsAttr | None = None
 ) -> list[Panel]:
-    """What is drawn of a field whose array has these bounds: the cells inside, or all of them."""
+    """The drawn parts of a field with an array of these bounds: the cells inside, or all."""
     shown = bounds if inside is None else inside
     ends = tuple(zip(shown.lb, shown.ub))
     parts = [slice(first - low, end - low) for (first, end), low in zip(ends, bounds.lb)]
@@ -63,12 +67,12 @@ def panels(
 
 
 def thinned(cells: Array) -> Array:
-    """A copy of the cells, without those that no picture would show."""
+    """A copy of the cells shown by a picture."""
     return cells[tuple(slice(None, None, -(-size // MOST_CELLS)) for size in cells.shape)].copy()
 
 
 def check_picture(path: Path) -> None:
-    """UsageError without matplotlib, or where it knows no pictures with such a name."""
+    """Raise UsageError without matplotlib, or for a file name of no picture format."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
@@ -82,7 +86,7 @@ def check_picture(path: Path) -> None:
 
 
 def span_of(cells: Sequence[Array]) -> tuple[float, float]:
-    """The least and the greatest finite number; 0 and 1 where there is none."""
+    """The least and the greatest finite number; 0 and 1 if there is none."""
     finite = np.concatenate([part[np.isfinite(part)] for part in cells])
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
 
@@ -102,7 +106,7 @@ def limits(cells: Sequence[Array], *, signed: bool) -> tuple[float, float]:
 
 
 def title_of(time: str, panel: Panel) -> str:
-    """What stands above a panel."""
+    """The title of a panel."""
     parts = [time, panel.where, f"{panel.wild} cells NaN or infinite" if panel.wild else ""]
     return ", ".join(filter(None, parts))
 
@@ -152,7 +156,10 @@ def draw_images(
 def plot(
     fields: Mapping[str, Mapping[str, Sequence[Panel]]], path: Path, heading: str = ""
 ) -> None:
-    """Draw fields by name, each at some times, and save the picture: a row for a field, or for a time of a volume."""
+    """
+    Draw fields by name, each at some times, and save the picture: a row for a field, or for a time
+    of a volume.
+    """
     from matplotlib.figure import Figure
 
     rows: list[tuple[str, Mapping[str, Sequence[Panel]]]] = []

@@ -33,7 +33,10 @@ Say = Callable[[str], None]
 
 
 def gathered(program: CompiledProgram, options: Options) -> list[Any]:
-    """A value for every argument of the program; the number of the first step, where a snapshot has it, becomes an option."""
+    """
+    A value for every argument of the program. The number of the first step, if in a snapshot,
+    becomes an option.
+    """
     arguments = Arguments(program)
     arguments.check_size()
     if options.args is not None:
@@ -53,14 +56,14 @@ def gathered(program: CompiledProgram, options: Options) -> list[Any]:
 
 
 def checked_step(step: Any, path: Path) -> int:
-    """The number of a step, as a snapshot has it; UsageError where it is none."""
+    """The number of a step, from a snapshot. Raises UsageError for no such number."""
     if step.ndim or step.dtype.kind not in "iu" or step < 0:
         raise UsageError(f"{path} has {STEP} {step}, which is no number of a step; take a snapshot")
     return int(step)
 
 
 def report(program: CompiledProgram, outcome: Outcome, tell: Say) -> None:
-    """Say what a run did."""
+    """Print the result of a run."""
     tell(
         f"@{program.function.sym_name.data} on {program.executor}: {outcome.steps} steps, "
         f"{outcome.cells} cells updated in {outcome.seconds:.6g} s, "
@@ -102,7 +105,10 @@ def check(
     options: Options,
     tell: Say,
 ) -> bool:
-    """Whether another executor leaves the same: the CPU's, or the NumPy executor for the CPU's own runs."""
+    """
+    Whether another executor leaves the same: the CPU's, or the NumPy executor for the CPU's own
+    runs.
+    """
     judge: Executor = "numpy" if program.executor == "cpu" else "cpu"
     other = CompiledProgram(program.module, program.kernels, judge)
     execute(other, copies, options.steps, options.first_step or 0, options.progress)
@@ -110,7 +116,7 @@ def check(
 
 
 def check_outputs(options: Options, values: Sequence[Any]) -> None:
-    """What the run is to leave can be written: OSError or UsageError before it begins."""
+    """Check the output files of a run. Raises OSError or UsageError before the run."""
     if options.plot is not None:
         check_picture(options.plot)
         check_output(options.plot)
@@ -132,14 +138,16 @@ def check_options(options: Options, program: CompiledProgram) -> None:
         )
     if options.check and program.executor == "numpy":
         raise UsageError(
-            "--check compares with another executor, and numpy is the last; run with --executor gpu, cpu, "
+            "--check compares with another executor, and numpy is the last; run with --executor "
+            "gpu, cpu, "
             "planes, simt or ptx"
         )
     if options.random_range and options.random is None:
         raise UsageError("--random-range has no effect without --random; give --random SEED, too")
     if options.snapshot_every is not None and (options.out is None or options.steps is None):
         raise UsageError(
-            "--snapshot-every writes beside the file of --out, after some of --steps; give --out OUT.npz and "
+            "--snapshot-every writes beside the file of --out, after some of --steps; give --out "
+            "OUT.npz and "
             "--steps N"
         )
 
@@ -155,7 +163,7 @@ def check_first_step(options: Options) -> None:
 
 
 class Pictures:
-    """What is drawn of a run: the fields that steps write, at the start and at the end."""
+    """The pictures of a run: fields written by steps, at the start and at the end."""
 
     def __init__(self, program: CompiledProgram, values: Sequence[Any]):
         self.program, self.values = program, values
@@ -163,13 +171,13 @@ class Pictures:
         self.start = {k: self.panels(k) for k in self.written if np.ndim(values[k])}
 
     def panels(self, position: int) -> list[Panel]:
-        """What is drawn of an argument now."""
+        """The drawn parts of an argument, at present."""
         bounds = self.program.parameters[position].bounds
         assert bounds is not None
         return panels(self.values[position], bounds, self.written.get(position))
 
     def draw(self, outcome: Outcome, options: Options) -> None:
-        """Draw the last time level, beside what was there at the start in its place."""
+        """Draw the last time level, beside the start."""
         assert options.plot is not None
         latest = [k for positions in outcome.latest for k in positions]
         fields = [p.position for p in self.program.parameters if p.bounds is not None]

@@ -1,4 +1,4 @@
-"""Snapshots of a run: files beside that of `--out`, from which the run goes on."""
+"""Snapshots of a run: files beside the file of `--out`, from which a run goes on."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from timetile.runtime.program import CompiledProgram
 
 
 def snapshot_path(out: Path, step: int, last: int) -> Path:
-    """`run-0300.npz` beside `run.npz`: as many digits as the last step has, so that names are in order."""
+    """`run-0300.npz` beside `run.npz`: with the digits of the last step, to keep names in order."""
     return out.with_name(f"{out.stem}-{step:0{len(str(last))}}{out.suffix}")
 
 
 def write_snapshot(path: Path, program: CompiledProgram, state: Sequence[Any], step: int) -> None:
-    """Write the arguments of the call that goes on, and the number of its first step; what is at the path is replaced."""
+    """
+    Write the arguments of a continuing call, and the number of the first step. An old file is
+    replaced.
+    """
     block = program.function.body.block
     kept: dict[str, Any] = {STEP: np.int64(step)}
     for parameter, argument, value in zip(program.parameters, block.args, state):
@@ -33,7 +36,7 @@ def write_snapshot(path: Path, program: CompiledProgram, state: Sequence[Any], s
 
 
 def going_on(options: Options, snapshot: Path, left: int) -> str:
-    """The command that goes on from a snapshot, with the options of this run that decide what it computes, and how."""
+    """The command to go on from a snapshot, with the options behind the results of this run."""
     words: list[str] = ["timetile", "run", str(options.program), "--args", str(snapshot)]
     words += ["--steps", str(left), "--snapshot-every", str(options.snapshot_every)]
     given: dict[str, Any] = {

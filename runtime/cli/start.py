@@ -1,4 +1,4 @@
-"""What fields hold at the start of a run where no file says it: shapes, and random numbers of a range."""
+"""Contents of fields at the start of a run without a file: shapes, and random numbers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from timetile.runtime.parameters import Parameter
 Array = NDArray[Any]
 
 COEFFICIENTS = (0.05, 0.15)
-"""Random coefficients: explicit steps of heat and waves are stable with these, in up to three dimensions."""
+"""Random coefficients: stable for explicit steps of heat and waves, in up to three dimensions."""
 
 DISCS = (((0.36, 0.33, 0.35), 0.19), ((0.66, 0.72, 0.6), 0.12), ((0.8, 0.28, 0.7), 0.07))
 """Centres and radii, in parts of the domain."""
 
 
 def places(bounds: StencilBoundsAttr, inside: StencilBoundsAttr) -> list[Array]:
-    """Where each cell of a field lies along each axis, in parts of the cells inside: from 0 to 1 there."""
+    """
+    The place of each cell of a field along each axis, in parts of the cells inside: from 0 to 1.
+    """
     lines: list[Array] = []
     around = list(zip(bounds.lb, bounds.ub, inside.lb, inside.ub))
     for axis, (low, high, first, end) in enumerate(around):
@@ -46,7 +48,7 @@ def gaussian(lines: Sequence[Array]) -> Array:
 
 
 def discs(lines: Sequence[Array]) -> Array:
-    """1 in three discs, 0 around them."""
+    """1 in three discs, 0 around."""
     within = [distance(lines, centre) < radius for centre, radius in DISCS]
     return np.logical_or.reduce(within).astype(np.float64)
 
@@ -64,11 +66,11 @@ SHAPES: dict[str, Callable[[Sequence[Array]], Array]] = {
     "gaussian": gaussian,
     "sine": sine,
 }
-"""What `--init` offers."""
+"""The choices of `--init`."""
 
 
 def shaped(parameter: Parameter, shape: str, inside: StencilBoundsAttr | None) -> Array:
-    """The cells of a field at the start, halo included; `inside` are the cells that steps write."""
+    """The cells of a field at the start, halo included. `inside` are the cells written by steps."""
     assert parameter.bounds is not None
     around = inside or parameter.bounds
     cells = SHAPES[shape](places(parameter.bounds, around))
@@ -77,7 +79,7 @@ def shaped(parameter: Parameter, shape: str, inside: StencilBoundsAttr | None) -
 
 @dataclass(frozen=True)
 class Range:
-    """Where random numbers of a field lie, as `--random-range u=-1:1` says it."""
+    """The range of a field's random numbers, given as `--random-range u=-1:1`."""
 
     text: str
     low: float
@@ -104,8 +106,8 @@ def random_cells(
     parameter: Parameter, shape: tuple[int, ...], seed: int, wanted: Range | None, *, constant: bool
 ) -> Array:
     """
-    Random cells of a field, from its own stream of random numbers: of a range, or between 0 and 1 (integers: below 100),
-    or for fields that are `constant`, which no step writes, those of coefficients.
+    Random cells of a field, from an own stream of random numbers: of a range, or between 0 and 1
+    (integers: below 100), or, for a `constant` field not written by steps, of coefficients.
     """
     random = np.random.default_rng((seed, parameter.position))
     dtype = dtype_of(parameter.kind)
@@ -125,7 +127,7 @@ def random_cells(
 
 
 def check_ends(parameter: Parameter, wanted: Range, most: float) -> None:
-    """UsageError where a range goes beyond the numbers of a field's type, or is wider than they are."""
+    """Raise UsageError for a range beyond the numbers of a field's type, or wider than they are."""
     if max(-wanted.low, wanted.high, wanted.high - wanted.low) >= most:
         raise UsageError(
             f"{wanted.text} goes beyond the numbers of {parameter.kind}; give a smaller range"

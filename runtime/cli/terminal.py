@@ -1,4 +1,4 @@
-"""What the command line shows: the answer on stdout, messages and progress on stderr."""
+"""Output of the command line: the answer on stdout, messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from timetile.passes.diagnostics import LOGGER
 
 STDERR = Console(stderr=True)
 WIDE = 140
-"""Columns of an answer that nobody's terminal limits."""
+"""Columns of an answer without a terminal."""
 
 SECONDS_BETWEEN_LINES = 5.0
-"""Between lines of progress, where it is shown as plain text."""
+"""Seconds between lines of progress in plain text."""
 
 Advance = Callable[[int, int], None]
-"""Called with what is done and with all that is to do."""
+"""A callback with the finished amount and the whole amount."""
 
 
 def say(text: str) -> None:
@@ -32,32 +32,32 @@ def say(text: str) -> None:
 
 
 def complain(message: str) -> None:
-    """What went wrong, on stderr; nothing where stderr is closed."""
+    """Print a failure on stderr; nothing for a closed stderr."""
     with suppress(OSError):
         print(f"timetile: {message}", file=sys.stderr)
 
 
 def tolerate_narrow_terminals() -> None:
-    """Characters that the terminal's encoding does not have are written as escapes."""
+    """Write characters missing in the terminal's encoding as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def flush_answer() -> None:
-    """Write what is buffered of the answer: OSError where that fails. A closed stdout is none."""
+    """Write the buffered answer. Raises OSError on failure; a closed stdout is none."""
     stdout: object = sys.stdout
     if isinstance(stdout, TextIOWrapper):
         stdout.flush()
 
 
 def discard_answer() -> None:
-    """What is buffered of the answer goes nowhere, so that Python does not fail when it ends."""
+    """Discard the buffered answer, to let Python end without a failure."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def discard_answer_that_fails() -> None:
-    """Write what is buffered of the answer; nowhere if that fails."""
+    """Write the buffered answer, or discard the answer on failure."""
     try:
         flush_answer()
     except OSError:
@@ -88,8 +88,8 @@ def progress(
     text: str, total: int | None = None, *, shows: bool | None = None
 ) -> Generator[Advance]:
     """
-    A progress bar while something long runs, where stderr is a terminal. With `shows`, lines of plain text where it is
-    none; without it (False) nothing.
+    A progress bar during long work, if stderr is a terminal. With `shows`, lines of plain text
+    without a terminal; with False, nothing.
     """
     if shows and not STDERR.is_terminal:
         yield PlainProgress(text)
@@ -115,6 +115,7 @@ class Log(logging.Handler):
         self.prints_remarks = True
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Show a record on stderr, each remark once."""
         text = record.getMessage()
         if record.levelno >= logging.WARNING:
             if text in self.remarks:
@@ -125,13 +126,13 @@ class Log(logging.Handler):
         self.show(record.levelname.lower(), text)
 
     def show(self, level: str, text: str) -> None:
-        """Print a message to stderr, whatever was said of remarks."""
+        """Print a message to stderr, even if given before."""
         STDERR.print(f"{level}: {text}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
 def logging_to_stderr(*, verbose: bool) -> Generator[Log]:
-    """Show timetile's remarks on stderr, and all its messages where `verbose`."""
+    """Show timetile's remarks on stderr, and all of its messages if `verbose`."""
     log, level = Log(), LOGGER.level
     LOGGER.addHandler(log)
     LOGGER.setLevel(logging.DEBUG if verbose else logging.WARNING)

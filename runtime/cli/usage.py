@@ -1,7 +1,7 @@
-"""What a user of the command line can get wrong."""
+"""Mistakes of users of the command line."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done; the message is one sentence, a fact and a way out."""
+    """A request that cannot be met. The message is one sentence: a fact and a way out."""

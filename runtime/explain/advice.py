@@ -1,4 +1,4 @@
-"""What a user can change to make a time loop faster; nothing that was already done."""
+"""Advice for a faster time loop: possible changes not made yet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARTLY_FILLED = 0.5
 
 
 def divides(loop: LoopOp) -> bool:
-    """A cell of the loop has a quotient or a root that is rounded."""
+    """Whether a cell of the loop has a rounded quotient or root."""
     kinds = arith.DivfOp | xmath.RsqrtOp | xmath.SqrtOp
     return any(
         isinstance(op, kinds) for update in loop.updates for op in cell_function(update).walk()
@@ -40,7 +40,7 @@ def advice(
     resources: Resources,
     fill: float | None,
 ) -> Iterator[str]:
-    """Options, and changes of the program, that can make the loop faster, one a sentence."""
+    """Options, and changes of the program, for a faster loop, one a sentence."""
     options = program.kernels.options
     if options.passes is not None:
         yield "leave out --pipeline: the cost model then chooses the schedule"
@@ -48,16 +48,21 @@ def advice(
         best = candidates(loop, program.module, options.target, None)
         if best and best[0].cost.gcells_per_second > WORTH_TELLING * cost.gcells_per_second:
             yield (
-                f"leave out --depth: {best[0].cost.gcells_per_second:.0f} GCells/s are predicted with "
+                f"leave out --depth: {best[0].cost.gcells_per_second:.0f} GCells/s are predicted "
+                "with "
                 f"{best[0].depth} steps a launch"
             )
     if options.fp_division == "exact" and divides(loop):
-        yield "--fp-division fast: quotients and roots cost less and are off by a few units in the last place"
+        yield (
+            "--fp-division fast: quotients and roots cost less and are off by a few units in the "
+            "last place"
+        )
     if options.halos == "apart" and rotation_of(loop).turns:
         yield "leave out --halos apart: buffers that have equal halos get faster kernels"
     if options.halos == "compared" and rotation_of(loop).turns and kernel.steps.data > 1:
         yield (
-            "--halos common: if the buffers' halos are equal, promise it; runs then need not compare them to "
+            "--halos common: if the buffers' halos are equal, promise it; runs then need not "
+            "compare them to "
             "use faster kernels"
         )
     if fill is not None and fill < PARTLY_FILLED:

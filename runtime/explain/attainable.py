@@ -1,9 +1,9 @@
 """Practical attainable performance: what depth and what tile pay (EBISU, sections 5 and 6).
 
-The model is the coarse one of the paper: it knows the bandwidths of global and shared memory and the
-accesses of a cell. `passes/cost` decides; it also knows pipes, issue slots, registers, waves of tiles
-and their fill. `timetile explain --all` prints the formulas beside our prediction. Bandwidths are bytes
-(or any one unit) per second, latencies seconds.
+The model is the coarse one of the paper: it knows the bandwidths of global and shared memory and
+the accesses of a cell. `passes/cost` decides; it also knows pipes, issue slots, registers, waves of
+tiles and their fill. `timetile explain --all` prints the formulas beside our prediction. Bandwidths
+are bytes (or any one unit) per second, latencies seconds.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from collections.abc import Collection
 from math import inf, prod
 
 COLUMN = 4
-"""Cells of a column that a thread computes in the paper, for instruction-level parallelism (6.1)."""
+"""
+Cells of a column that a thread computes in the paper, for instruction-level parallelism (6.1).
+"""
 
 Offset = tuple[int, ...]
 
 
 def shared_reads(taps: Collection[Offset], stream: int | None, *, in_registers: bool) -> float:
     """
-    Reads of shared memory for a cell and step, where every level of a field lives there (`a_sm` of table
-    2 without the result's write): all taps. With planes in registers too (redundant register streaming,
-    4.3.3) a plane's neighbours are read once for all steps that tap them, the own cell once, and of a
-    column of cells the neighbours in it not at all.
+    Reads of shared memory for a cell and step, where every level of a field lives there (`a_sm` of
+    table 2 without the result's write): all taps. With planes in registers too (redundant register
+    streaming, 4.3.3) a plane's neighbours are read once for all steps that tap them, the own cell
+    once, and of a column of cells the neighbours in it not at all.
     """
     if not in_registers:
         return len(set(taps))
@@ -53,8 +55,9 @@ def depth_that_shifts_device_tile(
     radius: int,
 ) -> float:
     """
-    Steps of a launch from which shared memory takes longer than global memory, where the halos of every
-    step go through global memory (equations 18 and 19); infinite where the halos alone take longer.
+    Steps of a launch from which shared memory takes longer than global memory, where the halos of
+    every step go through global memory (equations 18 and 19); infinite where the halos alone take
+    longer.
     """
     area, ring = prod(tile), 2 * sum(tile) * radius
     level = shared_accesses * area / shared_speed - global_accesses * ring / global_speed
@@ -74,8 +77,8 @@ def least_width(
 
 def valid_share(tile: Collection[int], depth: int, radius: int) -> float:
     """
-    The share of a tile's cells that is right after all steps, where tiles overlap (equations 8 and 9,
-    with the factor of 2 for both sides that section 6.3 uses).
+    The share of a tile's cells that is right after all steps, where tiles overlap (equations 8 and
+    9, with the factor of 2 for both sides that section 6.3 uses).
     """
     return prod(max(0, side - 2 * depth * radius) / side for side in tile)
 
@@ -88,5 +91,7 @@ def valid_share_of_time(seconds: float, synchronisation: float, count: int = 1) 
 def attainable(
     global_accesses: float, cell_bytes: int, global_speed: float, depth: int, share: float = 1.0
 ) -> float:
-    """Cells per second where global memory is the bottleneck, of which a share is right (1, 2, 7)."""
+    """
+    Cells per second where global memory is the bottleneck, of which a share is right (1, 2, 7).
+    """
     return share * global_speed * depth / (global_accesses * cell_bytes)

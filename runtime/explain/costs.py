@@ -1,4 +1,6 @@
-"""Sections about the cost model: what it predicts of the kernels, and the schedules that it compared."""
+"""
+Sections about the cost model: what it predicts of the kernels, and the schedules that it compared.
+"""
 
 from __future__ import annotations
 
@@ -41,20 +43,24 @@ def prediction_section(costs: Mapping[KernelOp, Cost], target: Target) -> Sectio
     notes = (
         Fact(
             "GCells/s",
-            f"predicted: cell updates of a launch by its time, that of the last block to finish plus "
-            f"{target.parameters.waiting.launch * 1e6:.0f} us launch overhead (more for very long kernels)",
+            "predicted: cell updates of a launch by its time, that of the last block to finish "
+            "plus "
+            f"{target.parameters.waiting.launch * 1e6:.0f} us launch overhead (more for very long "
+            "kernels)",
         ),
         Fact("steps", "stream steps of the last block to finish"),
         Fact(
             "pipe, issue, shared",
-            "cycles of a multiprocessor for a stream step of one warp: floating-point pipe, issue slots, shared "
+            "cycles of a multiprocessor for a stream step of one warp: floating-point pipe, issue "
+            "slots, shared "
             "memory; the largest and `not hidden` add up",
         ),
         Fact("computing", "ns of a step for all warps, with `waiting`, their waits for each other"),
         Fact("memory", "ns to move the cells of a step"),
         Fact(
             "ns a step",
-            f"norm of order {target.parameters.moving.overlap_power} of computing and memory; their sum for tiles that stay",
+            f"norm of order {target.parameters.moving.overlap_power} of computing and memory; "
+            "their sum for tiles that stay",
         ),
     )
     rows = tuple(prediction_row(kernel, cost) for kernel, cost in costs.items())
@@ -98,7 +104,8 @@ def candidate_section(found: Sequence[Candidate]) -> Section:
         Fact("blocks", "of a multiprocessor"),
         Fact(
             "worth",
-            "GCells/s, reduced for depth, for guarded copies that spill and for tiles that stay on the device; the "
+            "GCells/s, reduced for depth, for guarded copies that spill and for tiles that stay on "
+            "the device; the "
             "schedule with the largest is chosen",
         ),
     )
@@ -107,7 +114,9 @@ def candidate_section(found: Sequence[Candidate]) -> Section:
 
 
 def rejection_section(rejected: Sequence[Rejection]) -> Section:
-    """Why schedules were left out, with how many of them each reason stopped, and at which depths."""
+    """
+    Why schedules were left out, with how many of them each reason stopped, and at which depths.
+    """
     depths: dict[str, list[int]] = {}
     for rejection in rejected:
         depths.setdefault(rejection.reason, []).append(rejection.depth)

@@ -1,8 +1,7 @@
-"""
-What `timetile explain` and `CompiledProgram.explain` answer, as data: printers only lay it out.
+"""What `timetile explain` and `CompiledProgram.explain` answer, as data: printers only lay it out.
 
-An `Explanation` has one `LoopSummary` per time loop (how fast, what limits it, what can be changed),
-sections with the details, and the remarks of the compiler.
+An `Explanation` has one `LoopSummary` per time loop (how fast, what limits it, what can be
+changed), sections with the details, and the remarks of the compiler.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ class Section:
 class Resources:
     """
     What one block of a kernel takes of a multiprocessor: `registers` and `spill_bytes` per thread,
-    both None without the assembler, `shared_bytes` per block; and how many `blocks` of `warps` warps a
-    multiprocessor holds, with the resource that allows no more of them.
+    both None without the assembler, `shared_bytes` per block; and how many `blocks` of `warps`
+    warps a multiprocessor holds, with the resource that allows no more of them.
     """
 
     shared_bytes: int
@@ -62,12 +61,12 @@ class LoopSummary:
     `cells` is the extent of the hull of all cells that a step writes, `kernel` the kernel that most
     steps of a run are done by, `depth` its time steps. `gcells_per_second` is the cost model's
     prediction for launches of that kernel, `single_step_bound` what memory allows a program that
-    advances one step per launch (both in 1e9 cell updates per second). `launch_seconds` is one launch,
-    `overhead_seconds` the part of it that does not depend on the number of cells. `limit` is what the
-    launch spends most of its time on. `tile` and `stored` are extents in cells: what a tile computes,
-    and what it stores. `redundancy` is computed cells divided by useful ones. `fill` is the share of
-    the device's resident blocks that the launch uses, None without the assembler. `advice` says what
-    the user can change.
+    advances one step per launch (both in 1e9 cell updates per second). `launch_seconds` is one
+    launch, `overhead_seconds` the part of it that does not depend on the number of cells. `limit`
+    is what the launch spends most of its time on. `tile` and `stored` are extents in cells: what a
+    tile computes, and what it stores. `redundancy` is computed cells divided by useful ones. `fill`
+    is the share of the device's resident blocks that the launch uses, None without the assembler.
+    `advice` says what the user can change.
     """
 
     title: str
@@ -99,8 +98,8 @@ class LoopSummary:
 @dataclass(frozen=True)
 class Explanation:
     """
-    What became of a program. `str()` is the summary of every time loop, `full()` all sections too; a
-    notebook shows the summary with the sections folded below it.
+    What became of a program. `str()` is the summary of every time loop, `full()` all sections too;
+    a notebook shows the summary with the sections folded below it.
     """
 
     function: str

@@ -1,4 +1,6 @@
-"""Gathers what became of a program into an `Explanation`; compiles its kernels where that was not done."""
+"""Gathers what became of a program into an `Explanation`; compiles its kernels where that was not
+done.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ def limit_text(cost: Cost) -> str:
     if overhead > 0.5:
         return f"launch overhead, {overhead:.0%} of a launch; then by {busiest}"
     if waiting > 0.5:
-        return f"waits of a tile's warps and blocks for each other, {waiting:.0%} of a step; then by {busiest}"
+        return (
+            f"waits of a tile's warps and blocks for each other, {waiting:.0%} of a step; then by "
+            f"{busiest}"
+        )
     return busiest
 
 
@@ -94,7 +99,10 @@ class LoopReport:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """The schedules that were compared, and those that were left out; none where the passes were given."""
+        """
+        The schedules that were compared, and those that were left out; none where the passes were
+        given.
+        """
         options = self.program.kernels.options
         if options.passes is not None:
             return Comparison([], [])
@@ -102,7 +110,9 @@ class LoopReport:
 
     @cached_property
     def found(self) -> list[Candidate]:
-        """The schedules that were compared, the chosen one first; none where the passes were given."""
+        """
+        The schedules that were compared, the chosen one first; none where the passes were given.
+        """
         options, found = self.program.kernels.options, self.comparison.found
         if options.passes is not None:
             return []

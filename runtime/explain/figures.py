@@ -25,7 +25,9 @@ from timetile.runtime.kernels import Kernel
 
 
 def flops_of(op: Operation) -> int:
-    """Floating-point operations of one operation; signs, comparisons and selections count for nothing."""
+    """
+    Floating-point operations of one operation; signs, comparisons and selections count for nothing.
+    """
     known = CELL_OPERATIONS.get(type(op))
     return 0 if known is None else known.flops
 
@@ -100,7 +102,9 @@ def traffic(kernel: KernelOp) -> float:
 
 @dataclass(frozen=True)
 class Redundancy:
-    """Computed over useful cells of every stage: across the tiles' overlap, and along the stream."""
+    """
+    Computed over useful cells of every stage: across the tiles' overlap, and along the stream.
+    """
 
     plane: float
     stream: float
@@ -112,8 +116,8 @@ class Redundancy:
 
 def chunk_heights(kernel: KernelOp) -> str:
     """
-    The planes of the chunks, as the kernel's columns of tiles start, how many columns where that is fixed, and how many
-    planes of each are joined.
+    The planes of the chunks, as the kernel's columns of tiles start, how many columns where that is
+    fixed, and how many planes of each are joined.
     """
     heights: list[str] = []
     for variant in Geometry(kernel).used_variants:
@@ -171,7 +175,10 @@ class LaunchCounts:
 
 
 def launch_counts(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -> LaunchCounts:
-    """The plan of a loop for a number of steps, counted; `kernels` are its own, those of a single step last."""
+    """
+    The plan of a loop for a number of steps, counted; `kernels` are its own, those of a single step
+    last.
+    """
     parts = parts_of_step(kernels)
     found = plan_kernels(rotation_of(loop), kernels, steps)
     counts: Counter[str] = Counter()

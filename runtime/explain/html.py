@@ -1,4 +1,4 @@
-"""An explanation as HTML, for notebooks: the summaries as tables, the sections folded below them."""
+"""An explanation as HTML for notebooks: the summaries as tables, the sections folded below."""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ def work_section(kernels: Sequence[KernelOp]) -> Section:
         Fact(f"cells of @{deepest.sym_name.data}", f"{classes_text(deepest)} (AN5D, section 5)"),
         Fact(
             "planes of a chunk",
-            "for each kind of column of tiles, in launch order; `in N` is the number of columns of a kind, "
+            "for each kind of column of tiles, in launch order; `in N` is the number of columns of "
+            "a kind, "
             "`joined` the planes that a block goes on with in the next column",
         ),
         Fact("computed / useful", "overlap of tiles x filling and draining the stream"),

@@ -1,4 +1,4 @@
-"""What the models of two papers say of a time loop and its deepest kernel, beside ours."""
+"""The models of two papers for a time loop and its deepest kernel, beside ours."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from timetile.runtime.explain.figures import loop_radius, read_fields, written_f
 from timetile.runtime.explain.utilisation import fits, thread_reads
 
 DEEPEST_OF_AN5D = 256
-"""Steps of a launch up to which AN5D's register formula is asked."""
+"""Most steps of a launch tried with AN5D's register formula."""
 
 THREADS_OF_AN5D = 256
-"""Threads of a block in that formula."""
+"""Threads of a block in AN5D's register formula."""
 
 
 def taps_of(loop: LoopOp) -> list[set[tuple[int, ...]]]:
-    """The offsets at which a step reads each of its fields."""
+    """The offsets of a step's reads of each field."""
     taps: dict[SSAValue, set[tuple[int, ...]]] = {}
     for update in loop.updates:
         for tap in update.tap_list:
@@ -51,7 +51,7 @@ def cell_size(loop: LoopOp) -> int:
 
 
 def deepest_of_an5d(loop: LoopOp, target: Target) -> int:
-    """The most steps of a launch that AN5D's register formula allows; 0 where none fits."""
+    """The most steps of a launch allowed by AN5D's register formula; 0 if none fits."""
     radius, size = loop_radius(loop), cell_size(loop)
     return max(
         (n for n in range(DEEPEST_OF_AN5D) if fits(n, radius, size, THREADS_OF_AN5D, target)),
@@ -65,7 +65,7 @@ def depth_text(steps: float) -> str:
 
 
 def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> Iterator[Fact]:
-    """Accesses to shared memory, and the depths and speeds that follow from them."""
+    """Accesses to shared memory, with the resulting depths and speeds."""
     stream = default_stream(len(written_bounds(loop).lb))
     taps = taps_of(loop)
     if stream is None or not taps:
@@ -77,13 +77,15 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> I
     )
     yield Fact(
         "shared memory",
-        f"{plain:g} accesses a cell with all levels there, {kept:g} with planes in registers too (EBISU, table 2)",
+        f"{plain:g} accesses a cell with all levels there, {kept:g} with planes in registers too "
+        "(EBISU, table 2)",
     )
     fields = len(read_fields(loop)) + len(written_fields(loop))
     speeds = (target.part.copy_tb_per_s, target.shared_tb_per_s)
     yield Fact(
         "shared memory limits",
-        f"{depth_text(depth_that_shifts(fields, kept, *speeds))} where tiles overlap (EBISU, equation 17)",
+        f"{depth_text(depth_that_shifts(fields, kept, *speeds))} where tiles overlap (EBISU, "
+        "equation 17)",
     )
     radius = loop_radius(loop)
     sides = tuple(axis.layout.extent for axis in Geometry(kernel).axes)
@@ -91,8 +93,10 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> I
         deep = depth_that_shifts_device_tile(fields, kept, *speeds, (sides[0], sides[1]), radius)
         yield Fact(
             "and as device tiles",
-            f"{depth_text(deep)} for tiles of {sides[0]} x {sides[1]} cells whose halos go through global "
-            f"memory (equations 18 and 19), which pay from {least_width(fields, kept, *speeds, radius):.0f} "
+            f"{depth_text(deep)} for tiles of {sides[0]} x {sides[1]} cells whose halos go through "
+            "global "
+            "memory (equations 18 and 19), which pay from "
+            f"{least_width(fields, kept, *speeds, radius):.0f} "
             "cells a side on (equation 23)",
         )
     depth = kernel.steps.data
@@ -100,7 +104,8 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> I
     bound = attainable(fields, cell_size(loop), target.part.copy_tb_per_s * 1e12, depth, share)
     yield Fact(
         "attainable",
-        f"{bound / 1e9:.0f} GCells/s by @{kernel.sym_name.data} if memory alone counts and {share:.0%} of a "
+        f"{bound / 1e9:.0f} GCells/s by @{kernel.sym_name.data} if memory alone counts and "
+        f"{share:.0%} of a "
         "tile is valid (EBISU, equations 1, 2, 7 to 9)",
     )
     busy = valid_share_of_time(cost.step_seconds - cost.waiting_seconds, cost.waiting_seconds)
@@ -109,7 +114,8 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> I
     yield Fact(
         "planes in registers",
         f"{beside} reads of shared memory a cell and step (AN5D, table 2), and at most "
-        f"{deepest_of_an5d(loop, target)} steps a launch with {THREADS_OF_AN5D} threads a block (section 6.3)",
+        f"{deepest_of_an5d(loop, target)} steps a launch with {THREADS_OF_AN5D} threads a block "
+        "(section 6.3)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Sections about the program: its arguments, and what a step of each time loop does."""
+"""Sections about the program: arguments, and a step of each time loop."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from timetile.runtime.program import CompiledProgram
 
 
 def role(program: CompiledProgram, parameter: Parameter, value: SSAValue) -> str:
-    """What the time loops make of an argument."""
+    """The role of an argument in the time loops."""
     if parameter.bounds is None:
         return "number of steps" if is_trip_count(value) else "scalar"
     aliases = set(names_of(value))
@@ -72,7 +72,7 @@ def update_text(update: UpdateOp) -> str:
 
 
 def loop_facts(loop: LoopOp, target: Target) -> Iterator[Fact]:
-    """What a step of a time loop does, and what a cell costs."""
+    """A step of a time loop, and the costs of a cell."""
     args = loop.body.block.args
     constant = constant_steps(loop)
     yield Fact("steps", name_of(loop.steps) if constant is None else str(constant))

@@ -1,4 +1,4 @@
-"""The summary of a time loop in sentences: how fast it is, what limits it, what can be changed."""
+"""The summary of a time loop in sentences: speed, limits, possible changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from timetile.runtime.explain.data import Explanation, Fact, LoopSummary, Resour
 
 
 def product(counts: Iterable[int]) -> str:
-    """Numbers with crosses between them: `6 x 32`."""
+    """Numbers with crosses in between: `6 x 32`."""
     return " x ".join(map(str, counts))
 
 
@@ -22,12 +22,14 @@ def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
     yield Fact(
         "A step",
         f"updates {product(loop.cells)} cells ({loop.element}), reads neighbours up to "
-        f"{plural(loop.radius, 'cell')} away; {loop.bytes_read} bytes read, {loop.bytes_written} written and "
+        f"{plural(loop.radius, 'cell')} away; {loop.bytes_read} bytes read, {loop.bytes_written} "
+        "written and "
         f"{loop.flops} flops per cell",
     )
     yield Fact(
         "GCells/s predicted",
-        f"{loop.gcells_per_second:.0f} on {loop.target}, by launches of {plural(loop.depth, 'step')} "
+        f"{loop.gcells_per_second:.0f} on {loop.target}, by launches of "
+        f"{plural(loop.depth, 'step')} "
         f"that take {loop.launch_seconds * 1e6:.3g} us each",
     )
     yield Fact(
@@ -56,24 +58,26 @@ def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
 
 
 def resources_text(found: Resources) -> str:
-    """What a block takes, in a line."""
+    """The resources of a block, in a line."""
     shared = f"{found.shared_bytes} bytes of shared memory"
     if found.registers is None:
         return f'takes {shared}; its registers are unknown without the assembler (pip install "timetile[assembler]")'
     spills = f"{found.spill_bytes} bytes spilled" if found.spill_bytes else "none spilled"
     return (
-        f"takes {found.registers} registers a thread ({spills}) and {shared}; a multiprocessor holds "
+        f"takes {found.registers} registers a thread ({spills}) and {shared}; a multiprocessor "
+        "holds "
         f"{found.blocks} of {plural(found.warps or 0, 'warp')}, limited by {found.limit}"
     )
 
 
 def alternative_text(loop: LoopSummary) -> str:
-    """The best schedule that was not chosen, in a line."""
+    """The best schedule not chosen, in a line."""
     other = loop.alternative
     if other is None:
         return "none was compared"
     return (
-        f"{other.gcells_per_second:.0f} GCells/s predicted, by launches of {plural(other.depth, 'step')} with "
+        f"{other.gcells_per_second:.0f} GCells/s predicted, by launches of "
+        f"{plural(other.depth, 'step')} with "
         f"{product(other.cells)} cells a thread"
     )
 

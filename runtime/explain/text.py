@@ -20,6 +20,7 @@ HINT = "timetile explain --all shows the time loop, the kernels, the cost model 
 
 
 def print_heading(console: Console, text: str) -> None:
+    """Print a heading."""
     console.print(f"\n[bold]{escape(text)}[/]", highlight=False)
 
 
@@ -35,6 +36,7 @@ def print_facts(console: Console, facts: Sequence[Fact]) -> None:
 
 
 def print_table(console: Console, section: Section) -> None:
+    """Print the table of a section."""
     table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
     for column in section.columns:
         table.add_column(column, overflow="fold")

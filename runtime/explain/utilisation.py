@@ -1,10 +1,10 @@
 """What of the machine a kernel uses (AN5D, section 5), and what its registers allow (section 6.3).
 
-The paper's unit is a thread, which holds one cell of a tile; here a thread holds several, so classes are
-counted in cells, and for the widest halo, that of the deepest level. `passes/cost` decides, and goes
-beyond: it counts issue slots, shuffles and exchanges, lets computing and memory overlap, knows the makespan
-of guarded and other tiles, and registers by the planes that are really kept. `timetile explain` shows what
-is here beside it.
+The paper's unit is a thread, which holds one cell of a tile; here a thread holds several, so
+classes are counted in cells, and for the widest halo, that of the deepest level. `passes/cost`
+decides, and goes beyond: it counts issue slots, shuffles and exchanges, lets computing and memory
+overlap, knows the makespan of guarded and other tiles, and registers by the planes that are really
+kept. `timetile explain` shows what is here beside it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ Offset = tuple[int, ...]
 @dataclass(frozen=True)
 class CellClasses:
     """
-    The cells of one plane of all tiles: `valid` ones are computed and stored, `redundant` ones computed for
-    their neighbours' sake, `boundary` ones read from the halo, the rest lies `out_of_bound`.
+    The cells of one plane of all tiles: `valid` ones are computed and stored, `redundant` ones
+    computed for their neighbours' sake, `boundary` ones read from the halo, the rest lies
+    `out_of_bound`.
     """
 
     valid: int
@@ -34,6 +35,7 @@ class CellClasses:
 
     @property
     def total(self) -> int:
+        """The number of all cells."""
         return self.valid + self.redundant + self.boundary + self.out_of_bound
 
 
@@ -59,8 +61,8 @@ def classify(geometry: Geometry) -> CellClasses:
 
 def alu_utilisation(fused: int, others: int) -> float:
     """
-    Floating-point operations of a cell by those that its instructions could do: fused multiply-adds do
-    two, others one.
+    Floating-point operations of a cell by those that its instructions could do: fused multiply-adds
+    do two, others one.
     """
     return (2 * fused + others) / (2 * (fused + others)) if fused + others else 1.0
 
@@ -68,8 +70,8 @@ def alu_utilisation(fused: int, others: int) -> float:
 def multiprocessor_utilisation(blocks: int, resident: int) -> float:
     """
     The share of a launch in which multiprocessors have blocks, where the device holds `resident` at
-    once: the waves of blocks over whole waves. (The paper prints their floor over their ceiling, which is 0
-    for less than a wave.)
+    once: the waves of blocks over whole waves. (The paper prints their floor over their ceiling,
+    which is 0 for less than a wave.)
     """
     if not resident:
         return 0.0
@@ -79,8 +81,9 @@ def multiprocessor_utilisation(blocks: int, resident: int) -> float:
 
 def thread_reads(taps: Collection[Offset], stream: int, *, cached: bool) -> int:
     """
-    Reads of shared memory by a thread of one cell (table 2): all taps but those of its own column along
-    the stream, which are in registers; with what the assembler keeps, one for every column of a box.
+    Reads of shared memory by a thread of one cell (table 2): all taps but those of its own column
+    along the stream, which are in registers; with what the assembler keeps, one for every column of
+    a box.
     """
     taps = set(taps)
 
@@ -93,7 +96,9 @@ def thread_reads(taps: Collection[Offset], stream: int, *, cached: bool) -> int:
 
 
 def registers(depth: int, radius: int, cell_bytes: int) -> int:
-    """Registers of a thread of one cell (section 6.3): the planes of every level, and a fixed number."""
+    """
+    Registers of a thread of one cell (section 6.3): the planes of every level, and a fixed number.
+    """
     words = cell_bytes // 4
     return words * depth * (2 * radius + 1) + depth + 10 * (words + 1)
 

@@ -1,4 +1,4 @@
-"""Texts of programs in spellings that xDSL does not read: made into ones that it reads, a line for a line."""
+"""Texts of programs in spellings foreign to xDSL, translated line by line."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from timetile.runtime.spellings.older import modern_older
 
 
 def modern(text: str) -> str:
-    """The program in the spelling that xDSL reads; the text itself where nothing in it is known to be older."""
+    """The program in xDSL's spelling; the text itself if not known to be older."""
     return modern_earth(text) if is_earth(text) else modern_older(text)

@@ -19,7 +19,8 @@ func.func @damp(%arg0: !stencil.field<?x?x?xf64>, %arg1: !stencil.field<?xf64>) 
 1. Operations of the dialect that was called std are those of arith and math; `func` is `func.func`.
 2. A field's type says how many cells it has, and a cast where they begin: both are in the type now.
 3. An axis of 0 cells is one that a field does not have: `_` in an access.
-4. Bounds that shape inference adds to loads, applies and values are left out; those of stores decide.
+4. Bounds that shape inference adds to loads, applies and values are left out; those of stores
+   decide.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ RENAMED = {
     "remi_signed": "remsi", "remi_unsigned": "remui", "shift_left": "shli",
     "shift_right_signed": "shrsi", "shift_right_unsigned": "shrui", "ceilf": "ceil", "floorf": "floor",
 }  # fmt: skip
-"""Operations that have another name now."""
+"""Operations with a new name."""
 
 FUNCTION = re.compile(r"^(\s*)func(\s+(?:private\s+)?@)", re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*")
@@ -68,7 +69,7 @@ def numbers(text: str) -> list[int]:
 
 
 def axes_of(sizes: str) -> Axes:
-    """The axes that a type has, of sizes such as `0x?x0x`."""
+    """The axes of a type, from sizes such as `0x?x0x`."""
     return tuple(k for k, size in enumerate(sizes.split("x")[:-1]) if size != "0")
 
 
@@ -78,7 +79,7 @@ def kept(values: list[int], axes: Axes) -> list[int]:
 
 
 def dynamic(text: str) -> str:
-    """The text with types that say no sizes, and have no axes of 0 cells."""
+    """The text with types without sizes, and without axes of 0 cells."""
 
     def replace(found: re.Match[str]) -> str:
         kind, sizes, element = found.groups()
@@ -117,7 +118,7 @@ class Earth:
         return dynamic(f"{before}{name}{self.after(name, before, rest)}")
 
     def after(self, name: str, before: str, rest: str) -> str:
-        """What follows the name of an operation, rewritten; `before` is what names its results."""
+        """The rewritten text after the name of an operation. `before` names the results."""
         match name:
             case "stencil.cast":
                 return self.cast(before, rest)
@@ -147,6 +148,7 @@ class Earth:
     # Operations of the stencil dialect: what follows the name.
 
     def cast(self, before: str, rest: str) -> str:
+        """Rewrite a cast."""
         name, result = NAME.search(before), TYPE.findall(rest)[-1]
         source = NAME.search(rest)
         low, high = (numbers(found) for found in NUMBERS.findall(rest)[:2])
@@ -160,11 +162,13 @@ class Earth:
         return f" {source[0]} : {dynamic(given[0])} -> {kind}"
 
     def load(self, rest: str) -> str:
+        """Rewrite a load."""
         source, types = NAME.search(rest), list(TYPE.finditer(rest))
         assert source is not None
         return f" {source[0]} : {self.fields.get(source[0], types[0][0])} -> {types[-1][0]}"
 
     def store(self, rest: str) -> str:
+        """Rewrite a store."""
         value, target = NAME.findall(rest)[:2]
         types = list(TYPE.finditer(rest))
         axes = axes_of(types[-1][2])
@@ -183,6 +187,7 @@ class Earth:
         return f"{head or '()'} -> ({found[2].strip()}) {{"
 
     def access(self, rest: str) -> str:
+        """Rewrite an access."""
         source, kind = NAME.search(rest), TYPE.search(rest)
         assert source is not None and kind is not None
         offset = numbers(NUMBERS.findall(rest)[0])
@@ -191,6 +196,7 @@ class Earth:
         return f" {source[0]}[{', '.join(places)}] : {kind[0]}"
 
     def dyn_access(self, rest: str) -> str:
+        """Rewrite a dyn_access."""
         source, *places = NAME.findall(rest)
         kind = TYPE.search(rest)
         assert kind is not None
@@ -200,13 +206,17 @@ class Earth:
         return f" {source}[{chosen}] in <{low}> : <{high}> : {kind[0]}"
 
     def index(self, rest: str) -> str:
+        """Rewrite an index."""
         axis = int(re.findall(r"\d+", rest)[0])
         offset = kept(numbers(NUMBERS.findall(rest)[0]), self.domain)
         return f" {self.domain.index(axis)} <{offset}>"
 
 
 def is_whole(line: str) -> bool:
-    """An operation that may take several lines has ended: an apply with its body, a combine with its types."""
+    """
+    Whether an operation of possibly several lines has ended: an apply with its body, a combine with
+    its types.
+    """
     if "stencil.apply" in line:
         return "{" in line
     if "stencil.combine" in line:
@@ -215,7 +225,7 @@ def is_whole(line: str) -> bool:
 
 
 def joined(lines: list[str]) -> list[str]:
-    """The lines, with each operation on its first one: empty lines follow where it took several."""
+    """The lines, with each operation on its first line, followed by empty lines for the others."""
     out: list[str] = []
     at = 0
     while at < len(lines):
@@ -229,14 +239,17 @@ def joined(lines: list[str]) -> list[str]:
 
 
 def modern_earth(text: str) -> str:
-    """The text in the spelling of xDSL, each operation on the line where it was."""
+    """The text in xDSL's spelling, each operation on its old line."""
     earth = Earth()
     lines = joined(COMMENT.sub("", text).split("\n"))
     return "\n".join(map(earth.line, lines))
 
 
 def line_in_turn(text: str) -> int | None:
-    """The number of the first line with an apply whose cells are computed in turn along an axis, from 1."""
+    """
+    The number, from 1, of the first line with an apply whose cells are computed in turn along an
+    axis.
+    """
     text = COMMENT.sub("", text)
     found = IN_TURN.search(text)
     return None if found is None else text.count("\n", 0, found.start()) + 1

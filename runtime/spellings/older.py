@@ -33,13 +33,13 @@ AXIS = re.compile(r'("stencil\.index"\(\)\s*<?\{[^}]*?"?dim"?\s*=\s*\d+\s*:\s*)i
 
 
 def with_segments(found: re.Match[str]) -> str:
-    """An apply that says how many of its operands are read: all, as none is written."""
+    """An apply with a number of read operands: all, as none is written."""
     read = len(re.findall("%", found[2]))
     return f'{found[1]}{found[2]}) <{{"operandSegmentSizes" = array<i32: {read}, 0>}}> ({{'
 
 
 def modern_older(text: str) -> str:
-    """The text in the spelling of today, each operation on the line where it was."""
+    """The text in today's spelling, each operation on its old line."""
     text = STORED.sub(r"\1(<[\2], [\3]>)", text)
     text = STORED_BARE.sub(r"\1(<[\2], [\3]>)", text)
     text = INDEX.sub(lambda found: f"#stencil.index<[{found[1] or found[2]}]>", text)

@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from timetile.runtime.cli.command_line import make_parser
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {"docs/reference.md", "docs/walkthrough.md"}
@@ -91,6 +94,21 @@ def test_shell_commands_of_a_page_run(page: str, folder: Path):
             check=False,
         )
         assert done.returncode == 0, f"{script}\n{done.stderr}"
+
+
+def shown_commands(page: str) -> list[str]:
+    """The `timetile` commands of a page in indented blocks, which are too long to be run."""
+    text = text_of(page).replace("\\\n", " ")
+    return re.findall(r"^    (timetile .*\bexamples/.*)$", text, re.MULTILINE)
+
+
+SHOWN_COMMANDS = [command for page in PAGES for command in shown_commands(page)]
+
+
+@pytest.mark.parametrize("command", SHOWN_COMMANDS)
+def test_a_command_that_is_only_shown_is_understood(command: str):
+    options = make_parser().parse_args(shlex.split(command)[1:])
+    assert (ROOT / options.program).exists()
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -94,11 +94,9 @@ REACHED: dict[str, float] = {
     "lowering/cpu": 7.9,
     "lowering/ptx": 11.4,
     "lowering/tile_to_gpu": 11.2,
-    "runtime/bundle": 8.6,
-    "runtime/cache": 12.9,
-    "runtime/cli": 11.2,
-    "runtime/explain": 11.6,
-    "runtime/spellings": 11.7,
+    "runtime/bundle": 4.2,
+    "runtime/explain": 10.5,
+    "runtime/spellings": 6.5,
 }
 """Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better; add none."""
 
@@ -114,12 +112,10 @@ BEGIN_WITH_THE_SAME: dict[str, int] = {
 
 WITHOUT_DOCSTRING: dict[str, int] = {
     "dialects": 2,
-    "passes/cost": 1,
     "lowering": 23,
     "lowering/ptx": 36,
     "lowering/tile_to_gpu": 4,
-    "runtime/explain": 5,
-    "runtime/spellings": 3,
+    "runtime/explain": 1,
 }
 """How many public classes, functions and methods of a package may lack a docstring. Lower a number; add none."""
 
