@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.launches.liveness import written_cells
+from timetile.runtime.parameters import counts_steps
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,8 @@ def is_trip_count(value: SSAValue) -> bool:
         return False
     for use in value.uses:
         op = use.operation
-        if isinstance(op, LoopOp):
-            if op.steps is not value:
-                return False
-        elif not op.name.startswith("arith.") or not all(map(is_trip_count, op.results)):
+        if counts_steps(op, value):
+            continue
+        if not op.name.startswith("arith.") or not all(map(is_trip_count, op.results)):
             return False
     return True

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import llvm, memref
+from xdsl.dialects import llvm, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
@@ -17,6 +17,7 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp
+from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import is_alias
 
 ON_HOST = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, memref.DimOp)
@@ -73,6 +74,18 @@ def readers_of(value: SSAValue) -> list[Operation]:
     ]
 
 
+def counts_steps(op: Operation, value: SSAValue) -> bool:
+    """
+    Whether the operation is a time loop, of kernels or of the host, and the value is its number of
+    steps or its upper bound, and nothing else there.
+    """
+    if isinstance(op, LoopOp):
+        return op.steps is value
+    if not isinstance(op, scf.ForOp) or TIME_LOOP not in op.attributes:
+        return False
+    return op.ub is value and list(op.operands).count(value) == 1
+
+
 def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
     """The arguments of a host function. A field cast to static bounds has these bounds."""
     parameters: list[Parameter] = []
@@ -91,9 +104,7 @@ def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
                     bounds = StencilBoundsAttr.from_bounds([(0, n) for n in shape])
         readers = readers_of(argument)
         is_field = is_field and not (readers and all(isinstance(op, ON_HOST) for op in readers))
-        is_steps = bool(readers) and all(
-            isinstance(op, LoopOp) and op.steps is argument for op in readers
-        )
+        is_steps = bool(readers) and all(counts_steps(op, argument) for op in readers)
         name = argument.name_hint
         found_out = Parameter(position, name, kind, bounds, is_field, bool(readers), is_steps)
         parameters.append(found_out)

@@ -31,6 +31,9 @@ Command = Callable[[Options, Log], int]
 EMIT = ("temporal", "tile", "gpu", "nvvm", "ptx", "bundle")
 
 
+COMMANDS = "run|compile|explain|example|cache|doctor"
+"""What the command line does."""
+
 LARGEST = 2**63 - 1
 """The largest number taken by options."""
 
@@ -171,7 +174,7 @@ def make_parser() -> argparse.ArgumentParser:
     about = (timetile.__doc__ or "").partition("\n")[0]
     parser = SentenceParser(prog="timetile", description=about)
     parser.add_argument("--version", action="version", version=f"timetile {timetile.__version__}")
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    subparsers = parser.add_subparsers(required=True, metavar=COMMANDS)
 
     def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(name, help=text, description=text)

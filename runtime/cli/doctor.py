@@ -16,8 +16,16 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.driver import Unavailable, checked, driver
 from timetile.runtime.gpu import Device
 from timetile.runtime.targets import arch_for
+from timetile.runtime.teams import thread_count
 
-PACKAGES = ("xdsl", "numpy", "cuda-python", "matplotlib")
+PACKAGES = ("xdsl", "numpy", "cuda-python", "matplotlib", "devito")
+
+WANTED_BY = {
+    "cuda-python": ("programs run on the CPU", "cuda-python"),
+    "matplotlib": ("timetile run --plot draws nothing", "timetile[plot]"),
+    "devito": ("timetile.devito runs no operators", "timetile[devito]"),
+}
+"""What does not work without a package, and the name under which pip installs it."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,16 @@ def package(name: str) -> Finding:
     try:
         return Finding(name, True, version(name))
     except PackageNotFoundError:
-        return Finding(name, False, "not installed")
+        without, wanted = WANTED_BY.get(name, ("timetile does not run", name))
+        return Finding(name, False, f'not installed, so {without}; pip install "{wanted}"')
+
+
+def threads() -> Finding:
+    """The threads on which programs run where there is no GPU."""
+    try:
+        return Finding("CPU", True, f"programs run on {thread_count(None)} threads")
+    except ValueError as error:
+        return Finding("CPU", False, str(error))
 
 
 def gpu_memory(device: Device) -> int:
@@ -110,6 +127,7 @@ def examine() -> list[Finding]:
         Finding("timetile", True, timetile.__version__),
         Finding("python", True, f"{platform.python_version()} on {platform.platform()}"),
         *map(package, PACKAGES),
+        threads(),
         *gpus(),
         assembler(),
         functions(),

@@ -17,6 +17,7 @@ from timetile.runtime.cli.inputs import (
     read_arrays,
     write_arrays,
 )
+from timetile.runtime.cli.interrupts import Stopped
 from timetile.runtime.cli.long_runs import FiniteWatch, Outcome, SnapshotRun, execute
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.outputs import check_output
@@ -28,6 +29,8 @@ from timetile.runtime.comparison import difference
 from timetile.runtime.gpu import device
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.written_fields import written_arguments
+
+INTERRUPTED = "interrupted, and nothing was written; with --out OUT.npz --snapshot-every K a run keeps its fields"
 
 Say = Callable[[str], None]
 
@@ -216,7 +219,10 @@ def run(options: Options, log: Log) -> int:
         outcome = SnapshotRun(program, values, options).run(tell, shows)
     else:
         watch = FiniteWatch(program, values)
-        outcome = execute(program, values, options.steps, options.first_step or 0, shows)
+        try:
+            outcome = execute(program, values, options.steps, options.first_step or 0, shows)
+        except KeyboardInterrupt as stop:
+            raise Stopped(INTERRUPTED, stop) from stop
         watch.look(f"after {outcome.steps} steps")
     report(program, outcome, tell)
     same = not options.check or check(program, values, copies, options, tell)

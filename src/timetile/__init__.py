@@ -78,7 +78,8 @@ _HOME = {
 
 def __dir__() -> list[str]:
     """What the package has, loaded or not."""
-    return sorted({*globals(), *__all__})
+    own = {name for name in globals() if name.startswith("__")}
+    return sorted({*own, *__all__, "devito"})
 
 
 def __getattr__(name: str) -> object:

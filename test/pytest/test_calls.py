@@ -218,6 +218,8 @@ def test_a_result_says_what_was_done():
 def test_the_package_shows_what_it_has():
     names = ("compile", "pipeline", "CompiledProgram", "CompileError", "RunResult")
     assert set(names) <= set(dir(timetile))
+    public = {name for name in dir(timetile) if not name.startswith("_")}
+    assert public == {*timetile.__all__, "devito"} - {"__version__"}
     text = pydoc.plain(pydoc.render_doc(timetile))
     for name in names:
         assert name in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from timetile.passes.targets.isa import ISAS
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import SAID, Cache
 from timetile.runtime.cli import compiled, doctor, main
+from timetile.runtime.cli.terminal import answer_console
 from timetile.runtime.driver import Unavailable, gpu_is_available
 from timetile.runtime.explain.figures import launch_counts, loop_flops, occupancy, reach, redundancy
 from timetile.runtime.kernels import Kernel, loops_of
@@ -334,4 +336,46 @@ def test_doctor_says_why_not(monkeypatch: pytest.MonkeyPatch):
     assert not found["GPU"].found
     assert 'pip install "timetile[assembler]"' in found["assembler"].text
     assert 'pip install "timetile[functions]"' in found["functions"].text
-    assert found["no-such-package"].text == "not installed"
+    assert found["no-such-package"].text == (
+        'not installed, so timetile does not run; pip install "no-such-package"'
+    )
+
+
+def test_doctor_says_what_a_package_is_for(monkeypatch: pytest.MonkeyPatch):
+    def absent(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor, "version", absent)
+    assert doctor.package("matplotlib").text == (
+        'not installed, so timetile run --plot draws nothing; pip install "timetile[plot]"'
+    )
+    assert doctor.WANTED_BY.keys() <= set(doctor.PACKAGES)
+
+
+def test_doctor_counts_threads(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TIMETILE_NUM_THREADS", "3")
+    assert doctor.threads().text == "programs run on 3 threads"
+    monkeypatch.setenv("TIMETILE_NUM_THREADS", "many")
+    assert not doctor.threads().found
+    assert "is a number from 1 on, got 'many'" in doctor.threads().text
+
+
+@pytest.mark.parametrize(("forced", "styled"), [(None, False), ("1", True)])
+def test_colours_are_of_terminals_that_want_them(
+    forced: str | None,
+    styled: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    """Answers in a pipe are plain text; NO_COLOR leaves no colours where a terminal is pretended."""
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    if forced is not None:
+        monkeypatch.setenv("FORCE_COLOR", forced)
+        monkeypatch.setenv("TERM", "xterm-256color")
+    for setting in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", setting)
+        console = answer_console()
+        console.print("[bold red]text[/]")
+        said = capsys.readouterr().out
+        assert ("\x1b[" in said) is styled
+        assert ("31m" in said) is (styled and not setting)

@@ -224,7 +224,7 @@ def test_a_source_goes_on_where_it_was(tmp_path: Path):
     path.write_text(PROGRAMS["driven_at_a_point"])
     program = timetile.compile(path, executor="cpu", cache=False)
     given = arguments_of(program)
-    np.savez(tmp_path / "in.npz", *given)
+    np.savez(tmp_path / "in.npz", *given[:4])
     out = tmp_path / "run.npz"
     line = f"run {path} --executor cpu --out {out}"
     assert run(f"{line} --args {tmp_path / 'in.npz'} --steps 4 --snapshot-every 4") == 0
@@ -301,6 +301,32 @@ def test_a_run_interrupted_before_its_first_snapshot(
     assert capsys.readouterr().err == (
         "timetile: interrupted before the first snapshot of steps 0 to 4; nothing was written\n"
     )
+
+
+def test_a_run_without_snapshots_says_that_it_kept_nothing(
+    heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("timetile.runtime.cli.run.execute", interrupted)
+    assert run(f"run {heat} --random 1 --set k={K} --executor cpu --steps 4") == 130
+    assert capsys.readouterr().err == (
+        "timetile: interrupted, and nothing was written; with --out OUT.npz --snapshot-every K a run keeps its fields\n"
+    )
+
+
+def test_the_upper_bound_of_a_loop_of_the_host_is_a_number_of_steps(tmp_path: Path):
+    path = tmp_path / "driven.mlir"
+    path.write_text(PROGRAMS["driven"])
+    program = timetile.compile(path, executor="cpu", cache=False)
+    given = arguments_of(program)[:2]
+    once, again = copied(given), copied(given)
+    program(*once, steps=5)
+    program(*again, 5)
+    assert all(map(np.array_equal, once, again))
+    assert program.parameters[2].is_steps
+    assert run(f"run {path} --random 1 --executor cpu --steps 5 --quiet") == 0
 
 
 def test_blow_ups_are_said_with_their_steps(
