@@ -23,7 +23,7 @@ from timetile.runtime.halo_notice import HaloNotice
 from timetile.runtime.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.homes import Cells
 from timetile.runtime.host import Handler, Host, Values, check_stride
-from timetile.runtime.host_memory import ArrayMemory, Memory, memory_handlers
+from timetile.runtime.host_memory import ArrayMemory, Memory, ViewMemory, memory_handlers
 from timetile.runtime.kernels import ProgramKernels, launch_fact
 from timetile.runtime.loop_facts import KnownLoops, LoopFacts
 from timetile.runtime.planes import PlanesLaunch
@@ -57,7 +57,7 @@ class NumpyRunner:
 
     def __init__(self, progress: Progress | None = None):
         self.progress = progress
-        self.memory: Memory = ArrayMemory()
+        self.memory: Memory = ViewMemory()
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]

@@ -22,7 +22,7 @@ from xdsl.utils.hints import isa
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ScratchOp
 from timetile.passes.diagnostics import refuse
-from timetile.passes.raising.memory import is_alias, memory_of
+from timetile.passes.raising.memory import is_alias, is_never_written, memory_of
 from timetile.runtime.allocations import ALLOCATIONS, allocated
 from timetile.runtime.arithmetic import dtype_of
 from timetile.runtime.arrays import is_numpy_array
@@ -77,6 +77,10 @@ class Memory(Protocol):
         """Set all cells of a field to cells of another field at computed places."""
         ...
 
+    def spread(self, op: BroadcastOp, source: Any) -> Any:
+        """A field of more axes with the cells of another."""
+        ...
+
     def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
         """What a loop of the host runs in, which may touch many cells."""
         ...
@@ -118,8 +122,29 @@ class ArrayMemory:
         at = [self.contents(place, shape, np.dtype(np.int64)) for place in places]
         self.fill(target, gathered(op, cells, at))
 
+    def spread(self, op: BroadcastOp, source: Any) -> Any:
+        dtype = dtype_of(element_type(op.field))
+        cells = self.contents(source, shape_of(field_bounds(op.source)), dtype)
+        wide = np.ascontiguousarray(wide_cells(op, cells))
+        made = self.new(op, wide.shape, dtype)
+        self.fill(made, wide)
+        return made
+
     def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
         return nullcontext()
+
+
+class ViewMemory(ArrayMemory):
+    """Memory that is NumPy arrays; a field of fewer axes, if never written, is read as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.constant: dict[Operation, bool] = {}
+
+    def spread(self, op: BroadcastOp, source: Any) -> Any:
+        if op not in self.constant:
+            self.constant[op] = is_never_written(op.source)
+        return wide_cells(op, source) if self.constant[op] else super().spread(op, source)
 
 
 def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
@@ -165,7 +190,7 @@ def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]
 
 
 def wide_cells(op: BroadcastOp, source: Array) -> Array:
-    """The cells of a field spread along more axes."""
+    """The cells of a field spread along more axes: a view, with strides of 0 along the others."""
     own, wide = field_bounds(op.source), field_bounds(op.field)
     axes = op.axis_list
     inner = tuple(
@@ -176,8 +201,8 @@ def wide_cells(op: BroadcastOp, source: Array) -> Array:
         for k, axis in enumerate(axes)
     )
     shape = shape_of(wide)
-    narrow = source[inner].reshape([n if a in axes else 1 for a, n in enumerate(shape)])
-    return np.ascontiguousarray(np.broadcast_to(narrow, shape))
+    narrow = source[inner][tuple(slice(None) if a in axes else None for a in range(len(shape)))]
+    return np.broadcast_to(narrow, shape)
 
 
 def gathered(op: GatherOp, source: Array, places: Sequence[Array]) -> Array:
@@ -238,12 +263,7 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
         return [memory.new(op, shape, dtype_of(element_type(op.field)))]
 
     def broadcast(op: BroadcastOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        dtype = dtype_of(element_type(op.field))
-        source = memory.contents(operands[0], shape_of(field_bounds(op.source)), dtype)
-        cells = wide_cells(op, source)
-        made = memory.new(op, cells.shape, dtype)
-        memory.fill(made, cells)
-        return [made]
+        return [memory.spread(op, operands[0])]
 
     def gather(op: GatherOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         target, source, *places = operands

@@ -21,7 +21,7 @@ from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.core_cache import core_cache_bytes
 from timetile.runtime.cpu import Progress
-from timetile.runtime.host_memory import ArrayMemory, Memory
+from timetile.runtime.host_memory import Memory, ViewMemory
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.llvm import Code, object_code, processor
 from timetile.runtime.teams import Team
@@ -140,7 +140,7 @@ class NativeRunner:
     """Runs time loops with machine code on some threads."""
 
     def __init__(self, program: NativeProgram, threads: int, progress: Progress | None = None):
-        self.memory: Memory = ArrayMemory()
+        self.memory: Memory = ViewMemory()
         self.program, self.threads, self.progress = program, threads, progress
 
     def __call__(

@@ -15,9 +15,11 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import UpdateOp
+from timetile.dialects.temporal_fields import BroadcastOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import lower_operation
 from timetile.passes.analysis.skews import extent_of
+from timetile.passes.raising.memory import is_never_written
 
 POINTER = llvm.LLVMPointerType()
 
@@ -40,9 +42,23 @@ def strides(bounds: StencilBoundsAttr) -> list[int]:
     return found
 
 
-def distance(bounds: StencilBoundsAttr, cell: Sequence[int]) -> int:
+def strides_of(field: SSAValue) -> list[int]:
+    """
+    How many cells lie between neighbours along each axis of a field: none along the axes that a field of fewer axes
+    lacks, where that is read as it is.
+    """
+    owner, bounds = field.owner, field_bounds(field)
+    if not isinstance(owner, BroadcastOp) or not is_never_written(owner.source):
+        return strides(bounds)
+    found = [0] * len(bounds.lb)
+    for axis, stride in zip(owner.axis_list, strides(field_bounds(owner.source))):
+        found[axis] = stride
+    return found
+
+
+def distance(field: SSAValue, cell: Sequence[int]) -> int:
     """How many cells lie between the first cell of a field and the cell at some coordinates."""
-    steps = zip(strides(bounds), cell, bounds.lb)
+    steps = zip(strides_of(field), cell, field_bounds(field).lb)
     return sum(stride * (place - low) for stride, place, low in steps)
 
 
@@ -148,20 +164,22 @@ class UpdateFunction:
 
     def address(self, field: SSAValue, offset: Sequence[int]) -> SSAValue:
         """Of the cell at an offset, in a field."""
-        kind, bounds = element_type(field), field_bounds(field)
+        kind = element_type(field)
         if field not in self.corners:
-            pointer, place = self.pointers[field], self.offset(strides(bounds))
+            pointer, place = self.pointers[field], self.offset(strides_of(field))
             self.corners[field] = self.build.moved(pointer, place, kind)
         # What is constant comes last: neighbours then differ by a constant only.
         origin = tuple(offset)
-        cells = self.build.int(distance(bounds, origin))
+        cells = self.build.int(distance(field, origin))
         return self.build.moved(self.corners[field], cells, kind)
 
     def offset(self, steps: Sequence[int]) -> SSAValue:
         """The sum of the coordinates, each times its stride."""
         key = tuple(steps)
         if key not in self.offsets:
-            build, total = self.build, self.places[-1]
+            build = self.build
+            # Cells of a row are neighbours, or one cell where the field lacks the axis.
+            total = self.places[-1] if steps[-1] else build.int(0)
             for place, step in zip(self.places[:-1], steps):
                 total = build.plus(build.times(place, build.int(step)), total)
             self.offsets[key] = total

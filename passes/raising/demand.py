@@ -14,7 +14,7 @@ from xdsl.dialects import stencil
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Operation, SSAValue
 
-from timetile.passes.raising.boxes import above, below, moved
+from timetile.passes.raising.boxes import above, below, box_of, moved
 from timetile.passes.raising.errors import CannotRaiseError
 
 
@@ -148,6 +148,22 @@ class Demand:
         known = self.loaded.get(piece.source)
         self.loaded[piece.source] = piece.box if known is None else known | piece.box
 
+    spread: dict[tuple[SSAValue, tuple[int, ...]], StencilBoundsAttr] = field(
+        default_factory=dict[tuple[SSAValue, tuple[int, ...]], StencilBoundsAttr]
+    )
+    """For each value of fewer axes, with its axes in a domain, the cells that read it."""
+
+    def need_of(self, access: Access, box: StencilBoundsAttr) -> None:
+        """An apply over a box reads by an access."""
+        around = moved(box, access.offset)
+        if len(access.axes) < len(box.lb):
+            key = unbuffered(access.operand), access.axes
+            known = self.spread.get(key)
+            self.spread[key] = around if known is None else known | around
+            low, high = tuple(around.lb), tuple(around.ub)
+            around = box_of([low[a] for a in access.axes], [high[a] for a in access.axes])
+        self.need(access.operand, around)
+
     def need(self, value: SSAValue, box: StencilBoundsAttr) -> None:
         """An apply reads a value over a box."""
         value = unbuffered(value)
@@ -165,7 +181,7 @@ def demand_of(ops: Sequence[Operation]) -> Demand:
             case stencil.ApplyOp():
                 for box in demand.boxes(op):
                     for access in accesses(op):
-                        demand.need(access.operand, moved(box, access.offset))
+                        demand.need_of(access, box)
                     for operand, around in extents(op, box):
                         demand.need(operand, around)
             case stencil.CombineOp():

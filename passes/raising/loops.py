@@ -194,6 +194,7 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
             raise CannotRaiseError(
                 value.owner, "it loads a field of fewer axes that the loop writes; give it all axes"
             )
+    check_ranks(updates, loop)
     for function in functions:
         module.body.block.insert_op_before(function, top_level(loop.body.block, module))
     for op in hoisted:
@@ -206,6 +207,17 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     for old, name in zip((*loop.body.block.args[1:], *captured), raised.body.block.args):
         name.name_hint = old.name_hint
     Rewriter.erase_op(loop)
+
+
+def check_ranks(updates: Updates, loop: scf.ForOp) -> None:
+    """CannotRaiseError where the updates of a step have domains of different numbers of axes."""
+    ranks = sorted({len(item.box.lb) for item in updates.items})
+    if len(ranks) > 1:
+        raise CannotRaiseError(
+            loop,
+            f"a step updates domains of {ranks[0]} and {ranks[-1]} axes, and kernels of several "
+            "steps have one; update one of them outside the loop",
+        )
 
 
 def aliases_in(loop: scf.ForOp, own: dict[SSAValue, int]) -> list[SSAValue]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import func, llvm, memref, stencil
+from xdsl.dialects import func, llvm, memref, scf, stencil
 from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from timetile.dialects.temporal import GatherOp, LoopOp
@@ -75,6 +75,22 @@ def written_memory(op: Operation) -> list[SSAValue | None]:
         elif isinstance(inner, func.CallOp):
             written.append(ANY_MEMORY)
     return written
+
+
+def is_never_written(field: SSAValue) -> bool:
+    """No operation of the function may write the memory of a field."""
+    root = memory_of(field)
+    around = root.block.parent_op() if isinstance(root, BlockArgument) else root.owner.parent_op()
+    if not isinstance(around, func.FuncOp):
+        return False
+    carried = [
+        memory_of(value)
+        for loop in around.walk()
+        if isinstance(loop, scf.ForOp)
+        for value in loop.iter_args
+    ]
+    written = [*written_memory(around), *carried]
+    return ANY_MEMORY not in written and root not in written
 
 
 def is_pure(op: Operation) -> bool:

@@ -51,7 +51,8 @@ class Updates:
         """The field from which a value is read."""
         value = unbuffered(value)
         if value in self.scratch:
-            return self.scratch[value].field
+            held = self.scratch[value].field
+            return held if len(axes) == rank else self.wide(value, held, axes)
         owner = value.owner
         held = owner.field if isinstance(owner, stencil.LoadOp) else value
         if isinstance(held.type, stencil.FieldType):
@@ -64,7 +65,13 @@ class Updates:
         """A field of fewer axes as a field of all axes."""
         key = value, axes
         if key not in self.spread:
-            box, own = self.order.demand.read[value], field_bounds(held)
+            if not isinstance(value.owner, stencil.LoadOp):
+                raise CannotRaiseError(
+                    value.owner if isinstance(value.owner, Operation) else self.order.ops[0],
+                    "its value of fewer axes is read in a domain of more; store it to a field, and "
+                    "load that",
+                )
+            box, own = self.order.demand.spread[key], field_bounds(held)
             low, high = list(box.lb), list(box.ub)
             for k, axis in enumerate(axes):
                 low[axis], high[axis] = tuple(own.lb)[k], tuple(own.ub)[k]

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from xdsl.dialects import arith, memref, scf, stencil
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
@@ -85,13 +86,13 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
         low = -1 if begin is None else updates.order.place[begin]
         high = updates.order.place[end]
         group = [item for item in updates.items if low <= item.at[0] < high]
-        groups.append((end, group))
+        # The cells of a loop have one number of axes.
+        groups += [(end, list(same)) for _, same in groupby(group, lambda item: len(item.box.lb))]
     made: list[Sweep] = []
     functions: list[FuncOp] = []
     for end, group in groups:
-        if group:
-            made.append(loop_of(updates, group, end, module, prefix, functions))
-            functions += made[-1].functions
+        made.append(loop_of(updates, group, end, module, prefix, functions))
+        functions += made[-1].functions
     for (value, _), wide in updates.spread.items():
         check_spread(wide, value.owner)
     emit(updates, made, module, block)

@@ -183,3 +183,25 @@ func.func @gathers(%n: index, %A: !field, %B: !field, %P: !stencil.field<[0,8]xi
   }
   return
 }
+
+// -----
+
+!field = !stencil.field<[0,8]x[0,8]xf64>
+!temp = !stencil.temp<?x?xf64>
+!line = !stencil.field<[0,8]xf64>
+
+// CHECK:      scf.for in @two_ranks: the time loop runs a step at a time: a step updates domains of 1 and 2 axes, and kernels of several steps have one; update one of them outside the loop
+// CHECK:      scf.for
+// CHECK:        temporal.loop %{{.*}} sweep {
+// CHECK:        temporal.loop %{{.*}} sweep {
+func.func @two_ranks(%n: index, %A: !field, %B: !field, %K: !line, %L: !line) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %l = stencil.load %L : !line -> !stencil.temp<?xf64>
+    stencil.store %l to %K(<[0], [8]>) : !stencil.temp<?xf64> to !line
+    %a = stencil.load %A : !field -> !temp
+    stencil.store %a to %B(<[0, 0], [8, 8]>) : !temp to !field
+  }
+  return
+}

@@ -439,3 +439,26 @@ func.func @two_names(%n: index, %A: !field, %B: !field) {
   }
   return
 }
+
+// -----
+
+!field = !stencil.field<[0,8]x[0,8]xf64>
+!temp = !stencil.temp<?x?xf64>
+!line = !stencil.field<[0,8]xf64>
+!values = !stencil.temp<?xf64>
+
+// CHECK:      stencil.apply in @narrow_value: it is left as it is: its value of fewer axes is read in a domain of more; store it to a field, and load that
+func.func @narrow_value(%A: !field, %w: !line) {
+  %d = stencil.load %w : !line -> !values
+  %g = stencil.apply(%x = %d : !values) -> (!values) {
+    %a = stencil.access %x[0] : !values
+    %m = arith.mulf %a, %a : f64
+    stencil.return %m : f64
+  }
+  %z = stencil.apply(%x = %g : !values) -> (!temp) {
+    %a = stencil.access %x[0, _] : !values
+    stencil.return %a : f64
+  }
+  stencil.store %z to %A(<[0, 0], [8, 8]>) : !temp to !field
+  return
+}

@@ -1,0 +1,66 @@
+"""Fields of fewer axes: executors on the processor read them as they are, if nothing writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile.dialects.temporal_fields import BroadcastOp
+from timetile.runtime.host_memory import ArrayMemory, ViewMemory
+
+WRITTEN = """
+!field = !stencil.field<[0,6]x[0,8]xf64>
+!temp = !stencil.temp<?x?xf64>
+!line = !stencil.field<[0,8]xf64>
+!values = !stencil.temp<?xf64>
+func.func @faded(%A: !field, %w: !line, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %u = stencil.load %A : !field -> !temp
+    %d = stencil.load %w : !line -> !values
+    BEFORE
+    %v = stencil.apply(%x = %u : !temp, %e = %d : !values) -> (!temp) {
+      %c = stencil.access %x[0, 0] : !temp
+      %r = stencil.access %e[_, 0] : !values
+      %m = arith.mulf %c, %r : f64
+      stencil.return %m : f64
+    }
+    stencil.store %v to %A(<[0, 0], [6, 8]>) : !temp to !field
+  }
+  return
+}
+"""
+FADE = """%f = stencil.apply(%y = %d : !values) -> (!values) {
+      %c = stencil.access %y[0] : !values
+      %h = arith.constant 0.5 : f64
+      %s = arith.mulf %c, %h : f64
+      stencil.return %s : f64
+    }
+    stencil.store %f to %w(<[0], [8]>) : !values to !line"""
+
+
+@pytest.mark.parametrize("executor", ["cpu", "numpy", "planes"])
+@pytest.mark.parametrize("before", ["", FADE], ids=["constant", "written"])
+def test_what_was_loaded_is_read(executor: Any, before: str):
+    program = timetile.compile(WRITTEN.replace("BEFORE", before), executor=executor, cache=False)
+    rng = np.random.default_rng(3)
+    a, w = rng.random((6, 8)), rng.random(8)
+    right, line = a.copy(), w.copy()
+    for _ in range(3):
+        right = right * line
+        line = line * (0.5 if before else 1.0)
+    program(a, w, 3)
+    assert a.tobytes() == right.tobytes() and w.tobytes() == line.tobytes()
+
+
+@pytest.mark.parametrize(("before", "is_view"), [("", True), (FADE, False)])
+def test_a_field_that_nothing_writes_is_not_copied(before: str, is_view: bool):
+    module = timetile.compile(WRITTEN.replace("BEFORE", before), executor="cpu", cache=False).module
+    op = next(op for op in module.walk() if isinstance(op, BroadcastOp))
+    w = np.arange(8.0)
+    assert np.shares_memory(ViewMemory().spread(op, w), w) == is_view
+    assert not np.shares_memory(ArrayMemory().spread(op, w), w)
