@@ -14,8 +14,7 @@ from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import UpdateOp
-from timetile.dialects.temporal_fields import BroadcastOp
+from timetile.dialects.temporal import BroadcastOp, UpdateOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import lower_operation
 from timetile.passes.analysis.skews import extent_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import timetile
-from timetile.dialects.temporal_fields import BroadcastOp
+from timetile.dialects.temporal import BroadcastOp
 from timetile.runtime.host_memory import ArrayMemory, ViewMemory
 
 WRITTEN = """
