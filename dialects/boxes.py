@@ -10,7 +10,7 @@ from xdsl.dialects.stencil import StencilBoundsAttr
 
 @dataclass(frozen=True)
 class CellBox:
-    """The cells from `lower` to before `upper`; it may hold none."""
+    """The cells from `lower` to before `upper`; an empty box has no cells."""
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]
@@ -22,11 +22,11 @@ class CellBox:
 
     @property
     def is_empty(self) -> bool:
-        """It holds no cell."""
+        """The box holds no cell."""
         return any(low >= high for low, high in zip(self.lower, self.upper))
 
     def __contains__(self, other: CellBox) -> bool:
-        """Every cell of the other box is one of this."""
+        """Every cell of the other box lies in this box."""
         spans = zip(self.lower, self.upper, other.lower, other.upper, strict=True)
         return other.is_empty or all(low <= a and b <= high for low, high, a, b in spans)
 
@@ -43,14 +43,14 @@ class CellBox:
         )
 
     def moved(self, offset: Sequence[int]) -> CellBox:
-        """The cells at an offset from those of the box."""
+        """The cells of the box, moved by an offset (cells, per axis)."""
         return CellBox(
             tuple(low + d for low, d in zip(self.lower, offset, strict=True)),
             tuple(high + d for high, d in zip(self.upper, offset, strict=True)),
         )
 
     def bounds(self) -> StencilBoundsAttr:
-        """The attribute of these cells, of which there is one at least."""
+        """The box as an attribute; the box holds at least one cell."""
         return StencilBoundsAttr.from_bounds(list(zip(self.lower, self.upper)))
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ Integers: TypeAlias = DenseArrayBase[I64]
 """A dense array of 64-bit integers."""
 
 INTEGERS = DenseArrayBase.constr(i64)
-"""The constraint of a property that holds integers."""
+"""The constraint of a property of integers."""
 
 
 def encode_integers(values: Sequence[int]) -> Integers:
@@ -29,7 +29,7 @@ def decode_integers(array: Integers | None) -> tuple[int, ...]:
 
 
 def defined_value(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
-    """The value that a use names; it must be defined above, so that its type need not be repeated."""
+    """The value named by a use; a definition must stand above, so that the text need not repeat the type."""
     values = parser.ssa_values.get(operand.operand_name)
     if values is None or operand.index >= len(values):
         parser.raise_error(f"%{operand.operand_name} is not defined above", operand.span)
@@ -37,12 +37,12 @@ def defined_value(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
 
 
 def parse_value(parser: Parser) -> SSAValue:
-    """Parse a use of a value that is defined above."""
+    """Parse a use of a value defined above."""
     return defined_value(parser, parser.parse_unresolved_operand())
 
 
 def parse_optional_value(parser: Parser) -> SSAValue | None:
-    """Parse a use of a value that is defined above, if there is one."""
+    """Parse an optional use of a value defined above."""
     operand = parser.parse_optional_unresolved_operand()
     return None if operand is None else defined_value(parser, operand)
 
@@ -53,7 +53,7 @@ def parse_integers(parser: Parser) -> list[int]:
 
 
 def parse_values(parser: Parser, delimiter: Parser.Delimiter) -> list[SSAValue]:
-    """Parse a list of uses of values that are defined above."""
+    """Parse a list of uses of values defined above."""
     return parser.parse_comma_separated_list(delimiter, lambda: parse_value(parser))
 
 
@@ -79,12 +79,12 @@ def field_type(value: SSAValue) -> FieldType[Attribute]:
 
 
 def element_type(value: SSAValue) -> Attribute:
-    """The type of one cell of a field value."""
+    """The element type of a field value."""
     return field_type(value).element_type
 
 
 def field_bounds(value: SSAValue) -> StencilBoundsAttr:
-    """The static bounds of a field value, halos included; VerifyException where they are unknown."""
+    """The static bounds of a field value, halos included; VerifyException where the bounds are unknown."""
     bounds = field_type(value).bounds
     if not isinstance(bounds, StencilBoundsAttr):
         raise VerifyException(f"expected a field with static bounds, got {value.type}")

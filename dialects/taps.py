@@ -1,4 +1,4 @@
-"""Taps: how an operation names the cells that it reads, `%u[-1, 0]`.
+"""Taps: how an operation names the cells to read, `%u[-1, 0]`.
 
 A tap is an operand's position and an offset per axis. Operations keep their taps as one flat dense
 array, `rank + 1` integers a tap, because attributes of attributes cost far more than integers.
@@ -26,20 +26,20 @@ from timetile.dialects.syntax import (
 
 @dataclass(frozen=True)
 class Tap:
-    """One read: which operand, and where from the cell that is computed (cells, per axis)."""
+    """A read: the operand, and the offset from the computed cell (cells, per axis)."""
 
     operand: int
     offset: tuple[int, ...]
 
 
 def encode_taps(taps: Sequence[Tap]) -> Integers:
-    """The flat form that an operation stores."""
+    """The flat form, as stored by operations."""
     return encode_integers([x for tap in taps for x in (tap.operand, *tap.offset)])
 
 
 @cache
 def decode_taps(array: Integers, rank: int) -> tuple[Tap, ...]:
-    """The taps of an operation whose domain has `rank` axes."""
+    """The taps of an operation on a domain of `rank` axes."""
     values = decode_integers(array)
     width = rank + 1
     return tuple(
@@ -71,7 +71,7 @@ def print_taps(printer: Printer, taps: Sequence[Tap], operands: Sequence[SSAValu
 
 
 def parse_taps(parser: Parser) -> tuple[list[SSAValue], list[Tap]]:
-    """Parse what `print_taps` printed; equal operands are named once."""
+    """Inverse of `print_taps`; equal operands are named once."""
     operands: list[SSAValue] = []
     taps: list[Tap] = []
 

@@ -1,7 +1,6 @@
-"""A mirror of the part of MLIR's nvvm dialect that the kernels use: its names, operands, properties.
+"""The part of MLIR's nvvm dialect used by the kernels, with MLIR's names, operands and properties.
 
-The pretty syntax changes from one MLIR release to the next, so operations print generically, which
-real MLIR reads.
+Operations print generically: MLIR reads the generic form in every release, whereas the pretty syntax changes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from timetile.dialects.simt import OrderingEffects
 
 
 class KeywordAttr(ParametrizedAttribute):
-    """Base of the enumerations, which print as `<word>`."""
+    """Base of the enumerations; a member prints as `<word>`."""
 
     value: StringAttr
     WORDS: ClassVar[tuple[str, ...]]
@@ -64,7 +63,7 @@ class ShflKindAttr(KeywordAttr):
 
 @irdl_attr_definition
 class CacheModifierAttr(KeywordAttr):
-    """Which caches a copy fills. Example: `#nvvm.load_cache_modifier<cg>`"""
+    """The caches filled by a copy. Example: `#nvvm.load_cache_modifier<cg>`"""
 
     name = "nvvm.load_cache_modifier"
     WORDS = ("ca", "cg", "cs", "lu", "cv")
@@ -125,7 +124,7 @@ class BarrierOp(IRDLOperation):
 @irdl_op_definition
 class WarpSyncOp(IRDLOperation):
     """
-    The lanes of the warp that the mask names wait for each other, and see each other's writes.
+    The lanes named by the mask wait for each other, and see each other's writes.
 
     Example: `"nvvm.bar.warp.sync"(%full) : (i32) -> ()`
     """
@@ -266,7 +265,7 @@ class CpAsyncOp(IRDLOperation):
 @irdl_op_definition
 class CpAsyncCommitGroupOp(IRDLOperation):
     """
-    Close the group of the copies started since the last one.
+    Close a group: all copies started since the previous group was closed.
 
     Example: `"nvvm.cp.async.commit.group"() : () -> ()`
     """
@@ -297,7 +296,7 @@ class CpAsyncWaitGroupOp(IRDLOperation):
 @irdl_op_definition
 class MbarrierInitOp(IRDLOperation):
     """
-    An mbarrier whose phases are complete when `count` arrivals have been made.
+    Initialise an mbarrier: a phase completes after `count` arrivals.
 
     Example: `"nvvm.mbarrier.init.shared"(%b, %count) : (!llvm.ptr<3>, i32) -> ()`
     """
@@ -331,7 +330,7 @@ class MbarrierArriveOp(IRDLOperation):
 @irdl_op_definition
 class MbarrierArriveExpectTxOp(IRDLOperation):
     """
-    Arrive, and expect this many bytes more from asynchronous copies before the phase is complete.
+    Arrive, and let the phase wait for `bytes` more bytes of asynchronous copies.
 
     Example: `"nvvm.mbarrier.arrive.expect_tx.shared"(%b, %bytes) : (!llvm.ptr<3>, i32) -> ()`
     """
@@ -348,7 +347,7 @@ class MbarrierArriveExpectTxOp(IRDLOperation):
 @irdl_op_definition
 class MapaOp(IRDLOperation):
     """
-    The address that a shared-memory address has in another block of the cluster.
+    A shared-memory address, mapped to another block of the cluster.
 
     Example: `%p = "nvvm.mapa"(%a, %rank) : (!llvm.ptr<3>, i32) -> !llvm.ptr<7>`
     """
@@ -396,7 +395,7 @@ class ClusterWaitOp(IRDLOperation):
 @irdl_op_definition
 class FenceMbarrierInitOp(IRDLOperation):
     """
-    Let the other blocks of the cluster see mbarriers that have been made ready.
+    Let the other blocks of the cluster see initialised mbarriers.
 
     Example: `"nvvm.fence.mbarrier.init"() : () -> ()`
     """
@@ -411,7 +410,7 @@ class FenceMbarrierInitOp(IRDLOperation):
 @irdl_op_definition
 class MbarrierTryWaitParityOp(IRDLOperation):
     """
-    Wait until the last phase of this parity is complete, with acquire semantics in the block; a try may
+    Wait until the last phase of parity `p` is complete, with acquire semantics in the block; a try may
     suspend the thread for `ticks` nanoseconds.
 
     Example:

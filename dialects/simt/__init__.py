@@ -1,7 +1,7 @@
-"""The simt dialect: what one thread does that upstream's gpu dialect cannot say.
+"""The simt dialect: operations of a thread missing from upstream's gpu dialect.
 
-It holds only what MLIR's gpu dialect lacks, or what must stay one operation for the SIMT
-interpreter: accesses of several cells with a mask, lane shuffles, asynchronous copies.
+The dialect adds masked accesses of several cells, lane shuffles, asynchronous copies and waits. Each is a single
+operation for the SIMT interpreter.
 """
 
 from __future__ import annotations

@@ -42,14 +42,14 @@ from timetile.dialects.syntax import (
 )
 
 GLOBAL_SPACE, SHARED_SPACE, CLUSTER_SPACE = 1, 3, 7
-"""NVVM's address spaces: global memory, the block's shared memory, that of any block of the cluster."""
+"""NVVM's address spaces: global memory, shared memory of the block, shared memory of the cluster."""
 
 CELL_BYTES: dict[Attribute, int] = {f64: 8, f32: 4, i64: 8, i32: 4}
-"""Bytes of a cell, per element type that a thread can access."""
+"""Bytes of a cell, per element type of memory accesses."""
 
 
 def integer(value: int) -> IntegerAttr:
-    """An integer property, in a form that real MLIR reads too."""
+    """An integer property, in a form read by MLIR too."""
     return IntegerAttr(value, i64)
 
 
@@ -59,13 +59,13 @@ def buffer_type(element: Attribute, cells: int, space: int) -> MemRefType[Attrib
 
 
 def cell_count(buffer: Attribute) -> int:
-    """Cells of a flat buffer, by its type."""
+    """Cells of a flat buffer, by the buffer's type."""
     (count,) = cast(MemRefType[Attribute], buffer).get_shape()
     return count
 
 
 def buffer_element(buffer: SSAValue) -> Attribute | None:
-    """The type of a buffer's cells; None for a pointer, which names none."""
+    """The type of a buffer's cells; None for an untyped pointer."""
     kind = buffer.type
     if not isinstance(kind, MemRefType):
         return None
@@ -84,7 +84,7 @@ def address_space(buffer: SSAValue) -> int:
 
 
 class ReadEffects(MemoryEffect):
-    """The operation reads its buffer."""
+    """The operation reads the buffer."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -93,7 +93,7 @@ class ReadEffects(MemoryEffect):
 
 
 class WriteEffects(MemoryEffect):
-    """The operation writes its buffer."""
+    """The operation writes the buffer."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -102,7 +102,7 @@ class WriteEffects(MemoryEffect):
 
 
 class OrderingEffects(MemoryEffect):
-    """The operation orders others: it is neither erased nor moved across memory accesses."""
+    """The operation orders memory accesses: passes neither erase nor move the operation."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -122,7 +122,7 @@ def print_cells(
 
 
 def parse_buffer(parser: Parser) -> tuple[SSAValue, SSAValue | None]:
-    """Parse `%buffer[%i +`, what stands before the offsets: buffer and index."""
+    """Parse `%buffer[%i +`: buffer and index."""
     buffer = parse_value(parser)
     parser.parse_punctuation("[")
     index = parse_optional_value(parser)
@@ -133,8 +133,8 @@ def parse_buffer(parser: Parser) -> tuple[SSAValue, SSAValue | None]:
 
 class AccessOp(IRDLOperation):
     """
-    Base of the accesses: cells `index + offset` and following of a buffer (elements), where the
-    mask is on. At the nvvm level the buffer is a pointer and the index is part of it.
+    Base of the accesses to consecutive cells of a buffer, beginning at `index + offset` (cells), where the
+    mask is on. At the nvvm level the buffer is a pointer, and the pointer includes the index.
     """
 
     buffer = operand_def(MemRefType | LLVMPointerType)
@@ -146,7 +146,7 @@ class AccessOp(IRDLOperation):
 
     @property
     def cell_types(self) -> tuple[Attribute, ...]:
-        """The types of the cells that are accessed, in order."""
+        """The types of the accessed cells, in order."""
         raise NotImplementedError
 
     def verify_(self) -> None:
@@ -172,7 +172,7 @@ class AccessOp(IRDLOperation):
     def parse_access(
         parser: Parser,
     ) -> tuple[SSAValue, SSAValue | None, SSAValue | None, int]:
-        """Parse what `print_access` printed: buffer, index, mask, offset."""
+        """Inverse of `print_access`: buffer, index, mask, offset."""
         buffer, index = parse_buffer(parser)
         offset = parser.parse_integer()
         parser.parse_punctuation("]")
@@ -183,7 +183,7 @@ class AccessOp(IRDLOperation):
 @irdl_op_definition
 class LoadOp(AccessOp):
     """
-    Read 1, 2 or 4 cells. Where the mask is off they are unset.
+    Read 1, 2 or 4 cells. The results are unset where the mask is off.
 
     Example: `%a, %b = simt.load %buffer[%i + 2] mask %m : f64, f64`
     """
@@ -226,7 +226,7 @@ class LoadOp(AccessOp):
 
 
 class WriteOp(AccessOp):
-    """Base of the accesses that write the cells they are given."""
+    """Base of the accesses with operands to write."""
 
     cells = var_operand_def()
     traits = traits_def(WriteEffects())
@@ -245,7 +245,7 @@ class WriteOp(AccessOp):
     def parse_write(
         cls, parser: Parser
     ) -> tuple[list[SSAValue], SSAValue, SSAValue | None, int, SSAValue | None]:
-        """Parse what `print` printed: cells, buffer, index, offset, mask."""
+        """Inverse of `print`: cells, buffer, index, offset, mask."""
         cells = parse_values(parser, parser.Delimiter.NONE)
         parser.parse_keyword("to")
         buffer, index, mask, offset = cls.parse_access(parser)
@@ -282,8 +282,8 @@ class StoreOp(WriteOp):
 @irdl_op_definition
 class OverrideOp(AccessOp):
     """
-    The given cells where the mask is off, the buffer's where it is on: a predicated load over the
-    registers.
+    The given cells where the mask is off, cells of the buffer where the mask is on: a predicated load over
+    the registers.
 
     Example: `%c = simt.override %a from %buffer[%i + 2] mask %m`
     """
@@ -383,9 +383,9 @@ class PrefetchOp(AccessOp):
 @irdl_op_definition
 class CopyAsyncOp(IRDLOperation):
     """
-    Start copying `bytes` (4, 8 or 16) from global to shared memory; where the mask is off the
-    target is filled with zeros that count as unset. The copy has arrived for this thread once
-    `nvvm.cp.async.wait.group` has waited for its group, for others after a synchronisation.
+    Start copying `bytes` (4, 8 or 16) from global to shared memory. Where the mask is off the target is filled
+    with zeros, and counts as unset. The copying thread sees the target after `nvvm.cp.async.wait.group` for the
+    copy's group; other threads see the target after a synchronisation.
 
     Example: `simt.copy_async %ring[%s + 0], %field[%i + 2] bytes 16 mask %m`
     """
@@ -459,7 +459,7 @@ class CopyAsyncOp(IRDLOperation):
 @irdl_op_definition
 class SharedOp(IRDLOperation):
     """
-    A slice of the block's dynamic shared memory, `at` bytes from its start.
+    A slice of the block's dynamic shared memory, beginning at byte `at`.
 
     Example: `%ring = simt.shared at 0 : memref<512xf64, 3>`
     """

@@ -1,4 +1,4 @@
-"""How the warps of a block, and the blocks that hold a tile, wait for each other and exchange cells."""
+"""Operations by which the warps of a block, and the blocks of a tile, wait for each other and exchange cells."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ from timetile.dialects.syntax import (
 
 class ArrivalsOp(IRDLOperation):
     """
-    Base of the two halves of a barrier of the block: what a thread did before it arrived is seen by
-    everyone who waited for the phase in which all threads arrived. Phases are numbered from 0. The first
-    operand is where they are counted, in one 64-bit word of shared memory or in two that take turns:
-    two where other blocks send, since those may be a phase ahead.
+    Base of the two halves of a barrier of the block. Accesses before a thread's arrival are visible to all
+    threads after their wait for the phase. Phases are numbered from 0. The first operand counts arrivals in shared
+    memory: in a single 64-bit word, or in two words by turns where other blocks send, since a sender may be a phase
+    ahead.
     """
 
     def verify_(self) -> None:
@@ -76,8 +76,8 @@ class ArrivalsOp(IRDLOperation):
 @irdl_op_definition
 class ExpectOp(ArrivalsOp):
     """
-    Make the arrivals ready for phases in which all threads of `warps` warps arrive. One thread does; a
-    barrier before the first arrival lets the others see it.
+    Initialise the arrivals for phases with the threads of `warps` warps. A single thread executes the operation;
+    a barrier stands before the first arrival.
 
     Example: `simt.expect %b warps 8`
     """
@@ -106,8 +106,8 @@ class ExpectOp(ArrivalsOp):
 @irdl_op_definition
 class ArriveOp(ArrivalsOp):
     """
-    The threads of a warp arrive, each for itself, and go on. The phase is complete when all have and as
-    many bytes have been sent by other blocks as the threads said to expect.
+    The threads of a warp arrive, and go on. The phase completes after the arrival of all threads of the block
+    and of the expected number of bytes from other blocks.
 
     Example: `simt.arrive %b phase %p bytes %n : memref<1xi64, 3>`
     """
@@ -127,8 +127,8 @@ class ArriveOp(ArrivalsOp):
 @irdl_op_definition
 class WaitOp(ArrivalsOp):
     """
-    Wait until a phase is complete, the last one before that in which the warp arrives next. Phases
-    before the first are complete.
+    Wait until a phase is complete: the phase before the warp's next arrival. Phases before the first are
+    complete.
 
     Example: `simt.wait %b phase %p : memref<1xi64, 3>`
     """
@@ -164,7 +164,7 @@ class ClusterBarrierOp(IRDLOperation):
 @irdl_op_definition
 class PeerOp(IRDLOperation):
     """
-    A buffer of the block's shared memory as another block of the cluster has it, by that block's rank.
+    A buffer of shared memory in another block of the cluster, by the rank of the other block.
 
     Example: `%peer = simt.peer %buffer block %rank : memref<512xf64, 3> -> memref<512xf64, 7>`
     """
@@ -195,8 +195,8 @@ class PeerOp(IRDLOperation):
 @irdl_op_definition
 class SendOp(WriteOp):
     """
-    Write 1, 2 or 4 cells to another block of the cluster where the mask is on. It goes on at once: who
-    waits in the other block for the phase sees them, and they count among the bytes expected of it.
+    Write 1, 2 or 4 cells to another block of the cluster where the mask is on, without waiting. The cells count
+    among the bytes expected by the phase; threads of the other block see the cells after a wait for the phase.
 
     Example: `simt.send %a, %b to %peer[%i + 2] mask %m arrivals %w phase %p`
     """
@@ -244,14 +244,13 @@ class SendOp(WriteOp):
 
 class MessageOp(IRDLOperation):
     """
-    Base of what threads of different blocks say to each other in global memory. Cells lie at
-    `index + offsets[k]` (64-bit words).
+    Base of messages between threads of different blocks, in global memory. Cells lie at `index + offsets[k]`
+    (64-bit words).
 
-    A message has a `number`, and so has each of its words beside four bytes of a cell: a word that has
-    arrived says so itself, and nothing else need be ordered. Who takes message n has seen it; what its
-    sender did besides is not ordered by it. A word is written again only by a sender who has taken a message
-    that the reader sent after reading. Without a number a cell is alone in its word, and barriers of the
-    tile order what is written and read.
+    With a `number`, each word of a message holds the number beside four bytes of a cell, so that a reader can tell
+    whether the word has arrived; a message orders no other accesses. A sender may write a word again after taking a
+    later message from the reader. Without a number a word holds a cell alone, and barriers of the tile order writes
+    and reads.
     """
 
     buffer = operand_def(MemRefType | LLVMPointerType)
@@ -269,7 +268,7 @@ class MessageOp(IRDLOperation):
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The words at which the cells begin, beside the index."""
+        """The first word of each cell, relative to the index (64-bit words)."""
         return decode_integers(self.offsets)
 
     def verify_(self) -> None:
@@ -294,7 +293,7 @@ class MessageOp(IRDLOperation):
     def parse_place(
         parser: Parser,
     ) -> tuple[SSAValue, SSAValue | None, list[int], SSAValue | None]:
-        """Parse what `print_place` printed: buffer, index, places, number."""
+        """Inverse of `print_place`: buffer, index, places, number."""
         buffer, index = parse_buffer(parser)
         places = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_integer)
         parser.parse_punctuation("]")
@@ -305,7 +304,7 @@ class MessageOp(IRDLOperation):
 @irdl_op_definition
 class PostOp(MessageOp):
     """
-    Write the cells of a message, or what a barrier will let others read, and go on.
+    Write the cells of a message, and go on; without a number, for readers behind a barrier of the tile.
 
     Example: `simt.post %a, %b to %mail[%i + 0, 64] number %n`
     """
@@ -347,8 +346,8 @@ class PostOp(MessageOp):
 @irdl_op_definition
 class TakeOp(MessageOp):
     """
-    Wait until the words of message `number` are there, and read its cells. Message 0 is that which
-    nobody sends: its cells are unset. Without a number, read what is there.
+    Wait for the words of message `number`, and read the message's cells. The cells of message 0 are unset:
+    nobody sends message 0. Without a number, read at once.
 
     Example: `%a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64`
     """
@@ -392,9 +391,9 @@ class TakeOp(MessageOp):
 @irdl_op_definition
 class TileBarrierOp(IRDLOperation):
     """
-    All threads of the `blocks` blocks that hold a tile wait for each other; what they did before in global
-    memory is seen by all after it. They count each other in a word of global memory that is 0 before the
-    launch, and this is barrier `number` of the tile, from 1 on. All the blocks must be resident.
+    All threads of the tile's `blocks` blocks wait for each other; accesses to global memory before the barrier
+    are visible after the barrier. A word of global memory, 0 before the launch, counts arrivals; `number` counts the
+    tile's barriers from 1. All blocks of the tile must be resident.
 
     Example: `simt.tile_barrier %words[%i] number %n blocks 13`
     """

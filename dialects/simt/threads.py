@@ -1,4 +1,4 @@
-"""What one thread does beside its accesses, and with the other lanes of its warp."""
+"""Operations of a thread on registers, and among the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from timetile.dialects.syntax import (
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
     """
-    The value that lane + delta of the same warp holds; unset where there is no such lane.
+    The value of lane + delta of the warp; unset where lane + delta is outside the warp.
 
     Example: `%l = simt.shuffle %v delta -1 : f64`
     """
@@ -79,7 +79,7 @@ class ShuffleOp(IRDLOperation):
 
 
 class UnaryOp(IRDLOperation):
-    """Base of the operations of one value whose result is of its type."""
+    """Base of the operations with a single operand and a result of the operand's type."""
 
     value = operand_def()
     result = result_def()
@@ -92,8 +92,7 @@ class UnaryOp(IRDLOperation):
 @irdl_op_definition
 class UniformOp(UnaryOp):
     """
-    A value that all lanes of a warp hold alike, known to be so: what depends on it alone does not
-    diverge inside a warp.
+    A value known to be equal in all lanes of a warp: branches on the value do not diverge inside a warp.
 
     Example: `%u = simt.uniform %warp : i32`
     """
@@ -108,7 +107,7 @@ class UniformOp(UnaryOp):
 @irdl_op_definition
 class AllOp(UnaryOp):
     """
-    The condition holds for all lanes of a warp: what depends on it does not diverge inside a warp.
+    The condition holds for all lanes of a warp: branches on the result do not diverge inside a warp.
 
     Example: `%a = simt.all %m : i1`
     """
@@ -123,7 +122,7 @@ class AllOp(UnaryOp):
 @irdl_op_definition
 class UnsetOp(IRDLOperation):
     """
-    A value that nothing has set: planes before the first one. No stored cell may depend on it.
+    An unset value, as of planes before the first. No stored cell may depend on an unset value.
 
     Example: `%u = simt.unset : f64`
     """
@@ -141,9 +140,9 @@ class UnsetOp(IRDLOperation):
 @irdl_op_definition
 class PhaseOp(IRDLOperation):
     """
-    A mark: the operations up to the next mark belong to this stream step of the unrolled body, this
-    stage and this row of the thread's cells. An `inner` row is one of which other warps neither read
-    nor write anything in this step. `order-threads` orders by it and erases it.
+    A mark: the operations up to the next mark belong to a stream step of the unrolled body, a stage and a row of
+    the thread's cells. Other warps neither read nor write cells of an `inner` row in the step. `order-threads` orders
+    operations by marks, and erases marks.
 
     Example: `simt.phase step 0 stage 3 row 1 inner`
     """
@@ -205,7 +204,7 @@ class SplitOp(IRDLOperation):
 @irdl_op_definition
 class JoinOp(IRDLOperation):
     """
-    The 8-byte value with these halves.
+    The 8-byte value with two 4-byte halves.
 
     Example: `%v = simt.join %lo, %hi : f64`
     """
@@ -223,7 +222,7 @@ class JoinOp(IRDLOperation):
 
 
 class GuessOp(UnaryOp):
-    """Base of the approximations that Newton's method starts from."""
+    """Base of the approximations from which Newton's method starts."""
 
     T: ClassVar = VarConstraint("T", base(Float32Type) | base(Float64Type))
 
@@ -235,7 +234,7 @@ class GuessOp(UnaryOp):
 @irdl_op_definition
 class ReciprocalOp(GuessOp):
     """
-    About one by a value: 20 bits of it in FP64, all but the last in FP32. Subnormal numbers count as 0.
+    1 / v, approximately: 20 correct bits in FP64, all but the last bit in FP32. Subnormal numbers count as 0.
 
     Example: `%r = simt.reciprocal %v : f64`
     """
@@ -246,8 +245,8 @@ class ReciprocalOp(GuessOp):
 @irdl_op_definition
 class ReciprocalRootOp(GuessOp):
     """
-    About one by a value's square root: 20 bits of it in FP64, all but the last in FP32. Subnormal numbers
-    count as 0.
+    1 / sqrt(v), approximately: 20 correct bits in FP64, all but the last bit in FP32. Subnormal numbers count
+    as 0.
 
     Example: `%r = simt.reciprocal_root %v : f64`
     """

@@ -1,8 +1,7 @@
 """The temporal dialect: a time loop over rotating buffers, each step a list of updates.
 
-It says what a program computes and nothing about how: buffers, the rotation that a step ends with,
-and updates that apply a scalar cell function over a box. The time loop belongs to the compiler
-from here on: `depths` lists how many steps a kernel may advance at once.
+The dialect says what a program computes, and nothing about how: buffers, the rotation at the end of a step, and
+updates by a scalar cell function over a box. `depths` lists the numbers of steps per kernel.
 """
 
 from __future__ import annotations

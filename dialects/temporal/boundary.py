@@ -1,4 +1,4 @@
-"""What the cells outside the box of an update hold: an attribute, and the cells that each side stands for."""
+"""Boundaries: the cells outside the box of an update, as an attribute and as layers of cells."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from xdsl.utils.exceptions import VerifyException
 from timetile.dialects.boxes import CellBox
 
 Kind = Literal["keep", "periodic", "mirror", "reflect"]
-"""How cells outside a side of a box are found, where they are no constant."""
+"""The source of cells outside a side of a box."""
 
 KINDS: tuple[Kind, ...] = ("keep", "periodic", "mirror", "reflect")
 
 Side = Kind | float
-"""What cells outside one side of a box hold; a number is a constant."""
+"""The cells outside a side of a box: a source, or a constant."""
 
 
 @irdl_attr_definition
 class BoundaryAttr(ParametrizedAttribute):
     """
-    What an update leaves in the cells of its target outside the box. One kind stands for all sides; else there are two
-    kinds an axis, below and above, the first axis first.
+    The cells of an update's target outside the box. A single kind holds for all sides; otherwise two kinds an axis,
+    below and above, the first axis first.
 
-    - `keep`: the cells that the target holds there already. An update without the attribute keeps all.
+    - `keep`: the target's cells stay as they are. An update without the attribute keeps all.
     - `periodic`: the cells at the other end of the box.
     - `mirror`: the cells as far on the other side of the box's face: of cells 0, 1, 2, ... cell -1 takes cell 0.
     - `reflect`: the cells as far on the other side of the box's last cell: cell -1 takes cell 1.
-    - `value 0.5`: this number.
+    - `value 0.5`: a constant.
 
-    A corner takes the cell of the last axis along which it lies outside, from a plane whose earlier axes are done.
+    A corner takes the cell along the last axis outside the box, after the layers of earlier axes.
 
     Example: `#temporal.boundary<periodic>`, `#temporal.boundary<keep, keep, mirror, value 0.5>`
     """
@@ -54,7 +54,7 @@ class BoundaryAttr(ParametrizedAttribute):
 
     @property
     def kinds(self) -> tuple[Side, ...]:
-        """The sides as they are written: one, or two an axis."""
+        """The sides as written: a single side, or two an axis."""
         return tuple(
             cast(Kind, side.data) if isinstance(side, StringAttr) else side.value.data
             for side in self.sides
@@ -66,7 +66,7 @@ class BoundaryAttr(ParametrizedAttribute):
         return all(kind == "keep" for kind in self.kinds)
 
     def of_axis(self, axis: int) -> tuple[Side, Side]:
-        """What lies below and above the box along an axis."""
+        """The sides below and above the box along an axis."""
         kinds = self.kinds
         return (kinds[0], kinds[0]) if len(kinds) == 1 else (kinds[2 * axis], kinds[2 * axis + 1])
 
@@ -100,7 +100,7 @@ class BoundaryAttr(ParametrizedAttribute):
 
 @dataclass(frozen=True)
 class Layer:
-    """Cells outside a box, all of which take the cell at `offset` from their own, or a constant."""
+    """Cells outside a box with a common source: the cell at `offset`, or a constant."""
 
     box: CellBox
     offset: tuple[int, ...] | None
@@ -109,8 +109,8 @@ class Layer:
 
 def layers(boundary: BoundaryAttr, box: CellBox, field: CellBox) -> Iterator[Layer]:
     """
-    What a boundary writes of a field around a box, in order: a layer reads the box, or layers before it. VerifyException
-    where more cells lie outside the box than it has to give them.
+    The layers written by a boundary around a box, in order: a layer reads the box, or earlier layers. VerifyException
+    where more cells lie outside the box than inside.
     """
     lower, upper = list(box.lower), list(box.upper)
     for axis in range(len(lower)):
@@ -139,7 +139,7 @@ def layers(boundary: BoundaryAttr, box: CellBox, field: CellBox) -> Iterator[Lay
 
 
 def side_layers(kind: Side, inner: CellBox, axis: int, side: int, count: int) -> Iterator[Layer]:
-    """The layers of `count` cells on one side (-1 below, 1 above) of a box."""
+    """The layers of `count` cells on a side (-1 below, 1 above) of a box."""
     low, high = inner.lower[axis], inner.upper[axis]
     whole = (low - count, low) if side < 0 else (high, high + count)
     if not isinstance(kind, str):
@@ -162,10 +162,10 @@ def along(box: CellBox, axis: int, low: int, high: int) -> CellBox:
 
 
 def step(box: CellBox, axis: int, distance: int) -> tuple[int, ...]:
-    """An offset of so many cells along an axis."""
+    """An offset of `cells` cells along an axis."""
     return replaced((0,) * len(box.lower), axis, distance)
 
 
 def replaced(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
-    """Numbers with another one at an axis."""
+    """The numbers, with the number at an axis replaced."""
     return (*values[:axis], value, *values[axis + 1 :])

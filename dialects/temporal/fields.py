@@ -1,4 +1,4 @@
-"""Fields that a function makes: scratch for values of a step, fields spread along more axes, and gathered cells."""
+"""Fields made by a function: scratch for values of a step, fields spread along more axes, and gathered cells."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ from timetile.dialects.syntax import (
 @irdl_op_definition
 class ScratchOp(IRDLOperation):
     """
-    A field that no argument of the function holds, for values of a step. Its cells are unknown until an
-    update writes them.
+    A field of the function's own, for values of a step. Cells are unknown until written by an update.
 
     Example:
     ```
@@ -64,8 +63,8 @@ class ScratchOp(IRDLOperation):
 @irdl_op_definition
 class BroadcastOp(IRDLOperation):
     """
-    A field of more axes whose cells depend on `axes` alone: its cell c is the source's cell at the
-    coordinates of c along `axes`. The source is read where the operation stands.
+    A field spread along more axes: cell c is the source's cell at the coordinates of c along `axes`. The
+    operation reads the source at the operation's place in the program.
 
     Example:
     ```
@@ -89,7 +88,7 @@ class BroadcastOp(IRDLOperation):
 
     @property
     def axis_list(self) -> tuple[int, ...]:
-        """The axes of the result along which the source has cells, in the source's order."""
+        """The result's axes along which the source has cells, in the source's order."""
         return decode_integers(self.axes)
 
     def verify_(self) -> None:
@@ -138,7 +137,7 @@ class BroadcastOp(IRDLOperation):
 class GatherOp(IRDLOperation):
     """
     For every cell c of the target: `target[c] = source[p(c)]`, where coordinate k of the place p(c) is cell c
-    of place field k. A coordinate outside the source's bounds counts as the nearest one inside.
+    of place field k. A coordinate outside the source's bounds counts as the nearest coordinate inside.
     The place fields are of i64, one for each axis of the source, with the bounds of the target.
 
     Example:

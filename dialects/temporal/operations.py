@@ -1,4 +1,4 @@
-"""The operations of the temporal dialect: time loops and their updates."""
+"""The operations of the temporal dialect: time loops and updates."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ from timetile.dialects.taps import (
 from timetile.dialects.temporal.boundary import BoundaryAttr, layers
 
 MOST_DEPTH = 256
-"""Steps of a kernel. Deeper ones would compute far more around their tiles than in them, and take minutes to plan."""
+"""Most steps of a kernel. Deeper kernels would compute more cells around tiles than inside, and take minutes to plan."""
 
 
 class LoopEffects(MemoryEffect):
-    """A time loop reads and writes its buffers, so that no cleanup erases it."""
+    """A time loop reads and writes the buffers, so that no cleanup erases the loop."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -84,7 +84,7 @@ class LoopEffects(MemoryEffect):
 
 
 class UpdateEffects(MemoryEffect):
-    """An update reads its sources and writes its targets."""
+    """An update reads the sources and writes the targets."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -97,19 +97,19 @@ class UpdateEffects(MemoryEffect):
 @irdl_op_definition
 class LoopOp(IRDLOperation):
     """
-    Run the region `steps` times. After each step, argument k names the buffer that argument
-    `rotate[k]` named. Result k is the buffer that argument k names after the last step.
+    Run the region `steps` times. After each step argument k names the former buffer of argument `rotate[k]`.
+    Result k is the buffer of argument k after the last step.
 
-    A `sweep` is a loop of one step that no time loop of the program makes: callers that ask for another
-    number of steps do not mean it.
+    A `sweep` is a loop of a single step outside the program's time loops: a number of steps given by a caller does
+    not apply to a sweep.
 
-    With `common_halos` the buffers of a cycle of the rotation are promised to have the same cells outside what
-    the updates write. (Only where they take turns to hold one live version is use made of it.)
+    `common_halos` is a promise: the buffers of a cycle of the rotation have equal cells outside the cells written by
+    updates. Passes use the promise where the buffers of a cycle hold a single live version by turns.
 
-    `depths` lists the temporal depths for which kernels are made, `schedule` is what
-    `choose-schedule` decided for them, `kernels` names them: the last one advances a single step and
-    stores all that the step writes, the others store only what later steps read. A step that runs in
-    parts has a kernel for each of them, in the order of their launches, and no others.
+    `depths` lists the temporal depths of the kernels, `schedule` holds the decisions of `choose-schedule`, `kernels`
+    names the kernels. The last kernel advances a single step and stores all cells written by the step; the others
+    store the cells read by later steps. A step in parts has a kernel for each part, in the order of launches, and no
+    others.
 
     Example:
     ```
@@ -158,7 +158,7 @@ class LoopOp(IRDLOperation):
 
     @property
     def rotation(self) -> tuple[int, ...]:
-        """`rotation[k]`: the argument whose buffer argument k names after one step."""
+        """`rotation[k]`: the argument from which argument k takes the buffer after a step."""
         return decode_integers(self.rotate)
 
     @property
@@ -168,24 +168,24 @@ class LoopOp(IRDLOperation):
 
     @property
     def kernel_names(self) -> tuple[str, ...]:
-        """The symbols of the loop's kernels; none before they are made."""
+        """The symbols of the loop's kernels; empty before device-tiling."""
         return () if self.kernels is None else tuple(k.string_value() for k in self.kernels)
 
     @property
     def captures(self) -> tuple[SSAValue, ...]:
-        """The fields of the enclosing function that a step reads, in the order of first use."""
+        """The fields of the enclosing function read by a step, in the order of first use."""
         own = self.body.block.args
         sources = (s for update in self.updates for s in update.sources)
         return tuple(dict.fromkeys(s for s in sources if s not in own))
 
     @property
     def scalars(self) -> tuple[SSAValue, ...]:
-        """The scalars of the enclosing function that a step uses, in the order of first use."""
+        """The scalars of the enclosing function used by a step, in the order of first use."""
         return tuple(dict.fromkeys(s for update in self.updates for s in update.scalars))
 
     @property
     def updates(self) -> tuple[UpdateOp, ...]:
-        """The updates of one step, in program order."""
+        """The updates of a step, in program order."""
         return tuple(op for op in self.body.block.ops if isinstance(op, UpdateOp))
 
     def verify_(self) -> None:
@@ -285,11 +285,11 @@ class LoopOp(IRDLOperation):
 class UpdateOp(IRDLOperation):
     """
     For every cell c of the box: `target[c] = cell(taps at c, scalars, coordinates of c)`.
-    All cells are read before any is written. Cells outside the box keep what the target holds, unless `outside`
-    says otherwise: then they are written last, from cells that the update has written.
+    All cells are read before any is written. Cells outside the box stay as they are; with `outside` the update
+    writes cells outside the box last, from cells inside.
 
-    The cell function is a private `func.func` on scalars. Its arguments are the taps in order,
-    then the scalars, then one `index` per axis in `indices`.
+    The cell function is a private `func.func` on scalars. The function's arguments are the taps in order, then the
+    scalars, then an `index` per axis in `indices`.
 
     Example:
     ```
@@ -348,7 +348,7 @@ class UpdateOp(IRDLOperation):
 
     @property
     def index_axes(self) -> tuple[int, ...]:
-        """The axes whose coordinate the cell function takes, in the order of its arguments."""
+        """The axes of the coordinates among the cell function's arguments, in order."""
         return decode_integers(self.indices)
 
     def verify_(self) -> None:
@@ -383,7 +383,7 @@ class UpdateOp(IRDLOperation):
         self.verify_cell()
 
     def verify_outside(self) -> None:
-        """The boundary has a kind for each side, and its cells outside have cells to take."""
+        """VerifyException unless the boundary has a kind for each side, and enough cells inside the box."""
         if self.outside is None:
             return
         if len(self.outside.kinds) not in (1, 2 * self.rank):
@@ -396,7 +396,7 @@ class UpdateOp(IRDLOperation):
                 pass
 
     def verify_cell(self) -> None:
-        """The cell function, where it can be found, has the arguments and results of the update."""
+        """The cell function, if found, has the arguments and results of the update."""
         root: Operation = self
         while (parent := root.parent_op()) is not None:
             root = parent
@@ -454,7 +454,7 @@ class UpdateOp(IRDLOperation):
 def print_scalars_and_indices(
     printer: Printer, scalars: Sequence[SSAValue], indices: Sequence[int]
 ) -> None:
-    """Print ` scalars(%dt) indices [1]`, nothing where there are none."""
+    """Print ` scalars(%dt) indices [1]`; nothing for an update without scalars and indices."""
     if scalars:
         printer.print_string(" scalars")
         with printer.in_parens():
@@ -464,7 +464,7 @@ def print_scalars_and_indices(
 
 
 def parse_scalars_and_indices(parser: Parser) -> tuple[list[SSAValue], list[int]]:
-    """Parse what `print_scalars_and_indices` printed."""
+    """Inverse of `print_scalars_and_indices`."""
     scalars: list[SSAValue] = []
     indices: list[int] = []
     if parser.parse_optional_keyword("scalars"):

@@ -24,8 +24,8 @@ from timetile.dialects.tile.kinds import (
 @irdl_attr_definition
 class RegistersAttr(ParametrizedAttribute):
     """
-    Home of a queue: each thread has place for its own cells of `depth` older planes in registers, as many at
-    least as the queue's readers ask for. The stream loop is unrolled by `period`, so that planes age by renaming.
+    Home of a queue: each thread holds the thread's cells of `depth` older planes in registers; `depth` is at
+    least the greatest age read. The stream loop is unrolled by `period`, so that planes age by renaming.
 
     Example: `#tile.registers<depth 2, period 2>`
     """
@@ -59,13 +59,13 @@ class SharedAttr(ParametrizedAttribute):
     """
     Home of a queue: a ring of `slots` planes in shared memory.
 
-    How a step finds its slot: `fixed`, the loop is unrolled and offsets are constants; `shifting`,
-    the slots' offsets are carried and rotated; `computed`, `(step + base) & (slots - 1)`. All
-    computed queues of a kernel share one ring, the circular multi-queue (EBISU, section 4.2): each
-    queue's head is `base` slots ahead, and what one queue leaves the next one overwrites.
+    How a step finds a slot: `fixed`, the loop is unrolled and offsets are constants; `shifting`, the loop
+    carries and rotates the slots' offsets; `computed`, `(step + base) & (slots - 1)`. All computed queues of a kernel
+    share a ring, the circular multi-queue (EBISU, section 4.2): each queue's head is `base` slots ahead, and the next
+    queue overwrites slots no longer read.
 
-    With `reader lane` a lane reads only what it wrote, and no synchronisation is needed; with
-    `reader tile` it may read its neighbours' cells.
+    With `reader lane` a lane reads only the lane's own writes, and needs no synchronisation; with `reader tile` a
+    lane may read cells of neighbours.
 
     Example: `#tile.shared<slots 8, computed, base 3, reader tile>`
     """
@@ -109,7 +109,7 @@ class SharedAttr(ParametrizedAttribute):
 
 
 def verify_ring(slots: int, addressing: Addressing) -> None:
-    """Raise VerifyException unless a ring of `slots` planes can be addressed so."""
+    """Raise VerifyException unless `addressing` fits a ring of `slots` planes."""
     if slots < 1:
         raise VerifyException(f"a ring has at least one slot, got {slots}")
     if addressing is Addressing.COMPUTED and slots & (slots - 1):
@@ -119,7 +119,7 @@ def verify_ring(slots: int, addressing: Addressing) -> None:
 @irdl_attr_definition
 class MemoryAttr(ParametrizedAttribute):
     """
-    Home of a loaded queue of which nothing is kept: its reader reads the field again.
+    Home of a loaded queue without storage: readers read the field again.
 
     Example: `#tile.memory`
     """
@@ -130,14 +130,13 @@ class MemoryAttr(ParametrizedAttribute):
 @irdl_attr_definition
 class MailAttr(ParametrizedAttribute):
     """
-    Home of an exchange: `slots` planes (or their edges) in memory that the tile's threads share.
-    Threads synchronise once in `every` steps, by a `barrier`, or by an `mbarrier` in two halves: they
-    arrive after their last access of a step to what others read or write, and wait before the first one
-    of the next step. Blocks of a tile that the device holds exchange through global memory as well: by
-    `flags`, in messages whose words say which step they are of, or by a barrier of them all, `grid`.
+    Home of an exchange: `slots` planes (or edges of planes) in memory shared by the tile's threads. Threads
+    synchronise once in `every` steps: at a `barrier`, or at an `mbarrier` in two halves, arriving after a step's last
+    access to exchanged cells and waiting before the next step's first access. Blocks of a device tile exchange through
+    global memory as well: by `flags`, in messages numbered by steps, or at a barrier of all blocks, `grid`.
 
-    The contract: what is published in step i is read in step i + delay, after a synchronisation
-    that follows the publishing; the slot is written again in step i + slots, after another one.
+    The contract: readers read cells of step i in step i + delay, after a synchronisation behind the writes; step
+    i + slots writes the slot again, after another synchronisation.
 
     Example: `#tile.mail<slots 2, fixed, every 1, space shared, sync barrier>`
     """
@@ -166,7 +165,7 @@ class MailAttr(ParametrizedAttribute):
         )
 
     def synchronised_by(self, sync: Sync, space: Space = Space.SHARED) -> MailAttr:
-        """This home with another synchronisation, and another memory where blocks are apart."""
+        """The home with another synchronisation, and another memory for exchanges between blocks."""
         return MailAttr(self.slots.data, self.addressing.data, self.every.data, space, sync)
 
     def verify(self) -> None:

@@ -1,4 +1,4 @@
-"""Lists of integers as attributes, and their text."""
+"""Lists of integers: attributes and text."""
 
 from __future__ import annotations
 

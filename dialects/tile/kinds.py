@@ -1,4 +1,4 @@
-"""Enumerations of the tile dialect, and the attributes that hold them."""
+"""Enumerations of the tile dialect, as values and as attributes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class TileLevel(StrEnum):
-    """The threads that hold a tile: a warp, a block, a cluster of blocks, or all blocks of the device."""
+    """The threads of a tile: a warp, a block, a cluster of blocks, or all blocks of the device."""
 
     WARP = "warp"
     BLOCK = "block"
@@ -20,7 +20,7 @@ class TileLevel(StrEnum):
 class Addressing(StrEnum):
     """
     How a stream step finds a slot of a ring. FIXED: the loop is unrolled and offsets are constants. SHIFTING: the
-    loop carries the slots' offsets and rotates them. COMPUTED: `(step + base) & (slots - 1)`.
+    loop carries and rotates the slots' offsets. COMPUTED: `(step + base) & (slots - 1)`.
     """
 
     FIXED = "fixed"
@@ -29,14 +29,14 @@ class Addressing(StrEnum):
 
 
 class Reader(StrEnum):
-    """Whose cells a lane reads in shared memory: LANE, its own; TILE, those of all lanes of the tile."""
+    """The cells read by a lane in shared memory: LANE, the lane's own; TILE, cells of all lanes of the tile."""
 
     LANE = "lane"
     TILE = "tile"
 
 
 class Space(StrEnum):
-    """Memory through which the warps of a tile exchange cells: of the block or cluster, or of the device."""
+    """The memory of exchanges between warps: SHARED, of the block or cluster; GLOBAL, of the device."""
 
     SHARED = "shared"
     GLOBAL = "global"
@@ -45,7 +45,7 @@ class Space(StrEnum):
 class Sync(StrEnum):
     """
     How the threads of a tile wait for each other: at a BARRIER; at an MBARRIER in two halves; blocks of a device tile
-    by FLAGS in their messages, or at a barrier of the whole GRID.
+    by FLAGS in messages, or at a barrier of the whole GRID.
     """
 
     BARRIER = "barrier"
@@ -55,7 +55,7 @@ class Sync(StrEnum):
 
 
 class Published(StrEnum):
-    """What an exchange publishes: the EDGES that neighbours read, the PLANE, or the asynchronous COPIES of a load."""
+    """The cells published by an exchange: EDGES read by neighbours, the whole PLANE, or asynchronous COPIES of a load."""
 
     EDGES = "edges"
     PLANE = "plane"
@@ -64,8 +64,8 @@ class Published(StrEnum):
 
 class RoleKind(StrEnum):
     """
-    What an argument of a kernel is to the time loop. SOURCE and TARGET: a buffer's cells before and after the kernel's
-    steps. HALO: the buffer that supplies cells outside the bounds. CAPTURE: a field, and SCALAR: a scalar, of the
+    The role of a kernel's argument in the time loop. SOURCE and TARGET: a buffer's cells before and after the kernel's
+    steps. HALO: the buffer of cells outside the bounds. CAPTURE: a field, and SCALAR: a scalar, of the
     enclosing function.
     """
 
@@ -79,7 +79,7 @@ class RoleKind(StrEnum):
 @irdl_attr_definition
 class TileLevelAttr(EnumAttribute[TileLevel], SpacedOpaqueSyntaxAttribute):
     """
-    The threads that hold a tile.
+    The threads of a tile.
 
     Example: `#tile<level warp>`
     """
@@ -101,7 +101,7 @@ class AddressingAttr(EnumAttribute[Addressing], SpacedOpaqueSyntaxAttribute):
 @irdl_attr_definition
 class ReaderAttr(EnumAttribute[Reader], SpacedOpaqueSyntaxAttribute):
     """
-    Whose cells a lane reads in shared memory.
+    The cells read by a lane in shared memory.
 
     Example: `#tile<reader lane>`
     """
@@ -112,7 +112,7 @@ class ReaderAttr(EnumAttribute[Reader], SpacedOpaqueSyntaxAttribute):
 @irdl_attr_definition
 class SpaceAttr(EnumAttribute[Space], SpacedOpaqueSyntaxAttribute):
     """
-    Memory through which the warps of a tile exchange cells.
+    The memory of exchanges between warps.
 
     Example: `#tile<space shared>`
     """
@@ -134,7 +134,7 @@ class SyncAttr(EnumAttribute[Sync], SpacedOpaqueSyntaxAttribute):
 @irdl_attr_definition
 class PublishedAttr(EnumAttribute[Published], SpacedOpaqueSyntaxAttribute):
     """
-    What an exchange publishes.
+    The cells published by an exchange.
 
     Example: `#tile<published edges>`
     """
@@ -145,7 +145,7 @@ class PublishedAttr(EnumAttribute[Published], SpacedOpaqueSyntaxAttribute):
 @irdl_attr_definition
 class RoleKindAttr(EnumAttribute[RoleKind], SpacedOpaqueSyntaxAttribute):
     """
-    What an argument of a kernel is to the time loop.
+    The role of a kernel's argument in the time loop.
 
     Example: `#tile<role_kind source>`
     """
@@ -162,4 +162,4 @@ KINDS = [
     PublishedAttr,
     RoleKindAttr,
 ]
-"""The attributes of this file, for the dialect."""
+"""The attributes of the enumerations, for the dialect."""

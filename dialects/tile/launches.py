@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 @irdl_op_definition
 class ScratchOp(IRDLOperation):
     """
-    A buffer of the host function, as large as a field of the program; its content is unset.
+    A buffer of the host function, as large as a field of the program; the cells are unset.
 
     Example: `%x = tile.scratch like %A : !stencil.field<[-1,9]xf64> -> !stencil.field<[-1,9]xf64>`
     """
@@ -42,7 +42,7 @@ class ScratchOp(IRDLOperation):
 
 
 class CopyEffects(MemoryEffect):
-    """A copy reads one field and writes another."""
+    """A copy reads a field and writes another."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -78,7 +78,7 @@ class CopyOp(IRDLOperation):
 
 
 class LaunchEffects(MemoryEffect):
-    """A launch reads and writes its fields."""
+    """A launch reads and writes the operands that are fields."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -93,7 +93,7 @@ class LaunchEffects(MemoryEffect):
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
     """
-    One launch of a kernel over the whole domain.
+    A launch of a kernel over the whole domain.
 
     Example: `tile.launch @heat_d4(%A, %B) : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>`
     """

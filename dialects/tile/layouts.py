@@ -1,4 +1,4 @@
-"""Layouts: the threads that hold a tile."""
+"""Layouts: the threads of a tile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LANES = 32
 
 @dataclass(frozen=True)
 class AxisLayout:
-    """How one in-plane axis is spread: `cells` in a thread, over lanes, over warps, over blocks."""
+    """The layout of an in-plane axis: `cells` a thread, times lanes, warps and blocks."""
 
     cells: int
     lanes: int = 1
@@ -34,21 +34,22 @@ class AxisLayout:
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
+        """Cells, lanes, warps and blocks."""
         return (self.cells, self.lanes, self.warps, self.blocks)
 
     @property
     def block_extent(self) -> int:
-        """Cells of one block along this axis."""
+        """Cells of a block along the axis."""
         return self.cells * self.lanes * self.warps
 
     @property
     def extent(self) -> int:
-        """Cells of the tile along this axis."""
+        """Cells of the tile along the axis."""
         return self.block_extent * self.blocks
 
     @property
     def tile_warps(self) -> int:
-        """Warps of the tile along this axis, in all its blocks."""
+        """Warps of the tile along the axis, in all blocks."""
         return self.warps * self.blocks
 
     def __str__(self) -> str:
@@ -59,11 +60,10 @@ class AxisLayout:
 @irdl_attr_definition
 class LayoutAttr(ParametrizedAttribute):
     """
-    The threads that hold one tile, and how its cells are spread over them.
+    The threads of a tile, and how the tile's cells are spread over the threads.
 
-    Inside a thread a neighbour is a renamed register, inside a warp a shuffle, across warps it needs
-    a `tile.exchange`. Tiles overlap: nothing passes from one to another. `pack` tiles share a block
-    where a tile is a warp.
+    A neighbour inside a thread is a renamed register, inside a warp a shuffle, across warps a `tile.exchange`. Tiles
+    overlap: no cell passes between tiles. `pack` warp tiles share a block.
 
     Example: `#tile.layout<block, [6 cells x 8 warps, 2 cells x 32 lanes]>`
     """
@@ -80,17 +80,17 @@ class LayoutAttr(ParametrizedAttribute):
 
     @property
     def axis_layouts(self) -> tuple[AxisLayout, ...]:
-        """One layout per in-plane axis, slowest first."""
+        """The layouts of the in-plane axes, slowest first."""
         return tuple(AxisLayout(*ints(axis)) for axis in self.axes)
 
     @property
     def warps(self) -> int:
-        """Warps of one tile inside one block."""
+        """Warps of a tile in a block."""
         return prod(axis.warps for axis in self.axis_layouts)
 
     @property
     def blocks(self) -> int:
-        """Blocks of one tile."""
+        """Blocks of a tile."""
         return prod(axis.blocks for axis in self.axis_layouts)
 
     @property
@@ -105,7 +105,7 @@ class LayoutAttr(ParametrizedAttribute):
 
     @property
     def edge_warps(self) -> int:
-        """Warps of a block that lie side by side at either end of its first axis."""
+        """Warps of a block side by side at either end of the first in-plane axis."""
         return self.warps // self.axis_layouts[0].warps
 
     @property

@@ -1,4 +1,4 @@
-"""The operations of a kernel: its stages, in the order of a stream step."""
+"""The operations of the tile dialect: kernels, and stages in the order of a stream step."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ from timetile.dialects.tile.roles import RoleAttr
 from timetile.dialects.tile.variants import VariantAttr
 
 NeededCells: TypeAlias = dict[SSAValue, CellBox]
-"""For queues a box around the cells that must be right."""
+"""For each queue, a box around the cells needed."""
 
 
 def queue_type(value: SSAValue) -> QueueType:
@@ -93,7 +93,7 @@ def queue_lag(value: SSAValue) -> int:
 
 
 def verify_rank(kernel: KernelOp, field: SSAValue) -> None:
-    """VerifyException for a field that has other axes than its kernel's domain."""
+    """VerifyException for a field with other axes than the kernel's domain."""
     rank = len(field_bounds(field).lb)
     if rank != kernel.rank:
         raise VerifyException(f"field of rank {rank} in a kernel of rank {kernel.rank}")
@@ -114,13 +114,12 @@ def print_home(printer: Printer, home: Attribute | None) -> None:
 @irdl_op_definition
 class KernelOp(IRDLOperation):
     """
-    One kernel: for every tile, every chunk of planes and every stream step, the stages in order.
+    A kernel: for every tile, every chunk of planes and every stream step, the stages in order.
 
-    `stream` is the axis along which a tile is streamed; without it the whole tile is one plane.
-    `bounds` are the cells that the kernel writes, in the program's coordinates; `steps` is how many
-    time steps it advances; `roles` says what each argument is to the time loop. `layout` says which
-    threads hold a tile, `variants` which lowered copies of the stages there are, `occupancy` how
-    many blocks share a multiprocessor.
+    `roles`: the role of each argument in the time loop. `steps`: time steps of a launch. `stream`: the streaming axis;
+    without a streaming axis the whole tile is a plane. `bounds`: the cells written, in the program's coordinates.
+    `layout`: the threads of a tile. `variants`: the lowered copies of the stages. `occupancy`: blocks per
+    multiprocessor.
 
     Example:
     ```
@@ -173,7 +172,7 @@ class KernelOp(IRDLOperation):
 
     @property
     def stream_axis(self) -> int | None:
-        """The axis along which a tile is streamed, if any."""
+        """The streaming axis, if any."""
         return None if self.stream is None else self.stream.data
 
     @property
@@ -182,17 +181,17 @@ class KernelOp(IRDLOperation):
         return tuple(axis for axis in range(self.rank) if axis != self.stream_axis)
 
     def in_plane(self, offset: Sequence[int]) -> tuple[int, ...]:
-        """The part of an offset that lies in the plane."""
+        """The in-plane part of an offset."""
         return tuple(offset[axis] for axis in self.plane_axes)
 
     @property
     def blocks_per_multiprocessor(self) -> int:
-        """The blocks that a multiprocessor runs at once; 1 until that is decided."""
+        """Blocks per multiprocessor; 1 before device-tiling."""
         return 1 if self.occupancy is None else self.occupancy.data
 
     @property
     def stages(self) -> tuple[StageOp, ...]:
-        """The operations of one stream step, in order."""
+        """The operations of a stream step, in order."""
         return tuple(op for op in self.body.block.ops if isinstance(op, StageOp))
 
     @property
@@ -207,7 +206,7 @@ class KernelOp(IRDLOperation):
         return all(op.home is not None for op in self.stages if not isinstance(op, StoreOp))
 
     def needed_cells(self) -> NeededCells:
-        """For each queue a box around its cells that stored ones depend on."""
+        """For each queue, a box around the cells on which stored cells depend."""
         needed: NeededCells = {}
         for stage in reversed(self.stages):
             for queue, cells in stage.needs(needed):
@@ -215,7 +214,7 @@ class KernelOp(IRDLOperation):
         return needed
 
     def short_fields(self) -> Iterator[tuple[LoadOp, CellBox, CellBox]]:
-        """Loads of fields that have not all cells which stored ones depend on: what is needed, what there is."""
+        """Loads from fields without all cells needed by stored cells: the load, the box needed, the field's box."""
         needed = self.needed_cells()
         for load in [stage for stage in self.stages if isinstance(stage, LoadOp)]:
             field = CellBox.of(field_bounds(load.operands[0]))
@@ -228,7 +227,7 @@ class KernelOp(IRDLOperation):
                 yield load, read, field
 
     def argument_role(self, value: SSAValue) -> RoleAttr:
-        """The role of one of the kernel's arguments."""
+        """The role of an argument of the kernel."""
         assert isinstance(value, BlockArgument) and value.owner is self.body.block
         return self.roles.data[value.index]
 
@@ -319,7 +318,7 @@ class KernelOp(IRDLOperation):
 
 
 class LoadEffects(MemoryEffect):
-    """A load reads its fields."""
+    """A load reads the operands."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -329,10 +328,9 @@ class LoadEffects(MemoryEffect):
 @irdl_op_definition
 class LoadOp(IRDLOperation):
     """
-    The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from
-    `halo`. It is fetched `ahead` steps early. With `at`, each cell of the plane is the field's cell so
-    far away (cells along every axis): readers tap it at their own cell, and read it from memory then,
-    as of `tile.load %src at [0, -8] home #tile.memory`.
+    The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from `halo`,
+    fetched `ahead` steps early. With `at`, each cell of the plane is the field's cell at an offset (cells, per axis):
+    readers tap offset 0 and read memory, as in `tile.load %src at [0, -8] home #tile.memory`.
 
     Example: `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
     """
@@ -366,12 +364,12 @@ class LoadOp(IRDLOperation):
 
     @property
     def offset(self) -> tuple[int, ...] | None:
-        """How far away the field's cells lie, per axis; None for a load of the plane itself."""
+        """The offset of the field's cells (cells, per axis); None for a load of the plane at offset 0."""
         return None if self.at is None else decode_integers(self.at)
 
     @property
     def keeps_no_plane(self) -> bool:
-        """Readers read their cells from memory: halos, and cells so far away."""
+        """Readers read memory: the load is of a halo, or has an offset."""
         return self.data is None or self.at is not None
 
     @property
@@ -385,7 +383,7 @@ class LoadOp(IRDLOperation):
         return 0 if self.ahead is None else self.ahead.data
 
     def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
-        """Nothing: it reads no queue."""
+        """Nothing: a load reads no queue."""
         return iter(())
 
     def verify_(self) -> None:
@@ -409,7 +407,7 @@ class LoadOp(IRDLOperation):
             self.verify_offset(self.offset)
 
     def verify_offset(self, offset: tuple[int, ...]) -> None:
-        """Cells so far away are data, lie in memory, and are read by whoever is at the own cell."""
+        """VerifyException unless a load with an offset is of data, lives in memory, and is tapped at offset 0."""
         kernel = self.parent_op()
         if isinstance(kernel, KernelOp) and len(offset) != kernel.rank:
             raise VerifyException(f"at has {len(offset)} axes and the domain {kernel.rank}")
@@ -465,9 +463,9 @@ class LoadOp(IRDLOperation):
 @irdl_op_definition
 class ApplyOp(IRDLOperation):
     """
-    The next plane of each result: the cell function on the taps. Outside the box (the kernel's
-    bounds, unless `in` names another) result k takes the plane of `else` operand k. Without `else` cells
-    outside are computed like those inside, as far as readers need them.
+    The next plane of each result: the cell function on the taps. The box is the kernel's bounds, or the box
+    after `in`. Outside the box result k takes the plane of `else` operand k; without `else` cells outside are computed
+    like cells inside, as far as needed by readers.
 
     Example:
     `%v = tile.apply @cell(%u[-1, 0], %u[0, 0]) else %h : !tile.queue<f64, lag 1>`
@@ -519,7 +517,7 @@ class ApplyOp(IRDLOperation):
 
     @property
     def replaces_cells(self) -> bool:
-        """Its cells outside the kernel's bounds are others than what it computes there."""
+        """Cells outside the kernel's bounds are not computed by the cell function."""
         return self.box is None and bool(self.otherwise)
 
     @property
@@ -529,7 +527,7 @@ class ApplyOp(IRDLOperation):
 
     @property
     def index_axes(self) -> tuple[int, ...]:
-        """The axes whose coordinate the cell function takes."""
+        """The axes of the coordinates among the cell function's arguments."""
         return decode_integers(self.indices)
 
     @property
@@ -538,13 +536,13 @@ class ApplyOp(IRDLOperation):
         return queue_lag(self.res[0])
 
     def age(self, tap: Tap) -> int:
-        """How many steps old the tapped plane is; 0 is the plane made in this step."""
+        """The age of the tapped plane, in stream steps; 0 is the plane of the present step."""
         stream = self.kernel.stream_axis
         offset = 0 if stream is None else tap.offset[stream]
         return self.lag - queue_lag(self.queues[tap.operand]) - offset
 
     def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
-        """The queues that it reads, and which of their cells must be right for those `made` of its results to be."""
+        """The queues read, with the cells needed for the cells `made` of the results."""
         parts = [made[result] for result in self.res if result in made]
         if not parts:
             return
@@ -591,7 +589,7 @@ class ApplyOp(IRDLOperation):
             self.verify_tap_distance(tap)
 
     def verify_tap_distance(self, tap: Tap) -> None:
-        """Across warps only an exchange's result may be tapped, within its edges."""
+        """VerifyException for a tap across warps, unless within the edges of an exchange."""
         kernel = self.kernel
         if kernel.layout is None:
             return
@@ -653,7 +651,7 @@ class ApplyOp(IRDLOperation):
 
 
 def taps_of(queue: SSAValue) -> Iterator[tuple[ApplyOp, Tap]]:
-    """The taps of a queue by the applies that read it."""
+    """The taps of a queue, with the applies."""
     for reader in dict.fromkeys(use.operation for use in queue.uses):
         if isinstance(reader, ApplyOp):
             named = {k for k, operand in enumerate(reader.queues) if operand is queue}
@@ -665,12 +663,11 @@ def taps_of(queue: SSAValue) -> Iterator[tuple[ApplyOp, Tap]]:
 @irdl_op_definition
 class ExchangeOp(IRDLOperation):
     """
-    The planes of a queue with neighbours' cells readable across warps, as far as the result's type
-    says. `what` is published: the `edges` that neighbours read, the whole `plane`, or, of a field that
-    is loaded ahead, the asynchronous `copies` themselves: they land where all threads of the tile read
-    them, with a rim as wide as the edges around the tile, so that nothing is written twice and the tile
-    itself need not overlap its neighbours for it. Planes are read `delay` steps after they were
-    published; a lag beyond that says that they are held back before.
+    The planes of a queue, with neighbours' cells readable across warps up to the edges of the result's type.
+    `what` is published: the `edges` read by neighbours, the whole `plane`, or the asynchronous `copies` of a field
+    loaded ahead. Copies land in memory shared by all threads of the tile, with a rim of the edges' width around the
+    tile, so that no cell is written twice. Readers read planes `delay` steps after publishing; a greater lag of the
+    result means planes published at an age above 0.
 
     Example:
     `%e = tile.exchange %u what edges delay 1 : !tile.queue<f64, lag 2, edges [1, 0]>`
@@ -712,7 +709,7 @@ class ExchangeOp(IRDLOperation):
 
     @property
     def hold(self) -> int:
-        """The age at which the queue's planes are published."""
+        """The age of published planes, in stream steps."""
         return self.lag - queue_lag(self.queue) - self.delay.data
 
     @property
@@ -721,7 +718,7 @@ class ExchangeOp(IRDLOperation):
         return ints(queue_type(self.result).edges)
 
     def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
-        """The cells of its queue that must be right for those `made` of its result to be."""
+        """The queue, with the cells needed for the cells `made` of the result."""
         if self.result in made:
             yield self.queue, made[self.result]
 
@@ -783,7 +780,7 @@ class ExchangeOp(IRDLOperation):
 
 
 class StoreEffects(MemoryEffect):
-    """A store writes its field."""
+    """A store writes the field."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -793,7 +790,7 @@ class StoreEffects(MemoryEffect):
 @irdl_op_definition
 class StoreOp(IRDLOperation):
     """
-    Write the tile's own cells of the newest plane: those inside the kernel's bounds that the field has.
+    Write the tile's own cells of the newest plane inside the kernel's bounds and the field.
 
     Example: `tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>`
     """
@@ -816,17 +813,17 @@ class StoreOp(IRDLOperation):
 
     @property
     def lag(self) -> int:
-        """The lag of what is stored, in stream steps."""
+        """The lag of the stored queue, in stream steps."""
         return queue_lag(self.queue)
 
     @property
     def box(self) -> CellBox:
-        """The cells that are written, in the program's coordinates."""
+        """The cells written, in the program's coordinates."""
         kernel = cast(KernelOp, self.parent_op())
         return CellBox.of(kernel.bounds) & CellBox.of(field_bounds(self.field))
 
     def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
-        """The queues that it reads, and which of their cells must be right."""
+        """The queue, with the cells needed."""
         yield self.queue, self.box
 
     def verify_(self) -> None:

@@ -16,11 +16,10 @@ from timetile.dialects.tile.integers import int_array, ints, parse_int_list
 @irdl_attr_definition
 class QueueType(ParametrizedAttribute, TypeAttribute):
     """
-    The planes that one version of one buffer takes along the stream axis, one per stream step.
-    At step i the newest plane of a queue with lag L is plane i - L.
+    The planes of a version of a buffer along the streaming axis, a plane per stream step. At step i the newest
+    plane of a queue with lag L is plane i - L.
 
-    `edges` says how many neighbour cells across the boundaries of warps may be tapped, per in-plane
-    axis; it is empty where none may.
+    `edges`: neighbour cells across the boundaries of warps open to taps, per in-plane axis; empty for none.
 
     Example: `!tile.queue<f64, lag 2, edges [1, 0]>`
     """

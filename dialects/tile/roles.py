@@ -1,4 +1,4 @@
-"""Roles: what the arguments of a kernel are to the time loop."""
+"""Roles: the arguments of a kernel, by their part in the time loop."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from timetile.dialects.tile.kinds import RoleKind, RoleKindAttr
 @irdl_attr_definition
 class RoleAttr(ParametrizedAttribute):
     """
-    What an argument of a kernel is to the time loop: the data that argument `index` of the loop
-    names before (`source`) or after (`target`) the kernel's steps, the program's own buffer that
-    supplies the cells outside the bounds (`halo`), a field (`capture`) or a `scalar` of the
-    enclosing function, by position among those that the kernel uses.
+    The role of a kernel's argument in the time loop: the buffer of loop argument `index` before (`source`) or
+    after (`target`) the kernel's steps, the program's buffer of cells outside the bounds (`halo`), a field (`capture`)
+    or a `scalar` of the enclosing function, by position among the fields or scalars used.
 
     Example: `#tile.role<source 0>`
     """

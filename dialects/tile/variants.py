@@ -1,4 +1,4 @@
-"""Variants: the lowered copies of a kernel, for the columns of tiles that touch the bounds and for the others."""
+"""Variants: the lowered copies of a kernel, for columns of tiles at the bounds and in the interior."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from timetile.dialects.tile.integers import int_array, ints, parse_int_list
 @irdl_attr_definition
 class VariantAttr(ParametrizedAttribute):
     """
-    Columns of a kernel's tiles: the axes along which they may touch the bounds, how many columns there are (0: all
-    that are left of those with these axes), and the number of planes that one of their chunks advances. The variant
-    without axes is the interior. `joined` says how many planes from the middle of every column lie end to end with those
-    of the other columns: a chunk of them goes on in the next column. What the others' planes do not fill is missing from
-    the first and the last chunk, and so it is where tiles share a block; else from the last one.
+    Columns of a kernel's tiles. `axes`: the axes along which the columns may touch the bounds; none for the
+    interior. `columns`: the number of columns (0: all columns left with the axes). `planes`: planes of a chunk.
+    `joined`: planes from the middle of every column, lying end to end with the planes of other columns, so that a
+    chunk goes on in the next column. If the planes do not divide evenly, the first and the last chunk share the
+    shortfall (when planes are joined or tiles share a block); otherwise the last chunk takes all.
 
     Example: `#tile.variant<axes [0, 1], planes 430>`, `#tile.variant<axes [0, 1], columns 132, planes 512>` or
     `#tile.variant<axes [], planes 430, joined 70>`
@@ -38,6 +38,7 @@ class VariantAttr(ParametrizedAttribute):
 
     @property
     def is_interior(self) -> bool:
+        """The columns touch no bounds."""
         return not self.axes.data
 
     def verify(self) -> None:
