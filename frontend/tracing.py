@@ -121,7 +121,9 @@ def called(
         at = place_of_traceback(problem.__traceback__)
         if at is None:
             raise
-        raise StencilError(f"{problem}; {advice_on(problem)}", at) from problem
+        # Python 3.13 adds to the sentence how attributes are made; a step makes none.
+        said = str(problem).removesuffix(" and no __dict__ for setting new attributes")
+        raise StencilError(f"{said}; {advice_on(problem)}", at) from problem
     if returned is not None:
         raise StencilError("the step returns a value; assign it, as u.next = ...", place)
 
