@@ -2,10 +2,13 @@
 
     python benchmarks/cpu.py --threads 1 2 --out benchmarks/results/cpu.json
 
-The three take turns; of each the fastest repetition counts. Repetitions are short and many, so that on a
-machine with other work each of the three has some that nothing interrupts; the load of the machine is in the rows. Results are compared first: NumPy and gcc round
+NumPy, and for each number of threads gcc, the executor and the executor without blocking, take turns; of each
+the fastest repetition counts. Repetitions are short and many, so that on a machine with other work each has some
+that nothing interrupts; the load of the machine is in the rows. Each repetition begins with the same
+numbers: numbers that run towards zero take longer. Results are compared first: NumPy and gcc round
 differently, so up to some units in the last place. `peak_bytes` is what the process takes at most while a
 program runs, less what it took before the run, plus its arrays. Needs gcc with OpenMP, and Linux.
+Two thread counts take three minutes on an idle machine.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from math import prod
 from pathlib import Path
@@ -31,8 +35,14 @@ import timetile
 
 SOURCE = Path(__file__).parent / "cpu_loops.c"
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
-CELL_STEPS = 4e7
-"""Cells that a repetition updates: some hundredths of a second."""
+CELL_STEPS = 1e8
+"""Cells that a repetition of compiled code updates, at least: some hundredths of a second."""
+
+STEPS = 32
+"""Steps of a repetition of compiled code, at least: as many as two passes of the deepest kind."""
+
+NUMPY_CELL_STEPS = 2e7
+"""Cells that a repetition of NumPy updates, at least: as many tenths of a second."""
 
 Runner = Callable[[list[Array], int], None]
 """Runs steps on fields, in place."""
@@ -69,9 +79,12 @@ def numpy_runner(program: CpuProgram) -> Runner:
     return run
 
 
-def our_runner(program: CpuProgram, threads: int) -> Runner:
-    """A program compiled here."""
-    compiled = timetile.compile(program.text(), executor="cpu", threads=threads)
+def our_runner(program: CpuProgram, threads: int, *, blocked: bool = True) -> Runner:
+    """A program compiled here. Without blocking each step passes over whole fields."""
+    compiled = timetile.compile(program.text(), executor="cpu", threads=threads, halos="apart")
+    if not blocked:
+        for loop in compiled.native.loops.values():
+            loop.rule.cache = 0
 
     def run(fields: list[Array], steps: int) -> None:
         compiled(*fields, *program.scalars, steps)
@@ -92,11 +105,21 @@ def check(program: CpuProgram, runners: Sequence[Runner]) -> None:
             assert float(np.abs(a - b).max()) <= 64 * unit, program.name
 
 
-def seconds(run: Runner, fields: list[Array], steps: int) -> float:
-    """The time of a run."""
-    start = time.perf_counter()
-    run(fields, steps)
-    return time.perf_counter() - start
+@dataclass
+class Contestant:
+    """What is timed: how many steps it runs in a repetition, and the fastest step so far, in seconds."""
+
+    run: Runner
+    steps: int
+    best: float = float("inf")
+
+    def repeat(self, fields: list[Array], start: list[Array]) -> None:
+        """One repetition, from the same numbers."""
+        for field, first in zip(fields, start, strict=True):
+            np.copyto(field, first)
+        begin = time.perf_counter()
+        self.run(fields, self.steps)
+        self.best = min(self.best, (time.perf_counter() - begin) / self.steps)
 
 
 def resident(name: str) -> int:
@@ -118,33 +141,42 @@ def peak_bytes(program: CpuProgram, run: Runner) -> tuple[int, int]:
 
 
 def measured(
-    program: CpuProgram, library: ctypes.CDLL, threads: int, repetitions: int
-) -> dict[str, Any]:
-    """One row."""
-    ours = our_runner(program, threads)
-    slices, gcc = numpy_runner(program), gcc_runner(program, library, threads)
-    check(program, (ours, slices, gcc))
-    peak, held = peak_bytes(program, ours)
+    program: CpuProgram, library: ctypes.CDLL, threads: Sequence[int], repetitions: int
+) -> list[dict[str, Any]]:
+    """The rows of a program, one for each number of threads."""
     cells = prod(program.domain)
-    steps = max(2, round(CELL_STEPS / cells))
-    fields = program.arrays()
-    best = {"ours": float("inf"), "numpy": float("inf"), "gcc": float("inf")}
+    steps = max(STEPS, round(CELL_STEPS / cells))
+    slices = Contestant(numpy_runner(program), max(1, round(NUMPY_CELL_STEPS / cells)))
+    ours = {n: Contestant(our_runner(program, n), steps) for n in threads}
+    single = {n: Contestant(our_runner(program, n, blocked=False), steps) for n in threads}
+    gcc = {n: Contestant(gcc_runner(program, library, n), steps) for n in threads}
+    contestants = [slices, *ours.values(), *single.values(), *gcc.values()]
+    check(program, [contestant.run for contestant in contestants])
+    peaks = {n: peak_bytes(program, ours[n].run) for n in threads}
+    start, fields = program.arrays(), program.arrays()
     for _ in range(repetitions):
-        for name, run in (("ours", ours), ("numpy", slices), ("gcc", gcc)):
-            best[name] = min(best[name], seconds(run, fields, steps) / steps)
-    speed = {name: round(cells / took / 1e6, 1) for name, took in best.items()}
-    return {
-        "program": program.name,
-        "dtype": program.dtype,
-        "domain": list(program.domain),
-        "threads": threads,
-        "mcells_per_s": speed["ours"],
-        "numpy_mcells_per_s": speed["numpy"],
-        "gcc_mcells_per_s": speed["gcc"],
-        "peak_bytes": peak,
-        "array_bytes": held,
-        "load_average": round(os.getloadavg()[0], 1),
-    }
+        for contestant in contestants:
+            contestant.repeat(fields, start)
+
+    def speed(contestant: Contestant) -> float:
+        return round(cells / contestant.best / 1e6, 1)
+
+    return [
+        {
+            "program": program.name,
+            "dtype": program.dtype,
+            "domain": list(program.domain),
+            "threads": n,
+            "mcells_per_s": speed(ours[n]),
+            "single_steps_mcells_per_s": speed(single[n]),
+            "numpy_mcells_per_s": speed(slices),
+            "gcc_mcells_per_s": speed(gcc[n]),
+            "peak_bytes": peaks[n][0],
+            "array_bytes": peaks[n][1],
+            "load_average": round(os.getloadavg()[0], 1),
+        }
+        for n in threads
+    ]
 
 
 def said(*command: str) -> str:
@@ -170,7 +202,7 @@ def circumstances(options: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--repetitions", type=int, default=25)
+    parser.add_argument("--repetitions", type=int, default=12)
     parser.add_argument("--only", nargs="+", metavar="PROGRAM")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -181,8 +213,7 @@ def main() -> None:
         for program in PROGRAMS:
             if options.only and program.name not in options.only:
                 continue
-            for threads in options.threads:
-                row = measured(program, library, threads, options.repetitions)
+            for row in measured(program, library, options.threads, options.repetitions):
                 print(json.dumps(row), flush=True)
                 rows.append(row | facts)
     if options.out is not None:

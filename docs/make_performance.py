@@ -35,6 +35,11 @@ SEARCHED = (
 COMPARED = ("stencil", "type", "depth", "schedule", "GCells/s", "model", "registers", "spilled")
 TILES = ("stencil", "type", "domain", "depth", "tile", "GCells/s", "registers", "spilled", "commit")
 
+ON_CPU = (
+    "program", "type", "domain", "threads", "MCells/s", "single steps", "gcc", "NumPy", "of NumPy", "of gcc",
+    "of single steps", "memory", "load",
+)  # fmt: skip
+
 Row = dict[str, Any]
 
 
@@ -114,6 +119,28 @@ def tile_cells(row: Row) -> tuple[str, ...]:
         ", ".join([*shape, *stays, *late]) or "default", number(row["gcells_per_s"]),
         str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "", row["commit"],
     )  # fmt: skip
+
+
+def cpu_cells(row: Row) -> tuple[str, ...]:
+    """A program on the processor, beside NumPy, gcc, and steps that pass over whole fields."""
+    speed = row["mcells_per_s"]
+    ratios = (
+        number(speed / row[f"{other}_mcells_per_s"], 2)
+        for other in ("numpy", "gcc", "single_steps")
+    )
+    return (
+        row["program"], TYPES[row["dtype"]], " x ".join(map(str, row["domain"])), str(row["threads"]),
+        *(number(row[f"{other}mcells_per_s"]) for other in ("", "single_steps_", "gcc_", "numpy_")),
+        *ratios, number(row["peak_bytes"] / row["array_bytes"], 3), str(row["load_average"]),
+    )  # fmt: skip
+
+
+def cpu_section(rows: list[Row]) -> str:
+    """The table of the processor, with where, with what and how it was measured."""
+    first = rows[0]
+    versions = ", ".join(f"{name} {version}" for name, version in first["versions"].items())
+    facts = f"{first['machine']}; {versions}; commit {first['commit']}:"
+    return f"{facts}\n\n    {first['command']}\n\n{table(ON_CPU, map(cpu_cells, rows))}"
 
 
 def replace(text: str, name: str, made: str) -> str:
@@ -211,6 +238,8 @@ def main() -> None:
         text = replace(text, "table ablation", table(COMPARED, map(compared_cells, compared)))
     if tiles := rows_of("h200-tiles.json"):
         text = replace(text, "table tiles", table(TILES, map(tile_cells, tiles)))
+    if cpu := rows_of("cpu.json"):
+        text = replace(text, "table cpu", cpu_section(cpu))
     for name in ("search", "search-3d"):
         searched = RESULTS / f"h200-{name}.json"
         if searched.exists():
