@@ -12,6 +12,9 @@ Array = NDArray[Any]
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
+CELLS_AT_ONCE = 1 << 16
+"""Cells compared at once: temporaries then stay in a cache."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -38,8 +41,18 @@ def difference(a: Array, b: Array) -> Difference | None:
     as the same: which of the many NaN an operation returns is left open by IEEE 754.
     """
     bits = BITS[a.dtype.itemsize]
-    unequal = (a.view(bits) != b.view(bits)) & ~((a != a) & (b != b))
-    if not unequal.any():
+    count, first = 0, -1
+    cells, others = a.reshape(-1), b.reshape(-1)
+    for start in range(0, a.size, CELLS_AT_ONCE):
+        x, y = (flat[start : start + CELLS_AT_ONCE] for flat in (cells, others))
+        unequal = x.view(bits) != y.view(bits)
+        if not unequal.any():
+            continue
+        places = np.flatnonzero(unequal & ~((x != x) & (y != y)))
+        if count == 0 and places.size:
+            first = start + int(places[0])
+        count += places.size
+    if count == 0:
         return None
-    first = tuple(int(k) for k in np.argwhere(unequal)[0])
-    return Difference(int(unequal.sum()), first, (a[first].item(), b[first].item()))
+    place = tuple(int(k) for k in np.unravel_index(first, a.shape))
+    return Difference(count, place, (a[place].item(), b[place].item()))

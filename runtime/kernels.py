@@ -160,10 +160,6 @@ class ProgramKernels:
     def __init__(self, source: ModuleOp, options: Options, cache: Cache | None):
         self.options, self.cache = options, cache
         self.source = source
-        self.key = key_of(
-            str(source), options.key(), timetile.__version__, sources_key(), version("xdsl"),
-            assembler_version(), nvrtc_version(),
-        )  # fmt: skip
         self.remarks: dict[str, None] = {}
         """
         Operations left unchanged, with reasons, each once: of the program's loops, and of kernels
@@ -178,6 +174,14 @@ class ProgramKernels:
         """
         Held during a compilation: threads asking for one kernel wait for the thread that makes it.
         """
+
+    @cached_property
+    def key(self) -> str:
+        """What kernels are kept by. Programs that run without a GPU never look for its tools."""
+        return key_of(
+            str(self.source), self.options.key(), timetile.__version__, sources_key(),
+            version("xdsl"), assembler_version(), nvrtc_version(),
+        )  # fmt: skip
 
     @cached_property
     def tiled(self) -> ModuleOp:
