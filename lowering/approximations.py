@@ -1,9 +1,10 @@
-"""Approximate quotients and reciprocal roots: the hardware's guess, and in FP64 one step from it.
+"""Approximate quotients and reciprocal roots: the hardware's guess, and in FP64 one step from the
+guess.
 
-They have no side for special operands, so that a cell is the same whatever others its warp holds. In FP64 a step of
-third order takes the guess's 20 bits to all but the last of 53; where the guess is 0, infinite or NaN it is the
-result. Results below the normal numbers, and operands below them, count as 0. In FP32 the guess itself has all bits
-but the last.
+There is no branch for special operands: a cell never depends on other cells of its warp. In FP64 a
+step of third order takes the guess's 20 bits to all but the last of 53; a guess of 0, infinity or
+NaN is the result. Results below the normal numbers, and operands below them, count as 0. In FP32
+the guess itself has all bits but the last.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Approximation(Sequences):
         *,
         signed: bool,
     ) -> SSAValue:
-        """The hardware's guess for a value, and in FP64 a step from it where the value is normal."""
+        """
+        The hardware's guess for a value, and in FP64 a step from the guess for a normal value.
+        """
         x, about = guess.value, self.emit.add(guess).result
         if x.type != f64:
             return about

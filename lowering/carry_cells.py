@@ -1,4 +1,6 @@
-"""carry-cells: what one turn of a loop computes for the next comes along in place of the plane that it is made of.
+"""
+carry-cells: a result computed by one turn of a loop for the next is carried in place of the plane
+behind the result.
 
 Before:                                                   After:
 ```
@@ -10,15 +12,18 @@ scf.for ... iter_args(%u = %a, %v = %b) {                 %e = arith.subf %b, %a
   scf.yield %v, %w : f64, f64                               scf.yield %f, %w : f64, f64
 }                                                         }
 ```
-`share-cells` lets both cells of a face compute it once within a turn; the face between two turns is computed at the end
-of one and again at the start of the next. This is predictive commoning (K. O'Brien, 1990), where it takes no register.
+`share-cells` lets both cells of a face compute a common value once within a turn. The face between
+two turns is computed at the end of one turn and again at the start of the next. The pass is
+predictive commoning (K. O'Brien, 1990), restricted to cases without an additional register.
 
-1. An operation on what a loop carries has a counterpart: the same on what the loop hands on. It is looked for by the
-   rules of `share-cells`, so that differences may be the other way round where only squares are made of them.
-2. The counterpart's result is carried in place of an operand that nothing else reads; if there is none, the operation
-   stays, as it would take a register more. What reads the result may follow in the same way.
-3. Before the loop the operation is done once. Loops that follow each other hand it on, as they are taken from the last
-   to the first.
+1. An operation on carried values has a counterpart: the operation on the values handed on. The
+   rules of `share-cells` find the counterpart: differences may have exchanged operands if only
+   squares are made of them.
+2. The counterpart's result is carried in place of an operand without another reader. Without such
+   an operand the operation stays, to save a register. Readers of the result may follow in the next
+   round.
+3. Before the loop the operation is done once. Consecutive loops hand the result on, as loops are
+   taken from the last to the first.
 """
 
 from __future__ import annotations
@@ -37,11 +42,11 @@ from timetile.lowering.tile_to_gpu.cells import copied
 from timetile.passes.analysis.cells.sharing import find, is_magnitude_use, is_shared, key_of
 
 FIRST_CARRIED = 3
-"""A loop's operands before the values that it carries: its bounds and its step."""
+"""The number of a loop's operands before the carried values: bounds and step."""
 
 
 def only_magnitudes(value: SSAValue) -> bool:
-    """Nothing but squares and magnitudes are made of a value, in loops that it is handed to neither."""
+    """Whether only squares and magnitudes are made of a value, in all loops carrying the value."""
     for use in value.uses:
         loop, place = use.operation, use.index - FIRST_CARRIED
         if isinstance(loop, scf.ForOp) and place >= 0:
@@ -54,7 +59,7 @@ def only_magnitudes(value: SSAValue) -> bool:
 
 
 class CarryingLoop:
-    """A loop, and what its operations are a turn later, before it and after it."""
+    """A loop, and its operations a turn later, before the loop and after the loop."""
 
     def __init__(self, loop: scf.ForOp):
         self.loop, self.block = loop, loop.body.block
@@ -69,18 +74,18 @@ class CarryingLoop:
             self.know(op)
 
     def know(self, op: Operation) -> None:
-        """An operation of the loop may be another one's, a turn later."""
+        """Note an operation of the loop, possibly equal to another operation a turn later."""
         if is_shared(op) and op.parent is self.block:
             self.made.setdefault(key_of(op, op.operands), op)
 
     def forget(self, op: Operation) -> None:
-        """Its operands change, or it goes."""
+        """Forget an operation before a change of operands or a removal."""
         key = key_of(op, op.operands)
         if self.made.get(key) is op:
             del self.made[key]
 
     def carry_cells(self) -> None:
-        """Carry what may be carried in place of an operand."""
+        """Carry results in place of operands."""
         for op in list(self.block.ops):
             if not is_shared(op) or not all(map(self.is_ready, op.operands)):
                 continue
@@ -93,19 +98,20 @@ class CarryingLoop:
                     break
 
     def is_ready(self, value: SSAValue) -> bool:
-        """The value is there when a turn begins."""
+        """Whether the value exists at the beginning of a turn."""
         owner = value.owner
         inside = owner if isinstance(owner, Block) else owner.parent
         return value in self.places or inside is not self.block
 
     def moved(self, op: Operation, to: Sequence[SSAValue]) -> list[SSAValue]:
-        """The operands of an operation, with other values in place of those that the loop carries."""
+        """The operands of an operation, with other values in place of carried ones."""
         return [to[self.places[v]] if v in self.places else v for v in op.operands]
 
     def may_carry(self, op: Operation, later: Operation, operand: SSAValue) -> bool:
         """
-        The operation alone reads the operand, and after the loop its last value enters nothing but the same operation,
-        whose sign matters no more than here if the difference that is carried is the other way round.
+        Whether only the operation reads the operand, and after the loop the operand's last value
+        enters only an equal operation. If the carried difference has exchanged operands, the sign
+        must not matter there either.
         """
         if operand.type != later.results[0].type or {use.operation for use in operand.uses} != {op}:
             return False
@@ -121,11 +127,14 @@ class CarryingLoop:
         )
 
     def after(self, operand: SSAValue) -> list[Operation]:
-        """What reads the last value of a carried operand, after the loop."""
+        """The readers of a carried operand's last value, after the loop."""
         return list({use.operation: None for use in self.loop.results[self.places[operand]].uses})
 
     def carry(self, op: Operation, later: Operation, operand: SSAValue) -> None:
-        """Carry the later operation's result, and read it in place of the operation's own."""
+        """
+        Carry the later operation's result, and read the carried value in place of the operation's
+        own.
+        """
         place = self.places[operand]
         for after in self.after(operand):
             replace(after, self.loop.results[place])
@@ -139,7 +148,10 @@ class CarryingLoop:
             self.know(reader)
 
     def first(self, op: Operation) -> SSAValue:
-        """The operation's result in the first turn, computed ahead of the loop; what is not set gives nothing that is."""
+        """
+        The operation's result in the first turn, computed ahead of the loop; unset for an unset
+        operand.
+        """
         initial = self.moved(op, self.loop.iter_args)
         for value in initial:
             if isinstance(value.owner, simt.UnsetOp) and not isinstance(op, arith.SelectOp):
@@ -151,7 +163,7 @@ class CarryingLoop:
 
 
 class CarryCellsPass(ModulePass):
-    """Carry what cells of two turns have in common; see the module's documentation."""
+    """Carry results common to cells of two turns; see the module's documentation."""
 
     name = "carry-cells"
 

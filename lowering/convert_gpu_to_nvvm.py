@@ -1,10 +1,10 @@
 """convert-gpu-to-nvvm: threads, shuffles, copies and pointers as the hardware has them.
 
-Before                                          After
+Before After
 ```
-gpu.func @k(%a: memref<4356xf64, 1>) kernel     llvm.func @k(%a: !llvm.ptr<1>) {nvvm.kernel, nvvm.maxntid}
+gpu.func @k(%a: memref<4356xf64, 1>) kernel     llvm.func @k(%a: !llvm.ptr<1>) {nvvm.kernel, ...}
 %t = gpu.thread_id x                            %t = nvvm.read.ptx.sreg.tid.x
-%v = simt.load %a[%i + 2] : f64                 %p = llvm.getelementptr %a[%i]   %v = simt.load %p[2]
+%v = simt.load %a[%i + 2] : f64                 %p = llvm.getelementptr %a[%i], simt.load %p[2]
 %s = simt.shuffle %v delta -1 : f64             two nvvm.shfl.sync, between simt.split and simt.join
 simt.copy_async %r[..], %a[..] bytes 16         nvvm.cp.async.shared.global
 gpu.barrier                                     nvvm.barrier
@@ -12,9 +12,10 @@ simt.arrive %b phase %p                         nvvm.mbarrier.arrive.shared
 simt.wait %b phase %p                           nvvm.mbarrier.try_wait.parity.shared
 ```
 Arithmetic and control flow stay as they are; a mask stays an i1 that the PTX printer turns into a
-predicate. What a loop adds to a place in shared memory without changing it is added to the pointer ahead of the loop: an
-integer instruction beside the arithmetic costs a step as much as an operation of a cell, or twice that. Not so where
-the loop waits for other warps: their turns fill the wait, and registers are worth more than instructions.
+predicate. What a loop adds to a place in shared memory without changing it is added to the pointer
+ahead of the loop: an integer instruction beside the arithmetic costs a step as much as an operation
+of a cell, or twice that. Not so where the loop waits for other warps: their turns fill the wait,
+and registers are worth more than instructions.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ from timetile.passes.diagnostics import refuse
 
 FULL_WARP = -1
 SUSPENDED_NANOSECONDS = 1_000_000
-"""The operand that MLIR's wait asks for: how long a thread may sleep before it looks again."""
+"""The operand of MLIR's wait: most nanoseconds of sleep before a thread looks again."""
 DYNAMIC_INDEX = -(1 << 31)
-"""LLVM's mark for an index that is an operand."""
+"""LLVM's mark for an index given as an operand."""
 FARTHEST_OFFSET = 1 << 31
-"""Bytes from which an access has no constant offset: PTX has 32 bits for it."""
+"""Bytes from which an access has no constant offset: PTX has 32 bits."""
 
 
 def pointer_type(pointer: SSAValue) -> llvm.LLVMPointerType:
@@ -67,7 +68,7 @@ def pointer_type(pointer: SSAValue) -> llvm.LLVMPointerType:
 
 
 def defined_outside(value: SSAValue, block: Block) -> Operation | None:
-    """The operation that makes a value in another block than this one, or None."""
+    """The operation making a value in a block other than `block`; otherwise None."""
     owner = value.owner
     return owner if isinstance(owner, Operation) and owner.parent is not block else None
 
@@ -79,14 +80,17 @@ def waits_in_loop(function: gpu.FuncOp) -> bool:
 
 
 def stands_before(first: Operation, second: Operation) -> bool:
-    """An operation stands before another one in its block, or before the one that holds that."""
+    """
+    Whether an operation stands before another operation in its block, or before the operation
+    around the other.
+    """
     assert first.parent is not None
     beside = first.parent.find_ancestor_op_in_block(second)
     return beside is not None and first.is_before_in_block(beside)
 
 
 def multiple_of(index: SSAValue) -> tuple[SSAValue, int]:
-    """A value and the constant that it is multiplied by to make an index of 32 bits."""
+    """A value and the constant factor behind a 32-bit index."""
     product = index.owner
     if isinstance(product, arith.MuliOp) and index.type == i32:
         count = integer_constant(product.rhs)
@@ -106,7 +110,7 @@ class FunctionConverter:
         self.integers: dict[int, SSAValue] = {}
         self.waits = waits_in_loop(function)
         self.words: dict[SSAValue, int] = {}
-        """Cells of buffers: of where warps arrive, whether there are one or two."""
+        """Cells of buffers: for arrivals, one or two."""
 
     def int(self, value: int) -> SSAValue:
         """A 32-bit constant at the head of the function."""
@@ -118,7 +122,7 @@ class FunctionConverter:
         return self.integers[value]
 
     def convert_buffers(self) -> None:
-        """Buffers become pointers; what their elements are is remembered."""
+        """Turn buffers into pointers, and remember the types of elements."""
         for block in self.function.body.blocks:
             for argument in block.args:
                 self.convert_buffer(argument)
@@ -127,7 +131,7 @@ class FunctionConverter:
                 self.convert_buffer(op.result)
 
     def convert_indices(self) -> None:
-        """Arguments of type index have 64 bits, and are cast to what the code takes."""
+        """Give arguments of type index 64 bits, with casts for their users."""
         for argument in self.entry.args:
             if isinstance(argument.type, IndexType):
                 new = Rewriter.replace_value_with_new_type(argument, i64)
@@ -138,6 +142,7 @@ class FunctionConverter:
                 Rewriter.insert_op(cast, InsertPoint.at_start(self.entry))
 
     def convert_buffer(self, value: SSAValue) -> None:
+        """Turn a buffer into a pointer."""
         element = buffer_element(value)
         if element is not None:
             pointer = llvm.LLVMPointerType(IntAttr(address_space(value)))
@@ -149,8 +154,8 @@ class FunctionConverter:
 
     def pointer(self, op: Operation, buffer: SSAValue, index: SSAValue | None) -> SSAValue:
         """
-        `buffer + index`, computed once in the block of `op`; in shared memory, what a loop leaves alone ahead of it, unless
-        warps wait for each other there.
+        `buffer + index`, computed once in the block of `op`. In shared memory, the part constant in
+        a loop is computed ahead of the loop, unless warps wait for each other in the loop.
         """
         if index is None:
             return buffer
@@ -169,7 +174,10 @@ class FunctionConverter:
         return self.pointer_in(block, buffer, index, InsertPoint.before(op))
 
     def pointer_behind(self, known: Operation, buffer: SSAValue, index: SSAValue) -> SSAValue:
-        """`buffer + index`, computed where both are there: the operation makes the index in a block around the access."""
+        """
+        `buffer + index`, computed at the first place with both: the operation makes the index in a
+        block around the access.
+        """
         later, own = known, buffer.owner
         if isinstance(own, Operation) and stands_before(known, own):
             later = own
@@ -179,7 +187,10 @@ class FunctionConverter:
     def pointer_in(
         self, block: Block, buffer: SSAValue, index: SSAValue, place: InsertPoint
     ) -> SSAValue:
-        """`buffer + index`, made once in a block. A multiple of a constant counts arrays of so many cells."""
+        """
+        `buffer + index`, made once in a block. A multiple of a constant counts arrays of so many
+        cells.
+        """
         key = (block, buffer, index)
         if key not in self.pointers:
             element = self.elements[buffer]
@@ -194,7 +205,7 @@ class FunctionConverter:
     def nearer(
         self, op: Operation, base: SSAValue, offset: int, element: Attribute
     ) -> tuple[SSAValue, int]:
-        """The same place by an offset that an access may have, in elements."""
+        """An equal place by an allowed offset of an access, in elements."""
         if abs(offset) * CELL_BYTES[element] < FARTHEST_OFFSET:
             return base, offset
         index = arith.ConstantOp(IntegerAttr(offset, i64))
@@ -205,7 +216,7 @@ class FunctionConverter:
     def place(
         self, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp | simt.PrefetchOp
     ) -> tuple[SSAValue, int]:
-        """The pointer of an access, and its offset from there."""
+        """The pointer of an access, and the offset from the pointer."""
         pointer = self.pointer(op, op.buffer, op.index)
         return self.nearer(op, pointer, op.offset.value.data, self.elements[op.buffer])
 
@@ -223,18 +234,21 @@ class FunctionConverter:
     # One method an operation.
 
     def convert_load(self, op: simt.LoadOp) -> None:
+        """Convert a load."""
         if op.index is not None:
             pointer, offset = self.place(op)
             new = simt.LoadOp(pointer, None, offset, list(op.cells.types), op.mask)
             Rewriter.replace_op(op, new)
 
     def convert_store(self, op: simt.StoreOp) -> None:
+        """Convert a store."""
         if op.index is not None:
             pointer, offset = self.place(op)
             new = simt.StoreOp(list(op.cells), pointer, None, offset, op.mask)
             Rewriter.replace_op(op, new)
 
     def convert_override(self, op: simt.OverrideOp) -> None:
+        """Convert an override."""
         assert op.mask is not None
         if op.index is not None:
             pointer, offset = self.place(op)
@@ -242,12 +256,14 @@ class FunctionConverter:
             Rewriter.replace_op(op, new)
 
     def convert_prefetch(self, op: simt.PrefetchOp) -> None:
+        """Convert a prefetch."""
         if op.index is not None:
             pointer, offset = self.place(op)
             new = simt.PrefetchOp(pointer, None, offset, op.cell, op.mask)
             Rewriter.replace_op(op, new)
 
     def convert_copy(self, op: simt.CopyAsyncOp) -> None:
+        """Convert an asynchronous copy."""
         element = self.elements[op.target]
         target = self.pointer(op, op.target, op.target_index)
         source = self.pointer(op, op.source, op.source_index)
@@ -262,6 +278,7 @@ class FunctionConverter:
         Rewriter.replace_op(op, nvvm.CpAsyncOp(target, source, size, taken))
 
     def convert_shuffle(self, op: simt.ShuffleOp) -> None:
+        """Convert a shuffle, in halves for a 64-bit value."""
         delta = op.delta.value.data
         kind, clamp = ("up", 0) if delta < 0 else ("down", 31)
         mask, distance, bound = self.int(FULL_WARP), self.int(abs(delta)), self.int(clamp)
@@ -282,11 +299,13 @@ class FunctionConverter:
         Rewriter.replace_op(op, nvvm.ReduxSyncOp(op.value, self.int(FULL_WARP), "min"))
 
     def convert_all(self, op: simt.AllOp) -> None:
+        """Convert a vote."""
         Rewriter.replace_op(op, nvvm.VoteSyncOp(self.int(FULL_WARP), op.value, "all"))
 
     def convert_id(
         self, op: gpu.ThreadIdOp | gpu.BlockIdOp, register: nvvm.SpecialRegisterOp
     ) -> None:
+        """Convert a thread's or a block's number."""
         if op.dimension.data != DimensionEnum.X:
             refuse(op, "kernels are one-dimensional; use dimension x")
         Rewriter.insert_op(register, InsertPoint.before(op))
@@ -308,7 +327,9 @@ class FunctionConverter:
         Rewriter.replace_op(op, nvvm.BarrierOp())
 
     def convert_expect(self, op: simt.ExpectOp) -> None:
-        """All words, and where there are two, for the other blocks to see, too. Every thread arrives."""
+        """
+        All words, and where there are two, for the other blocks to see, too. Every thread arrives.
+        """
         count, words = self.int(op.warps.value.data * LANES), self.words[op.arrivals]
         for word in range(words):
             where = self.constant_pointer(op, op.arrivals, word, i64)
@@ -328,6 +349,7 @@ class FunctionConverter:
         return gep.result
 
     def convert_arrive(self, op: simt.ArriveOp) -> None:
+        """Convert an arrival."""
         word = self.word_of(op, op.arrivals, op.phase)
         if op.bytes is None:
             Rewriter.replace_op(op, nvvm.MbarrierArriveOp(word), [])
@@ -335,7 +357,7 @@ class FunctionConverter:
             Rewriter.replace_op(op, nvvm.MbarrierArriveExpectTxOp(word, op.bytes))
 
     def convert_wait(self, op: simt.WaitOp) -> None:
-        """Phases take turns on a word, and one bit tells them apart."""
+        """Convert a wait. Phases take turns on a word, and one bit tells them apart."""
         word, turn = self.word_of(op, op.arrivals, op.phase), op.phase
         if self.words[op.arrivals] == 2:
             shift = arith.ShRUIOp(turn, self.int(1))
@@ -347,9 +369,11 @@ class FunctionConverter:
         Rewriter.replace_op(op, [parity, wait])
 
     def convert_cluster_barrier(self, op: simt.ClusterBarrierOp) -> None:
+        """Convert a barrier of a cluster."""
         Rewriter.replace_op(op, [nvvm.ClusterArriveOp(), nvvm.ClusterWaitOp()])
 
     def convert_peer(self, op: simt.PeerOp) -> None:
+        """Convert an address in another block of the cluster."""
         peer = nvvm.MapaOp(op.buffer, op.rank, llvm.LLVMPointerType(IntAttr(CLUSTER_SPACE)))
         self.elements[peer.res], self.words[peer.res] = (
             self.elements[op.buffer],
@@ -358,6 +382,7 @@ class FunctionConverter:
         Rewriter.replace_op(op, peer)
 
     def convert_send(self, op: simt.SendOp) -> None:
+        """Convert a send."""
         pointer = op.buffer if op.index is None else self.pointer(op, op.buffer, op.index)
         word = self.word_of(op, op.arrivals, op.phase)
         offset = op.offset.value.data
@@ -365,24 +390,28 @@ class FunctionConverter:
         Rewriter.replace_op(op, new)
 
     def convert_post(self, op: simt.PostOp) -> None:
+        """Convert a post."""
         if op.index is not None:
             pointer = self.pointer(op, op.buffer, op.index)
             new = simt.PostOp(list(op.cells), pointer, None, op.places, op.number)
             Rewriter.replace_op(op, new)
 
     def convert_take(self, op: simt.TakeOp) -> None:
+        """Convert a take."""
         if op.index is not None:
             pointer = self.pointer(op, op.buffer, op.index)
             new = simt.TakeOp(pointer, None, op.places, op.number, list(op.cells.types))
             Rewriter.replace_op(op, new)
 
     def convert_tile_barrier(self, op: simt.TileBarrierOp) -> None:
+        """Convert a barrier of a tile."""
         if op.index is not None:
             pointer = self.pointer(op, op.words, op.index)
             new = simt.TileBarrierOp(pointer, None, op.number, op.blocks.value.data)
             Rewriter.replace_op(op, new)
 
     def convert_return(self, op: gpu.ReturnOp) -> None:
+        """Convert a return."""
         Rewriter.replace_op(op, llvm.ReturnOp())
 
     def convert(self) -> None:
@@ -419,7 +448,9 @@ class FunctionConverter:
 
 
 def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int, *, reports: bool) -> None:
-    """Replace a gpu.func by the llvm.func of a kernel; its last argument but one may take reports."""
+    """
+    Replace a gpu.func by the llvm.func of a kernel. The last argument but one may take reports.
+    """
     FunctionConverter(function).convert()
     assert function.known_block_size is not None
     block = tuple(function.known_block_size.get_values())
@@ -445,7 +476,7 @@ def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int, *, repo
 
 
 def count_of(module: gpu.ModuleOp, fact: str) -> int:
-    """A number of the launch that a module states; 1 where it is silent."""
+    """A number of the launch stated by a module; 1 by default."""
     value = module.attributes.get(f"timetile.{fact}")
     return value.value.data if isinstance(value, IntegerAttr) else 1
 

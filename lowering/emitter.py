@@ -1,7 +1,7 @@
-"""A small builder of per-thread operations.
+"""A builder of per-thread operations.
 
-Operations are made through `create`, which skips the conversions of the constructors: a kernel has
-thousands of them. Integer constants and masks are made once, in the kernel's prologue.
+Operations are made with `create`, without the conversions of constructors: a kernel has thousands
+of operations. Integer constants and masks are made once, in the kernel's prologue.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Emitter:
         self.constants: dict[Attribute, SSAValue] = {} if constants is None else constants
 
     def into(self, block: Block) -> Emitter:
-        """An emitter that appends to another block and shares the constants."""
+        """An emitter for another block, with shared constants."""
         emitter = Emitter(self.prologue, self.constants)
         emitter.block = block
         return emitter
@@ -88,7 +88,7 @@ class Emitter:
         return self.arithmetic(arith.SubiOp, a, b)
 
     def split(self, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
-        """The number modulo `count`, and divided by it."""
+        """The remainder of the number by `count`, and the quotient."""
         if count == 1:
             return self.int(0), number
         divisor = self.int(count)
@@ -98,7 +98,7 @@ class Emitter:
         )
 
     def arithmetic(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
-        """An integer operation that carries overflow flags."""
+        """An integer operation with overflow flags."""
         none = arith.IntegerOverflowAttr("none")
         op = kind.create(operands=[a, b], result_types=[a.type], properties={"overflowFlags": none})
         self.block.add_op(op)
@@ -116,7 +116,7 @@ class Emitter:
         return op.result
 
     def select(self, mask: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        """One value where the mask is on, the other where it is off."""
+        """`yes` if the mask holds, otherwise `no`."""
         return self.add(arith.SelectOp(mask, yes, no)).result
 
     def all_of(self, masks: Sequence[SSAValue | None]) -> SSAValue | None:

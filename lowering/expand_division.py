@@ -1,9 +1,9 @@
-"""expand-division: quotients and square roots as multiply-adds, their special cases apart.
+"""expand-division: quotients and square roots become multiply-adds, with special cases apart.
 
-Before, for the cells of a row: `%r = math.sqrt %x : f64   %q = arith.divf %one, %r : f64`
+Before, for the cells of a row: `%r = math.sqrt %x : f64`, `%q = arith.divf %one, %r : f64`
 After:
 ```
-%y = simt.reciprocal_root %x : f64       // a guess; then two steps of Newton's method, for every cell
+%y = simt.reciprocal_root %x : f64       // a guess; then Newton's method, twice, for every cell
 ...
 %all = simt.all %ordinary : i1           // every operand's exponent lies far from the ends
 %q = scf.if %all -> (f64) {
@@ -13,17 +13,19 @@ After:
   ...
 }
 ```
-The assembler expands each quotient and root by itself, with a branch for its special cases: what lies
-between two branches is one chain of dependent operations. Here all of a row share one branch, and their
-chains run side by side. The results are the correctly rounded ones (`newton.py`).
+The assembler expands each quotient and root separately, with a branch for special cases: between
+two branches there is one chain of dependent operations. The pass lets all quotients and roots of a
+row share one branch, with chains side by side. Results are correctly rounded (`newton.py`).
 
-1. Roots and quotients of a block are taken together up to the first operation that is not arithmetic
-   and needs one of them. A root and what it divides share a branch; what is divided again after other arithmetic,
-   as the next level of the same step is, has the next one: on the way there planes would be kept for the exact side.
-2. What needs them later moves behind the branch.
-3. The lanes of a warp vote on the side, so they must come there together, as `lower-tile-to-gpu` lets them;
-   the SIMT interpreter reports it where they do not.
-4. What may be approximate (`fastmath<afn>`) has a shorter sequence and no branch (`approximations.py`).
+1. Roots and quotients of a block are taken together, up to the first operation that is not
+   arithmetic and needs one of them. A root and the quotient by the root share a branch. A value
+   divided again after other arithmetic, as in the next level of a step, gets the next branch:
+   otherwise planes would be kept for the exact side.
+2. Later users move behind the branch.
+3. The lanes of a warp vote on the side, and must come to the branch together, as guaranteed by
+   `lower-tile-to-gpu`; the SIMT interpreter reports a violation.
+4. Approximate operations (`fastmath<afn>`) have a shorter sequence and no branch
+   (`approximations.py`).
 """
 
 from __future__ import annotations
@@ -48,9 +50,9 @@ from timetile.passes.analysis.cells.instructions import is_approximate
 
 class Run:
     """
-    Quotients and roots of a block, up to an operation that is not arithmetic, and the arithmetic that depends on them:
-    by generations, each of which shares a branch. What is computed from a quotient or a root, and divided again, is of
-    the next one: mostly it is the next level's.
+    Quotients and roots of a block, up to an operation that is not arithmetic, and dependent
+    arithmetic, by generations with a branch each. A value computed from a quotient or a root, and
+    divided again, belongs to the next generation: mostly to the next level.
     """
 
     def __init__(self) -> None:
@@ -62,7 +64,7 @@ class Run:
         return any(v.owner in self.generation for v in used_values(op))
 
     def add(self, op: Operation, *, member: bool) -> None:
-        """Take an operation in, a member or one that depends on members."""
+        """Take in an operation: a member, or an operation dependent on members."""
         makers = [v.owner for v in op.operands if isinstance(v.owner, Operation)]
         owners = [maker for maker in makers if maker in self.generation]
         latest = max((self.generation[owner] for owner in owners), default=0)
@@ -73,7 +75,7 @@ class Run:
         self.generation[op] = latest
 
     def expand(self, before: Operation, setup: Emitter) -> None:
-        """Replace the run by branches and what depends on them, ahead of an operation."""
+        """Replace the run by branches and dependent operations, ahead of an operation."""
         for number in range(max(self.generation.values(), default=-1) + 1):
             ops = [op for op, generation in self.generation.items() if generation == number]
             members = [op for op in ops if op in self.members]
@@ -85,7 +87,10 @@ class Run:
 
 
 def expand_members(members: Sequence[Operation], before: Operation, setup: Emitter) -> None:
-    """Both sides of a branch for quotients and roots, ahead of an operation; their results come from there."""
+    """
+    Make both sides of a branch for quotients and roots, ahead of an operation. The branch gives the
+    results.
+    """
     inside = set(members)
     taken = [
         result
@@ -120,7 +125,7 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
 
 
 def expand_approximations(block: Block, setup: Emitter) -> None:
-    """Expand what may be approximate in one block, where it stands."""
+    """Expand the approximate operations of one block in place."""
     scratch = Block()
     approximation = Approximation(setup.into(scratch))
     for op in [inner for inner in block.ops if is_approximate(inner)]:
@@ -130,7 +135,7 @@ def expand_approximations(block: Block, setup: Emitter) -> None:
 
 
 def expand_block(block: Block, setup: Emitter) -> None:
-    """Expand the quotients and roots of one block; constants go where `setup` puts them."""
+    """Expand the quotients and roots of one block. `setup` takes constants."""
     expand_approximations(block, setup)
     run = Run()
     for op in list(block.ops):

@@ -1,20 +1,24 @@
-"""Quotients and square roots by Newton's method, correctly rounded, and the conditions under which they are.
+"""Quotients and square roots by Newton's method, correctly rounded, with the conditions for correct
+rounding.
 
-The sequences are those that NVIDIA's assembler emits, but for one by a root: an approximation, one or two steps of
-Newton's method, and a last one with the remainder, which a fused multiply-add knows exactly (P. Markstein, "Computation
-of elementary functions on the IBM RISC System/6000 processor", 1990). Near the ends of the range, and for infinities and
-NaNs, they are wrong: the conditions say so.
+The sequences are those of NVIDIA's assembler, except for reciprocals of roots: an approximation,
+one or two steps of Newton's method, and a last step with the remainder, exact by a fused
+multiply-add (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000
+processor", 1990). Near the ends of the range, and for infinities and NaNs, the sequences are wrong:
+the conditions exclude such operands.
 
-One by a root r is a single step from y, which the root was made from: y + y e with e = 1 - r y, which is (1 - e^2) / r.
+The reciprocal of a root r is a single step from y, the value behind the root: y + y e with e = 1 -
+r y, equal to (1 - e^2) / r.
 
-- FP64: y is the nearest number to one by the exact root, but for 2^-57, if the guess behind it is off by 1.4 * 2^-20 at
-  most (the hardware's is by 0.98) and has bits in its upper word only, so that its square is exact. The root is off by
-  half of its last bit; e is below 1.57 * 2^-53 then, and exact. The step rounds to another number than 1 / r only where
-  the middle m of two numbers lies between it and 1 / r, so that r m = 1 - k / 2^106 with k = 1, which holds for
-  fractions of ones only, or k = 2. Then r and m, as integers, divide 2^106 - 2, and of the 32 such r none has a y so far
-  from 1 / r that the step is wrong.
-- FP32: y is the hardware's guess, off by up to 2.7 * 2^-24. With e + e^2, rounded upwards, in place of e the step is
-  right for every r that there is (tried, on the hardware), also where its fraction is of ones only.
+- FP64: y is the nearest number to the reciprocal of the exact root, up to 2^-57, if the guess
+  behind y is off by at most 1.4 * 2^-20 (the hardware's is off by 0.98) and has bits in its upper
+  word only, with an exact square. The root is off by half of its last bit; e is then below 1.57 *
+  2^-53, and exact. The step rounds to another number than 1 / r only if the middle m of two numbers
+  lies between the step and 1 / r: then r m = 1 - k / 2^106 with k = 1, for fractions of ones only,
+  or k = 2. Then r and m, as integers, divide 2^106 - 2, and of the 32 possible r none has a y far
+  enough from 1 / r for a wrong step.
+- FP32: y is the hardware's guess, off by up to 2.7 * 2^-24. With e + e^2, rounded upwards, in place
+  of e the step is right for every r (tried, on the hardware), also for fractions of ones only.
 """
 
 from __future__ import annotations
@@ -40,9 +44,9 @@ from timetile.passes.analysis.cells.instructions import is_dividing, only_divide
 @dataclass(frozen=True)
 class Format:
     """
-    Numbers from 2^-farthest to below 2^farthest, of either sign, are ordinary: their roots, quotients and
-    remainders are normal numbers. `bias` and `fraction` (bits below the exponent) describe the word
-    that has the exponent.
+    Numbers from 2^-farthest to below 2^farthest, of either sign, are ordinary: their roots,
+    quotients and remainders are normal numbers. `bias` and `fraction` (bits below the exponent)
+    describe the word with the exponent.
     """
 
     bias: int
@@ -56,11 +60,13 @@ class Format:
 
     @property
     def span(self) -> int:
-        """How many words of ordinary positive numbers follow it."""
+        """The number of words of ordinary positive numbers."""
         return 2 * self.farthest << self.fraction
 
     def suits(self, value: float | None, positive: bool) -> bool:
-        """A number, if it is known, may be divided by, or its root taken if it is positive."""
+        """
+        Whether a number, if known, is a good divisor, or, if positive, a good operand of a root.
+        """
         if value is None:
             return True
         ordinary = 2.0**-self.farthest <= abs(value) < 2.0**self.farthest
@@ -73,7 +79,7 @@ FORMATS: dict[Attribute, Format] = {f64: Format(1023, 20, 400), f32: Format(127,
 SIGN_OFF = 0x7FFFFFFF
 
 Requirement = Literal["ordinary", "positive", "ordinary or zero", "positive or zero", "some zero"]
-"""What an operand must be: ordinary, of one sign or either, or +0; or not of ones only."""
+"""A requirement on an operand: ordinary, of one sign or either, or +0; or not of ones only."""
 
 STRONGER: dict[Requirement, tuple[Requirement, ...]] = {
     "positive": (),
@@ -82,11 +88,11 @@ STRONGER: dict[Requirement, tuple[Requirement, ...]] = {
     "ordinary or zero": ("ordinary", "positive", "positive or zero"),
     "some zero": (),
 }
-"""The requirements that imply one."""
+"""For each requirement, stronger requirements."""
 
 
 class Sequences:
-    """Writes steps of Newton's method, and what they are made of."""
+    """Writes steps of Newton's method, and their operands."""
 
     def __init__(self, emit: Emitter):
         self.emit = emit
@@ -95,22 +101,26 @@ class Sequences:
     def once(
         self, name: str, value: SSAValue, make: Callable[[], tuple[SSAValue, ...]]
     ) -> tuple[SSAValue, ...]:
-        """What is made of a value, made once."""
+        """The values made from a value, made once."""
         if (name, value) not in self.made:
             self.made[name, value] = make()
         return self.made[name, value]
 
     def constant(self, value: float, kind: Attribute) -> SSAValue:
+        """A constant of a type."""
         assert isa(kind, AnyFloat)
         return self.emit.constant(FloatAttr(value, kind), kind)
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """A fused multiply-add."""
         return self.emit.add(xmath.FmaOp(a, b, c)).result
 
     def multiply(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A product."""
         return self.emit.binary(arith.MulfOp, a, b)
 
     def negative(self, a: SSAValue) -> SSAValue:
+        """The negated value, made once."""
         return self.once("negative", a, lambda: (self.emit.add(arith.NegfOp(a)).result,))[0]
 
     def halves(self, value: SSAValue) -> tuple[SSAValue, ...]:
@@ -118,20 +128,26 @@ class Sequences:
         return self.once("halves", value, lambda: tuple(self.emit.add(simt.SplitOp(value)).results))
 
     def error(self, x: SSAValue, guess: SSAValue) -> SSAValue:
-        """By what share of it a guess of one by a number is too small."""
+        """The relative error of a guess of a reciprocal: the missing share."""
         return self.fma(self.negative(x), guess, self.constant(1.0, x.type))
 
     def second_order(self, x: SSAValue, guess: SSAValue) -> SSAValue:
-        """One by a number to twice the bits that a guess has."""
+        """A reciprocal with twice the bits of a guess."""
         return self.fma(guess, self.error(x, guess), guess)
 
     def third_order(self, x: SSAValue, guess: SSAValue) -> SSAValue:
-        """One by an FP64 number to all but the last of its bits, from a third of them."""
+        """
+        The reciprocal of an FP64 number, correct to all bits but the last, from a third of the
+        bits.
+        """
         error = self.error(x, guess)
         return self.fma(guess, self.fma(error, error, error), guess)
 
     def third_order_root(self, x: SSAValue, guess: SSAValue) -> SSAValue:
-        """One by an FP64 number's square root to all but the last of its bits, from a third of them."""
+        """
+        The reciprocal square root of an FP64 number, correct to all bits but the last, from a third
+        of the bits.
+        """
         one, half = self.constant(1.0, f64), self.constant(0.5, f64)
         error = self.fma(x, self.negative(self.multiply(guess, guess)), one)
         weight = self.fma(error, self.constant(0.375, f64), half)
@@ -139,17 +155,20 @@ class Sequences:
 
 
 class Expansion(Sequences):
-    """Writes correctly rounded sequences, and collects the conditions under which they are."""
+    """Writes correctly rounded sequences, and collects their conditions."""
 
     def __init__(self, emit: Emitter):
         super().__init__(emit)
         self.bounds = Bounds()
         self.conditions: dict[tuple[SSAValue, Requirement], SSAValue] = {}
         self.roots: dict[SSAValue, SSAValue] = {}
-        """Results that are ordinary and positive where the conditions hold, and about one by them."""
+        """
+        Results known to be ordinary and positive under the conditions, with an approximate
+        reciprocal.
+        """
 
     def require(self, value: SSAValue, what: Requirement) -> None:
-        """The sequences hold where a value is so."""
+        """Require a property of a value for the sequences."""
         stronger = (what, *STRONGER[what])
         if value in self.roots and what != "some zero":
             return
@@ -159,7 +178,7 @@ class Expansion(Sequences):
             self.conditions[value, what] = self.condition(value, what)
 
     def condition(self, value: SSAValue, what: Requirement) -> SSAValue:
-        """The condition that a value is so."""
+        """The condition for a property of a value."""
         if what == "some zero":
             # Only the lower word: one number of four billion is special for nothing.
             return self.emit.compare("ne", self.halves(value)[0], -1)
@@ -188,7 +207,7 @@ class Expansion(Sequences):
         return cast[0]
 
     def bounded(self, guess: SSAValue) -> SSAValue:
-        """A number far from the ends in place of infinity: times 0 it is 0."""
+        """A number far from the ends in place of infinity: times 0, the product is 0."""
         form = FORMATS[guess.type]
         if guess.type != f64:
             most = self.constant(2.0**form.farthest, guess.type)
@@ -223,14 +242,17 @@ class Expansion(Sequences):
         return self.once("reciprocal", x, lambda: (self.newton(x),))[0]
 
     def newton(self, x: SSAValue) -> SSAValue:
-        """Newton's method for a reciprocal. Its last step rounds correctly what is off by the last bit."""
+        """
+        Newton's method for a reciprocal. The last step rounds correctly a value off by the last
+        bit.
+        """
         if x in self.roots:
             return self.one_by_root(x, self.roots[x])
         guess = self.emit.add(simt.ReciprocalOp(x)).result
         return self.second_order(x, guess if x.type != f64 else self.third_order(x, guess))
 
     def one_by_root(self, root: SSAValue, about: SSAValue) -> SSAValue:
-        """One by a root, from what it was made from."""
+        """The reciprocal of a root, from the value behind the root."""
         if root.type == f64:
             return self.second_order(root, about)
         error = self.error(root, about)
@@ -263,7 +285,7 @@ class Expansion(Sequences):
 
 def is_expanded(op: Operation) -> bool:
     """
-    The operation is a quotient or a root of a type that has a sequence, and none of its operands is known
+    Whether the operation is a quotient or a root of a type with a sequence, and no operand is known
     to be special.
     """
     if not is_dividing(op) or op.results[0].type not in FORMATS:

@@ -1,20 +1,20 @@
-"""order-threads: what does not need this step's plane comes first, from the last level down.
+"""order-threads: operations independent of this step's plane come first, from the last level down.
 
-Before: `fetch, u1 row, u2 row, ..., store`          (as the stages stand)
-After:  `partial sums of u12, ..., u1; fetch; the last term of u1, u2, ...; store`
+Before: `fetch, u1 row, u2 row, ..., store` (in the order of stages)
+After: `partial sums of u12, ..., u1; fetch; the last term of u1, u2, ...; store`
 
-The newest plane of every level enters a cell's sum last. Everything before that term reads planes of
-earlier steps, so it can run before the fetch has arrived; taken from the last level down, a partial
-sum replaces the oldest plane of the level above, which has just been read for the last time. This is
-what lets planes age by renaming at an unrolling of two, without moves, and keeps register use low.
+The newest plane of every level enters a cell's sum last. All earlier terms read planes of earlier
+steps, and can run before the fetch has arrived. Taken from the last level down, a partial sum
+replaces the oldest plane of the level above, just read for the last time. Planes can thus age by
+renaming at an unrolling of two, without moves and with few registers.
 
-Where the warps of a tile arrive and wait instead of passing a barrier, the rows that other warps have to
-do with come first, the warp arrives, and the inner rows follow: meanwhile the others may catch up.
+If the warps of a tile arrive and wait instead of passing a barrier, rows shared with other warps
+come first, then the warp arrives, and inner rows follow: meanwhile other warps may catch up.
 
-1. The marks that `lower-tile-to-gpu` left give each operation its step, stage and row.
-2. Late is what waits, synchronises, touches shared memory or writes, and what depends on it.
-3. Early operations are ordered by the largest stage that needs them, descending; late ones stay.
-   The marks are erased.
+1. Marks left by `lower-tile-to-gpu` give each operation its step, stage and row.
+2. Late operations wait, synchronise, touch shared memory or write, or depend on such operations.
+3. Early operations are ordered by the largest stage that needs them, descending; late operations
+   stay. The marks are erased.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ from timetile.dialects.simt import GLOBAL_SPACE, address_space
 
 
 def is_anchored(op: Operation) -> bool:
-    """The operation keeps its place: it waits, synchronises, writes, or reads what others write."""
+    """
+    Whether the operation keeps its place: it waits, synchronises, writes, or reads cells written by
+    other threads.
+    """
     if op.regions:
         return any(is_anchored(inner) for inner in op.walk() if not inner.regions)
     match op:
@@ -52,7 +55,7 @@ def is_anchored(op: Operation) -> bool:
 
 
 def used_values(op: Operation) -> Iterator[SSAValue]:
-    """The operands of an operation and of all that it holds."""
+    """The operands of an operation and of all operations inside."""
     if not op.regions:
         yield from op.operands
         return
@@ -62,7 +65,7 @@ def used_values(op: Operation) -> Iterator[SSAValue]:
 
 @dataclass(frozen=True)
 class Mark:
-    """Where an operation belongs: stage, row, and whether other warps have to do with that row."""
+    """The place of an operation: stage, row, and whether the row is shared with other warps."""
 
     stage: int
     row: int
@@ -74,7 +77,7 @@ Step = list[tuple[Operation, Mark]]
 
 
 def phases(block: Block) -> Iterator[tuple[int, Step]]:
-    """The operations of each copy of the body, with their marks, in order."""
+    """The operations of each copy of the body, with marks, in order."""
     step, mark = -1, Mark(0, 0, False)
     group: Step = []
     for op in block.ops:
@@ -90,7 +93,7 @@ def phases(block: Block) -> Iterator[tuple[int, Step]]:
 
 
 def late_operations(group: Step) -> set[Operation]:
-    """What keeps its place, and what depends on it."""
+    """The operations with a fixed place, and dependent operations."""
     late: set[Operation] = set()
     for op, _ in group:
         if is_anchored(op) or any(value.owner in late for value in used_values(op)):
@@ -99,7 +102,7 @@ def late_operations(group: Step) -> set[Operation]:
 
 
 def early_operations(group: Step, late: set[Operation]) -> list[tuple[Operation, Mark]]:
-    """All others, by the largest stage that needs them, descending."""
+    """All other operations, by the largest stage that needs them, descending."""
     members = {op for op, _ in group}
     needed_by: dict[Operation, int] = {}
     for op, mark in reversed(group):
@@ -117,8 +120,8 @@ def early_operations(group: Step, late: set[Operation]) -> list[tuple[Operation,
 
 def order_step(group: Step) -> list[Operation]:
     """
-    Early operations from the last stage down, then the late ones as they stood. Where warps arrive and
-    wait, first all of that for the rows that other warps have to do with, up to the arrival; then for
+    Early operations from the last stage down, then late operations in the old order. If warps
+    arrive and wait, first all operations of rows shared with other warps, up to the arrival; then
     the other rows, one after the other.
     """
     late = late_operations(group)
@@ -136,7 +139,7 @@ def order_step(group: Step) -> list[Operation]:
 
 
 def with_operands(wanted: list[Operation], members: set[Operation]) -> list[Operation]:
-    """The operations in this order, except that what one uses stands before it."""
+    """The operations in this order, with each operand's maker before its users."""
     ordered: dict[Operation, None] = {}
     waiting = wanted[::-1]
     while waiting:

@@ -56,14 +56,15 @@ def temporal_passes(
     common_halos: bool = False,
 ) -> tuple[ModulePass, ...]:
     """
-    From the stencil dialect to time loops with contracted cells: what every executor starts from. With
-    `common_halos` the caller promises what the pass of this name says.
+    Passes from the stencil dialect to time loops with contracted cells, the start of every
+    executor. `common_halos`: the caller makes the promise of the pass `common-halos`.
     """
     return (
         DropTimersPass(),
         # What a call holds is seen by all that follows.
         InlineCallsPass(),
-        # What frontends write in several ways is written in one: values, one cell an apply, no branches.
+        # What frontends write in several ways is written in one: values, one cell an apply, no
+        # branches.
         LoadFieldsPass(),
         IndexFieldsPass(),
         # While branches say which accesses some cells do without.
@@ -78,7 +79,8 @@ def temporal_passes(
         # What is still read at computed places.
         GatherCellsPass(),
         RaiseTimeLoopPass(),
-        # Before anything counts a step's updates: all that follows sees boxes whose outside is kept.
+        # Before anything counts a step's updates: all that follows sees boxes whose outside is
+        # kept.
         ExpandBoundariesPass(),
         # Powers become products, which contraction may then fuse.
         ExpandPowersPass(),
@@ -98,7 +100,8 @@ def tile_passes(
     depth: int | None = None, arch: str = DEFAULT_ARCH, multiprocessors: int | None = None
 ) -> tuple[ModulePass, ...]:
     """
-    From time loops to placed kernels, for the architecture's largest part or one of so many multiprocessors.
+    Passes from time loops to placed kernels, for the architecture's largest part, or a part with so
+    many multiprocessors.
     """
     return (
         TemporalFusionPass(None if depth is None else (depth,)),
@@ -109,7 +112,8 @@ def tile_passes(
         SplitSumsPass(),
         MultiQueueBufferingPass(),
         RegisterStreamingPass(),
-        # Which planes are kept, with their cells outside the bounds, is known once exchanges are delayed.
+        # Which planes are kept, with their cells outside the bounds, is known once exchanges are
+        # delayed.
         CarryHalosPass(),
         # Last: the chunks' heights depend on lags and unrolling.
         PeelBoundariesPass(arch, multiprocessors=multiprocessors),
@@ -117,7 +121,7 @@ def tile_passes(
 
 
 def thread_passes() -> tuple[ModulePass, ...]:
-    """From placed kernels to the code of one thread, in the order in which it runs."""
+    """Passes from placed kernels to the code of one thread, in running order."""
     return (
         LowerTileToGpuPass(),
         OrderThreadsPass(),
@@ -137,7 +141,7 @@ def pipeline(
     common_halos: bool = False,
 ) -> tuple[ModulePass, ...]:
     """
-    All passes from the stencil dialect to kernels that `-t ptx` prints. None needs a GPU or the
+    All passes from the stencil dialect to kernels printable by `-t ptx`. None needs a GPU or the
     command line; each is a plain ModulePass.
     """
     return (
@@ -148,7 +152,7 @@ def pipeline(
 
 
 def code_passes(arch: str = DEFAULT_ARCH) -> tuple[ModulePass, ...]:
-    """From placed kernels to what `-t ptx` prints."""
+    """Passes from placed kernels to code printable by `-t ptx`."""
     return (
         # What lowering has room for, and what is printed.
         TargetArchPass(arch),

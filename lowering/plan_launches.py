@@ -1,6 +1,7 @@
 """plan-launches: the time loop becomes launches of its kernels.
 
-Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@heat_d11, ..., @heat_step] {...}`
+Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@heat_d11, ..., @heat_step]
+{...}`
 After, with `steps=1000`:
 ```
 tile.launch @heat_d11(%A, %B, %A, %B)
@@ -11,13 +12,13 @@ scf.for %e = %c0 to %c42 step %c1 {
 ...
 tile.launch @heat_step(%B, %A, %B, %A)
 ```
-With an even depth data alternates between `%A` and a copy of it, as the halo that belongs around it is `%A`'s
-(`tile.scratch`, `tile.copy`).
-A launch of a kernel that is lowered has its grid, block, cluster and dynamic shared memory as attributes:
-`tile.launch @heat_d11(...) {timetile.grid = 131 : i64, ...}`, so that a host in any language can make it.
-The plan itself is `passes/analysis/launches/launch_planning.py`. The number of steps is the option's, or the
-constant that the loop states; a loop whose number is known only at run time stays as it is, and the
-runtime plans it per call.
+With an even depth data alternates between `%A` and a copy of it, as the halo that belongs around it
+is `%A`'s (`tile.scratch`, `tile.copy`). A launch of a kernel that is lowered has its grid, block,
+cluster and dynamic shared memory as attributes: `tile.launch @heat_d11(...) {timetile.grid = 131 :
+i64, ...}`, so that a host in any language can make it. The plan itself is
+`passes/analysis/launches/launch_planning.py`. The number of steps is the option's, or the constant
+that the loop states; a loop whose number is known only at run time stays as it is, and the runtime
+plans it per call.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ LAUNCH_FACTS = tuple(
     f"timetile.{name}"
     for name in ("grid", "block", "cluster", "shared_bytes", "apart", "message_words")
 )
-"""Attributes of a lowered kernel that a launch of it needs; `lower-tile-to-gpu` explains them."""
+"""Attributes of a lowered kernel needed by its launches; see `lower-tile-to-gpu`."""
 
 
 @dataclass(frozen=True)
 class KernelFacts:
-    """What a plan needs to know of a kernel."""
+    """The facts of a kernel needed by a plan."""
 
     name: str
     steps: int
@@ -83,14 +84,14 @@ def kernel_facts(module: ModuleOp) -> dict[str, KernelFacts]:
 
 
 def parts_of_step(kernels: Sequence[KernelFacts]) -> tuple[KernelFacts, ...]:
-    """The kernels that together advance a single step and store all that it writes, in the order of their launches."""
+    """The kernels that together advance a single step and store all results, in launch order."""
     return tuple(kernel for kernel in kernels if kernel.steps == 1)
 
 
 def plan_kernels(rotation: Rotation, kernels: Sequence[KernelFacts], steps: int) -> Plan:
     """
-    The plan of a loop with these kernels. Those that take no halos apart read them around their sources: they run on
-    the program's own buffers, as all kernels of a step in parts do.
+    The plan of a loop with these kernels. Kernels without halo arguments read halos around their
+    sources, on the program's own buffers, as do all kernels of a step in parts.
     """
     parts = parts_of_step(kernels)
     if not any(role.kind.data is RoleKind.HALO for kernel in parts for role in kernel.roles):
@@ -99,7 +100,7 @@ def plan_kernels(rotation: Rotation, kernels: Sequence[KernelFacts], steps: int)
 
 
 class LoopPlanner:
-    """Replaces one time loop by launches of its kernels, those of a single step last."""
+    """Replaces one time loop by launches of its kernels, with single steps last."""
 
     def __init__(self, loop: LoopOp, kernels: Sequence[KernelFacts]):
         self.loop = loop
@@ -124,7 +125,7 @@ class LoopPlanner:
         Rewriter.erase_op(self.loop)
 
     def launches(self, found: Plan, buffers: list[SSAValue]) -> list[Operation]:
-        """The launches, the repeated ones as a loop."""
+        """The launches, with repeated ones as a loop."""
         end = found.first + found.length
         before = self.launched(found.launches[: found.first], buffers)
         after = self.launched(found.launches[end:], buffers)
@@ -147,7 +148,7 @@ class LoopPlanner:
         ]
 
     def launch(self, kernel: KernelFacts, launch: Launch, buffers: list[SSAValue]) -> LaunchOp:
-        """One launch with its operands by role."""
+        """One launch, with operands by role."""
         operands: list[SSAValue] = []
         for role in kernel.roles:
             kind, index = role.role
@@ -167,7 +168,7 @@ class LoopPlanner:
 
 @dataclass(frozen=True)
 class PlanLaunchesPass(ModulePass):
-    """Plan every time loop that has kernels; see the module's documentation."""
+    """Plan every time loop with kernels; see the module's documentation."""
 
     name = "plan-launches"
 
@@ -194,7 +195,7 @@ class PlanLaunchesPass(ModulePass):
 
 
 def describe_launches(module: ModuleOp) -> None:
-    """Each launch of a lowered kernel gets the attributes that say how to launch it."""
+    """Give each launch of a lowered kernel the attributes needed to launch the kernel."""
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, gpu.ModuleOp)}
     for launch in [op for op in module.walk() if isinstance(op, LaunchOp)]:
         kernel = kernels.get(launch.kernel.string_value())

@@ -1,4 +1,4 @@
-"""Rewrites of the code of threads that several passes need."""
+"""Rewrites of the code of threads shared by several passes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def functions_of(module: ModuleOp) -> list[gpu.FuncOp]:
 
 
 def replace(op: Operation, *values: SSAValue) -> None:
-    """Values in place of what an operation computes, which goes."""
+    """Replace an operation's results by values, and erase the operation."""
     for old, new in zip(op.results, values, strict=True):
         old.replace_all_uses_with(new)
     op.detach()
@@ -23,7 +23,7 @@ def replace(op: Operation, *values: SSAValue) -> None:
 
 
 def move_before(ops: Sequence[Operation], before: Operation) -> None:
-    """Move operations to where another one stands."""
+    """Move operations before another operation."""
     assert before.parent is not None
     for op in ops:
         op.detach()

@@ -1,4 +1,6 @@
-"""share-cells: what one cell of a thread computes is not computed again for another, nor a turn of the loop later.
+"""
+share-cells: a value computed by one cell of a thread is not computed again for another cell, or a
+turn of the loop later.
 
 Before, for two cells of a row:                  After:
 ```
@@ -7,13 +9,13 @@ Before, for two cells of a row:                  After:
 %e = arith.subf %b, %a : f64                     %q = math.fma %d, %d, %t : f64
 %q = math.fma %e, %e, %t : f64
 ```
-Differences, fluxes and the like belong to a face, and both its cells compute them.
+Differences, fluxes and the like belong to a face, and both cells of the face compute them.
 
-1. Operations on the same numbers in one block share a result: those of cells that a thread holds side by side, and
-   those that meet along the stream, where the loop is unrolled.
-2. A difference serves for its opposite where nothing but squares and magnitudes are made of it: no bit changes, but
-   perhaps of a NaN, one of which is as good as another.
-3. It comes in the order in which the code runs: what is shared is computed where it is first needed.
+1. Operations on equal numbers in one block share a result: those of cells side by side in a thread,
+   and those of cells meeting along the stream, in an unrolled loop.
+2. A difference serves for its opposite if only squares and magnitudes are made of both: no bit
+   changes, except perhaps of a NaN, all of which are equally good.
+3. The pass follows the order of the code: shared values are computed at their first use.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from timetile.passes.analysis.cells.sharing import find, is_shared, key_of
 
 
 def share_block(block: Block) -> None:
-    """Share what is computed twice in a block, and in each block inside it."""
+    """Share equal operations of a block, and of each block inside."""
     seen: dict[Hashable, Operation] = {}
     for op in list(block.ops):
         for region in op.regions:
@@ -46,7 +48,7 @@ def share_block(block: Block) -> None:
 
 
 class ShareCellsPass(ModulePass):
-    """Share what the cells of a thread compute in common; see the module's documentation."""
+    """Share equal operations of a thread's cells; see the module's documentation."""
 
     name = "share-cells"
 

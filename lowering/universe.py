@@ -1,4 +1,7 @@
-"""What xdsl-opt finds when timetile is installed. Every xdsl-opt run imports this file: keep it light."""
+"""
+The dialects, passes and target of timetile, as found by xdsl-opt. Every xdsl-opt run imports this
+file: keep the file light.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from xdsl.universe import Universe
 
 
 def lazy(module: str, name: str) -> Callable[[], Any]:
-    """A factory that imports on first call."""
+    """A factory with an import at the first call."""
     return lambda: getattr(importlib.import_module(f"timetile.{module}"), name)
 
 

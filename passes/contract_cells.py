@@ -1,6 +1,6 @@
 """contract-cells: products and sums of the cell functions become fused multiply-adds, once.
 
-Before: After:
+Before:                                  After:
 ```
 %p = arith.mulf %x, %c : f64
 %q = arith.addf %s, %p : f64             %q = math.fma %x, %c, %s : f64

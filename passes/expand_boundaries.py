@@ -15,7 +15,7 @@ After:
   temporal.update %b = @cell_moved(%c[0]) in <[64], [65]>
 } : ...
 ```
-1. `dialects/temporal_boundary.py` lists the layers of cells outside the box, and the source cells
+1. `dialects/temporal/boundary.py` lists the layers of cells outside the box, and the source cells
    of each layer.
 2. An update reads the target at the cell itself only: a layer passes through a scratch field of the
    layer's size. A constant needs none.

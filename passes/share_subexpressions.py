@@ -1,6 +1,6 @@
 """share-subexpressions: equal expressions of a cell are computed once.
 
-Before: After:
+Before:                                  After:
 ```
 %d = arith.subf %x, %y : f64             %d = arith.subf %x, %y : f64
 %e = arith.subf %x, %y : f64

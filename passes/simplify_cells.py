@@ -1,7 +1,7 @@
 """simplify-cells: cells' operations on constants are folded; quotients by known divisors become
 products.
 
-Before: After:
+Before:                                  After:
 ```
 %four = arith.constant 4.0 : f64         %r = arith.constant 0.25 : f64
 %q = arith.divf %x, %four : f64          %q = arith.mulf %x, %r : f64

@@ -40,7 +40,7 @@ def print_for(w: Writer, op: scf.ForOp) -> None:
 
 
 def print_if(w: Writer, op: scf.IfOp) -> None:
-    """A branch; values come back through registers that both sides assign."""
+    """Print a branch. Values come back in registers assigned by both sides."""
     results = [w.define(result) for result in op.results]
     if op.false_region.blocks and isinstance(op.true_region.block.first_op, scf.YieldOp):
         print_detour(w, op, results)
@@ -58,8 +58,8 @@ def print_if(w: Writer, op: scf.IfOp) -> None:
 
 def print_detour(w: Writer, op: scf.IfOp, results: Sequence[str]) -> None:
     """
-    A branch with nothing to do where its condition holds: what it hands on is assigned ahead of it, where it was made,
-    and mostly takes no move then.
+    Print a branch with an empty true side. Values of the true side are assigned ahead of the
+    branch, mostly without a move.
     """
     end = w.label("fi")
     print_branch(w, op.true_region.block, results)
@@ -69,12 +69,14 @@ def print_detour(w: Writer, op: scf.IfOp, results: Sequence[str]) -> None:
 
 
 def print_branch(w: Writer, block: Block, results: Sequence[str]) -> None:
+    """Print one side of a branch, and assign its values."""
     w.print_block(block)
     if isinstance(terminator := block.last_op, scf.YieldOp):
         w.assign(results, terminator.arguments)
 
 
 def print_return(w: Writer, op: llvm.ReturnOp) -> None:
+    """Print a return."""
     w.line("ret")
 
 

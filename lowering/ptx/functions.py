@@ -1,7 +1,8 @@
-"""Functions of the mathematical library in PTX: CUDA's own, as NVRTC compiles them, which needs no GPU.
+"""Functions of the mathematical library in PTX: CUDA's own, compiled by NVRTC, without a GPU.
 
-A module holds the functions that its kernels call, so that PTX needs nothing beside it. A kernel calls them: inlined,
-each would take some 60 to 300 instructions for every cell of a thread's patch and every level.
+A module holds the functions called by its kernels: the PTX is complete. Kernels call the functions:
+inlined, each would take some 60 to 300 instructions for every cell of a thread's patch and every
+level.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from timetile.passes.diagnostics import CompileError, refuse
 WAY_OUT = (
     "install nvidia-cuda-nvrtc (pip install 'timetile[functions]'), or run it with executor cpu"
 )
-"""What helps where NVRTC is missing."""
+"""The way out without NVRTC."""
 
 
 @cache
 def nvrtc() -> Any:
-    """NVRTC's binding, which has no types; None where NVRTC is not installed."""
+    """NVRTC's binding, without types; None without NVRTC."""
     try:
         found: Any = importlib.import_module("cuda.bindings.nvrtc")
         found.nvrtcVersion()
@@ -38,7 +39,7 @@ def nvrtc() -> Any:
 
 
 def nvrtc_version() -> str | None:
-    """NVRTC's version, None where it is not installed: functions are as it has them."""
+    """NVRTC's version; None without NVRTC. Functions depend on the version."""
     binding = nvrtc()
     return None if binding is None else ".".join(map(str, binding.nvrtcVersion()[1:]))
 
@@ -54,7 +55,7 @@ def source_of(name: str, kind: str, operands: int) -> str:
 
 
 def said(binding: Any, program: Any, what: str) -> str:
-    """What NVRTC made of a program: its `PTX`, or its `ProgramLog`."""
+    """An output of NVRTC about a program: its `PTX`, or its `ProgramLog`."""
     _, size = getattr(binding, f"nvrtcGet{what}Size")(program)
     text = b" " * size
     getattr(binding, f"nvrtcGet{what}")(program, text)
@@ -63,7 +64,10 @@ def said(binding: Any, program: Any, what: str) -> str:
 
 @cache
 def compiled(source: str, target: str) -> str:
-    """PTX of functions in CUDA C++ for an architecture; CompileError where NVRTC refuses them."""
+    """
+    PTX of functions in CUDA C++ for an architecture. Raises CompileError if NVRTC refuses the
+    source.
+    """
     binding = nvrtc()
     _, program = binding.nvrtcCreateProgram(source.encode(), b"functions.cu", 0, [], [])
     architecture = target.replace("sm_", "compute_")
@@ -78,7 +82,10 @@ def compiled(source: str, target: str) -> str:
 
 
 def device_functions(called: Mapping[str, tuple[str, int]], target: str) -> str:
-    """The PTX of functions for a module that has its own head: by name, type and number of operands; none for none."""
+    """
+    The PTX of functions, to go into a module with a head: by name, type and number of operands;
+    empty without functions.
+    """
     if not called:
         return ""
     source = "".join(source_of(name, *kinds) for name, kinds in sorted(called.items()))

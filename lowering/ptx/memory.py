@@ -16,7 +16,10 @@ from timetile.lowering.ptx.writer import Writer
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 
 LINE_HINT = ".L2::128B"
-"""Lets the second-level cache fetch the line that a sector lies in: the next lanes, or the tile beside, want the rest."""
+"""
+Lets the second-level cache fetch the line that a sector lies in: the next lanes, or the tile
+beside, want the rest.
+"""
 
 
 def address(w: Writer, pointer: SSAValue, offset: int = 0) -> str:

@@ -27,7 +27,9 @@ def print_send(w: Writer, op: simt.SendOp) -> None:
 
 
 def unnumbered(w: Writer, op: simt.PostOp | simt.TakeOp) -> Iterator[tuple[SSAValue, str, str]]:
-    """The cells of a message without a number, a word each: the cell, its kind, and where it lies."""
+    """
+    The cells of a message without a number, a word each: the cell, its kind, and where it lies.
+    """
     for cell, place in zip(op.cells, op.places):
         yield cell, move_kind(cell.type), address(w, op.buffer, place * CELL_BYTES[i64])
 
@@ -89,8 +91,8 @@ def print_take(w: Writer, op: simt.TakeOp) -> None:
 
 def print_tile_barrier(w: Writer, op: simt.TileBarrierOp) -> None:
     """
-    One thread counts its block, after all of it has come, and waits until all blocks are counted: what
-    the block did before is released with it, and what the others did is acquired.
+    One thread counts its block, after all of it has come, and waits until all blocks are counted:
+    what the block did before is released with it, and what the others did is acquired.
     """
     others, behind = w.register(i1), w.label("met")
     thread, wanted, seen = w.register(i32), w.register(i32), w.register(i32)

@@ -1,4 +1,4 @@
-"""Names in PTX: those of kernels as MLIR has them, in letters that PTX takes."""
+"""Names in PTX: kernels' names in MLIR, in letters allowed by PTX."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ SHARED_SYMBOL = "dynamic_shared"
 """The name of a block's shared memory."""
 
 FUNCTION_PREFIX = "timetile_"
-"""What the names of the mathematical library's functions begin with."""
+"""The prefix of names of mathematical functions."""
 
 RESERVED = (SHARED_SYMBOL, "WARP_SZ", "_")
-"""Names that mean something else, or nothing."""
+"""Names with another meaning in PTX, or without meaning."""
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def escaped(text: str) -> str:
-    """Each character by its number: `$2e$`."""
+    """Each character by number: `$2e$`."""
     return "".join(f"${ord(character):x}$" for character in text)
 
 
 def symbol(name: str) -> str:
     """
-    The name of a kernel in PTX. Letters, digits and `_` stay; any other character, a digit ahead, and the first letter of
-    a name that means something else are escaped. Different names stay different, as `$` is escaped, too.
+    The name of a kernel in PTX. Letters, digits and `_` stay; any other character, a digit ahead,
+    and the first letter of a name that means something else are escaped. Different names stay
+    different, as `$` is escaped, too.
     """
     head, rest = name[:1], name[1:]
     if name in RESERVED or name.startswith(FUNCTION_PREFIX) or not PLAIN.fullmatch(head):
@@ -34,7 +35,7 @@ def symbol(name: str) -> str:
 
 def report_symbol(kernel: str) -> str:
     """
-    The word of a kernel's module that says who waited in vain, where no other blocks' messages have one for it. No
-    kernel's name has a single `$`.
+    The word of a kernel's module for a report of a wait in vain, without messages from other
+    blocks. No kernel's name has a single `$`.
     """
     return f"{symbol(kernel)}$report"

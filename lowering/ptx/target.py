@@ -18,8 +18,8 @@ from timetile.passes.targets.target import target_named, target_of
 @dataclass(frozen=True)
 class PtxTarget(Target):
     """
-    Print PTX for `arch`, by default the one that the module says (`target-arch`), else sm_90; `version` overrides the
-    oldest PTX version that the architecture needs.
+    Print PTX for `arch`, by default the module's architecture (`target-arch`), else sm_90.
+    `version` overrides the oldest PTX version for the architecture.
     """
 
     name = "ptx"
@@ -28,6 +28,7 @@ class PtxTarget(Target):
     version: str | None = None
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Print the kernels of a module."""
         kernels = kernels_of(module)
         if not kernels:
             raise CompileError(

@@ -29,7 +29,7 @@ def float_literal(value: float, kind: Attribute) -> str:
 
 
 def together(registers: Sequence[str]) -> tuple[str, str]:
-    """Registers that one access moves: `.v2` and `{%a, %b}`, or nothing and the only one."""
+    """Registers of one access: `.v2` and `{%a, %b}`, or nothing and the only register."""
     if len(registers) == 1:
         return "", registers[0]
     return f".v{len(registers)}", "{" + ", ".join(registers) + "}"

@@ -1,7 +1,8 @@
-"""Values: constants, arithmetic, comparisons, conversions. One table an operation, functions for the few that need one.
+"""Values: constants, arithmetic, comparisons, conversions. One table, with functions for a few
+operations.
 
-Rounding is always explicit (`.rn`): ptxas fuses plain products and sums by itself, and leaves these
-alone, so that a kernel computes what its IR says.
+Rounding is always explicit (`.rn`): ptxas fuses plain products and sums by itself, and leaves
+explicit ones alone. So a kernel computes exactly its IR.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MACHINE: dict[type[Operation], str] = {
     simt.ReciprocalOp: "rcp.approx.ftz.{t}",
     simt.ReciprocalRootOp: "rsqrt.approx.ftz.{t}",
 }
-"""Mnemonics of what no cell has, as the table of cell operations has them of the others."""
+"""Mnemonics of operations outside cells. The table of cell operations has the others."""
 
 MNEMONICS = {op: known.ptx for op, known in CELL_OPERATIONS.items() if known.ptx} | MACHINE
 
@@ -46,7 +47,7 @@ SHIFTS: dict[type[Operation], tuple[str, str]] = {
     arith.ShRUIOp: ("shr", "u"),
     arith.ShRSIOp: ("shr", "s"),
 }
-"""Mnemonics of shifts, and what their types begin with."""
+"""Mnemonics of shifts, and the first letter of their types."""
 
 # arith.cmpf's predicates in order; the first and the last are constant.
 FLOAT_COMPARISONS = (
@@ -70,6 +71,7 @@ def type_of(kind: Attribute) -> str:
 
 
 def print_mnemonic(w: Writer, op: Operation) -> None:
+    """Print an operation by its mnemonic."""
     result = op.results[0]
     kind = result.type
     words = {"t": type_of(kind)}
@@ -95,10 +97,12 @@ def print_shift(w: Writer, op: arith.ShLIOp | arith.ShRUIOp | arith.ShRSIOp) -> 
 
 
 def print_special(w: Writer, op: Operation) -> None:
+    """Print a read of a special register."""
     w.line(f"mov.u32 {w.define(op.results[0])}, {SPECIAL_REGISTERS[type(op)]}")
 
 
 def print_constant(w: Writer, op: arith.ConstantOp) -> None:
+    """Print a constant, mostly as a literal in its users."""
     match op.value:
         case FloatAttr():
             w.names[op.result] = float_literal(op.value.value.data, op.result.type)
@@ -112,6 +116,7 @@ def print_constant(w: Writer, op: arith.ConstantOp) -> None:
 
 
 def print_conversion(w: Writer, op: Operation) -> None:
+    """Print a conversion."""
     source, target = op.operands[0], op.results[0]
     to, of = REGISTERS[target.type][1], REGISTERS[source.type][1]
     if to == of:
@@ -122,6 +127,7 @@ def print_conversion(w: Writer, op: Operation) -> None:
 
 
 def print_extui(w: Writer, op: arith.ExtUIOp) -> None:
+    """Print an extension of an unsigned integer."""
     if op.input.type == i1:
         w.line(f"selp.{bits('b', op.result.type)} {w.define(op.result)}, 1, 0, {w.use(op.input)}")
     else:
@@ -129,6 +135,7 @@ def print_extui(w: Writer, op: arith.ExtUIOp) -> None:
 
 
 def print_unsigned_to_float(w: Writer, op: arith.UIToFPOp) -> None:
+    """Print a conversion of an unsigned integer to a float."""
     kind = REGISTERS[op.result.type][1]
     if op.input.type == i1:
         one, zero = (float_literal(x, op.result.type) for x in (1.0, 0.0))
@@ -139,7 +146,10 @@ def print_unsigned_to_float(w: Writer, op: arith.UIToFPOp) -> None:
 
 
 def print_to_integer(w: Writer, op: arith.FPToSIOp | arith.FPToUIOp) -> None:
-    """A float cut off to the nearest integer that there is; 0 for NaN, of which PTX makes that in 32 bits only."""
+    """
+    Print a float cut off to the nearest integer in range; 0 for NaN, provided by PTX in 32 bits
+    only.
+    """
     source, kind = op.operands[0], op.results[0].type
     to = bits("s" if isinstance(op, arith.FPToSIOp) else "u", kind)
     of, value = type_of(source.type), w.use(source)
@@ -153,7 +163,10 @@ def print_to_integer(w: Writer, op: arith.FPToSIOp | arith.FPToUIOp) -> None:
 
 
 def print_round(w: Writer, op: xmath.RoundOp) -> None:
-    """The nearest whole number, the one further from zero of two: what half of 1, a bit less, takes it to, cut off."""
+    """
+    Print the nearest whole number, of two the one further from zero: add a bit less than a half,
+    and cut off.
+    """
     kind = type_of(op.result.type)
     half = (
         float_literal(0.49999999999999994, f64)
@@ -169,7 +182,7 @@ def print_round(w: Writer, op: xmath.RoundOp) -> None:
 def print_count(
     w: Writer, op: xmath.CtPopOp | xmath.CountLeadingZerosOp | xmath.CountTrailingZerosOp
 ) -> None:
-    """Counts of bits, which PTX makes numbers of 32 bits."""
+    """Print counts of bits, numbers of 32 bits in PTX."""
     kind, value = bits("b", op.result.type), w.use(op.operand)
     if isinstance(op, xmath.CountTrailingZerosOp):
         reverse = w.register(op.operand.type)
@@ -185,6 +198,7 @@ def print_count(
 
 
 def print_compare_integers(w: Writer, op: arith.CmpiOp) -> None:
+    """Print a comparison of integers."""
     number = op.predicate.value.data
     kind = bits("u" if number >= FIRST_UNSIGNED else "s", op.lhs.type)
     if number < 2:
@@ -193,6 +207,7 @@ def print_compare_integers(w: Writer, op: arith.CmpiOp) -> None:
 
 
 def print_compare_floats(w: Writer, op: arith.CmpfOp) -> None:
+    """Print a comparison of floats."""
     number = op.predicate.value.data
     word = FLOAT_COMPARISONS[number]
     if word is None:
@@ -203,6 +218,7 @@ def print_compare_floats(w: Writer, op: arith.CmpfOp) -> None:
 
 
 def print_select(w: Writer, op: arith.SelectOp) -> None:
+    """Print a selection."""
     mask, a, b = (w.use(operand) for operand in op.operands)
     if op.result.type == i1:
         kept, other = w.register(i1), w.register(i1)
@@ -216,7 +232,7 @@ def print_select(w: Writer, op: arith.SelectOp) -> None:
 
 
 def print_propagating(w: Writer, op: arith.MaximumfOp | arith.MinimumfOp) -> None:
-    """A maximum or minimum that is NaN where an operand is: PTX has it for f32 only."""
+    """Print a maximum or minimum that is NaN for a NaN operand: PTX has it for f32 only."""
     word = "max" if isinstance(op, arith.MaximumfOp) else "min"
     kind = op.result.type
     if kind == f32:
@@ -239,27 +255,31 @@ def print_rsqrt(w: Writer, op: xmath.RsqrtOp) -> None:
 
 
 def print_copysign(w: Writer, op: xmath.CopySignOp) -> None:
-    """PTX names the operand that gives the sign first."""
+    """Print a copysign. PTX names the operand with the sign first."""
     kind = REGISTERS[op.result.type][1]
     magnitude, sign = w.use(op.lhs), w.use(op.rhs)
     w.line(f"copysign.{kind} {w.define(op.result)}, {sign}, {magnitude}")
 
 
 def print_bitcast(w: Writer, op: arith.BitcastOp) -> None:
+    """Print a bitcast."""
     w.emit(f"mov.b{8 * bytes_of(op.result.type)}", op.result, op.operands)
 
 
 def print_split(w: Writer, op: simt.SplitOp) -> None:
+    """Print a split of a 64-bit value."""
     low, high = w.define(op.low), w.define(op.high)
     w.line(f"mov.b64 {{{low}, {high}}}, {w.use(op.value)}")
 
 
 def print_join(w: Writer, op: simt.JoinOp) -> None:
+    """Print a join of two halves."""
     low, high = w.use(op.low), w.use(op.high)
     w.line(f"mov.b64 {w.define(op.result)}, {{{low}, {high}}}")
 
 
 def print_unset(w: Writer, op: simt.UnsetOp) -> None:
+    """Give an unset value the literal 0."""
     zero = op.result.type in (f32, f64)
     w.names[op.result] = float_literal(0.0, op.result.type) if zero else "0"
 

@@ -1,4 +1,4 @@
-"""Loops that wait for other threads, with or without an end."""
+"""Loops waiting for other threads, with or without an end."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ MOST_POLLS = 1 << 20
 """How often a bounded wait looks: for about a second."""
 
 MOST_SLEEPS = 1 << 22
-"""The same where a look lasts as long as the hardware likes: longer, so that who lacks a message says so first."""
+"""
+Most looks of a bounded wait whose looks last as long as the hardware likes. More than for messages,
+so that a thread without a message reports first.
+"""
 
 
 def begin_wait(w: Writer, word: str) -> tuple[str, str]:
-    """The head of a loop that waits: its label, and the register that counts where waits are bounded."""
+    """Begin a loop that waits: its label, and the register counting bounded waits."""
     again, polls = w.label(word), ""
     if w.report is not None:
         polls = w.register(i32)
@@ -34,9 +37,9 @@ def end_wait(
     warp: bool = False,
 ) -> None:
     """
-    Its end: again while something is missing. Where waits are bounded, one that lasts too long is
-    reported, as the block's number from 1 on and what it waits for, and from then on nobody waits. A
-    whole warp that waits together leaves together.
+    End a loop that waits: again while `missing` holds. A bounded wait that lasts too long is
+    reported, as the block's number from 1 on and the awaited event, and afterwards no thread waits.
+    A whole warp waiting together leaves together.
     """
     if w.report is None:
         w.line(f"@{missing} bra {again}")

@@ -1,4 +1,4 @@
-"""The registers, names and lines of one kernel's PTX while it is written."""
+"""The registers, names and lines of one kernel's PTX during printing."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Writer:
     def __init__(self, table: Mapping[type[Operation], Callable[..., None]]):
         self.table = table
         self.report: str | None = None
-        """The register with the address at which a wait that is in vain is reported, where waits are bounded."""
+        """The register with the address for reports of waits in vain, if waits are bounded."""
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
         self.scalars: dict[SSAValue, tuple[str, str]] = {}
-        """The kinds and names of the scalar parameters of a kernel that has too many to keep in registers."""
+        """The kinds and names of scalar parameters, for kernels with too many for registers."""
         self.offsets: dict[SSAValue, tuple[str, int]] = {}
-        """Pointers that are another's register and a constant (bytes)."""
+        """Pointers equal to another pointer's register plus a constant, in bytes."""
         self.functions: dict[str, tuple[str, int]] = {}
-        """The functions of the library that are called: `double` or `float`, and how many operands each takes."""
+        """The called library functions: `double` or `float`, and the number of operands."""
         self.counts = dict.fromkeys(DECLARED, 0)
         self.labels = 0
 
@@ -46,7 +46,7 @@ class Writer:
         return name
 
     def use(self, value: SSAValue) -> str:
-        """The register or the literal of a value; of a scalar that is read where it is used, a new register."""
+        """The register or the literal of a value; for a scalar read at its use, a new register."""
         if value not in self.scalars:
             return self.names[value]
         kind, parameter = self.scalars[value]
@@ -55,10 +55,12 @@ class Writer:
         return register
 
     def label(self, word: str) -> str:
+        """A new label."""
         self.labels += 1
         return f"${word}_{self.labels}"
 
     def line(self, text: str) -> None:
+        """Add a line with an instruction."""
         self.lines.append(f"\t{text};")
 
     def emit(self, mnemonic: str, result: SSAValue, operands: Iterable[SSAValue]) -> None:
@@ -76,7 +78,7 @@ class Writer:
         return register
 
     def assign(self, targets: Sequence[str], values: Sequence[SSAValue]) -> None:
-        """Assign all at once: what is both read and written goes through a new register."""
+        """Assign all at once: a register both read and written goes through a new register."""
         pairs = [(t, self.use(v), v.type) for t, v in zip(targets, values) if t != self.use(v)]
         written = {target for target, _, _ in pairs}
         saved: dict[str, str] = {}
@@ -88,12 +90,13 @@ class Writer:
             self.line(f"mov.{move_kind(kind)} {target}, {saved.get(value, value)}")
 
     def print_block(self, block: Block) -> None:
-        """The operations of a block; its terminator is its parent's affair."""
+        """Print the operations of a block. The parent prints the terminator."""
         for op in block.ops:
             if not isinstance(op, scf.YieldOp):
                 self.print_op(op)
 
     def print_op(self, op: Operation) -> None:
+        """Print an operation."""
         function = self.table.get(type(op))
         if function is None:
             refuse(op, "it has no PTX form; use operations of arith, math, scf, nvvm and simt")
