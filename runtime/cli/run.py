@@ -30,7 +30,10 @@ from timetile.runtime.gpu import device
 from timetile.runtime.program import CompiledProgram, Executor
 from timetile.runtime.written_fields import written_arguments
 
-INTERRUPTED = "interrupted, and nothing was written; with --out OUT.npz --snapshot-every K a run keeps its fields"
+INTERRUPTED = (
+    "interrupted, and nothing was written; with --out OUT.npz --snapshot-every K a run keeps its "
+    "fields"
+)
 
 Say = Callable[[str], None]
 
