@@ -18,7 +18,7 @@ Array = NDArray[Any]
 def is_finite(array: Array) -> bool:
     """
     Whether no cell is NaN or infinite. A sum tells, in one pass without a copy, unless the sum
-    itself is beyond all numbers.
+    is beyond all numbers.
     """
     if array.dtype.kind != "f":
         return True

@@ -67,7 +67,7 @@ memory.
 
 
 def is_time_loop(op: Operation) -> bool:
-    """Whether the operation advances time: its trip count is the number of steps."""
+    """Whether the trip count of an operation is a number of time steps."""
     if isinstance(op, LoopOp):
         return op.sweep is None
     return isinstance(op, scf.ForOp) and TIME_LOOP in op.attributes

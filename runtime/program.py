@@ -181,7 +181,7 @@ class CompiledProgram:
         Run `steps` steps, and stop after every `every` steps and at the end: `for step, (u, v) in
         program.snapshots((u, v), steps=1000, every=100)` gets the number of steps done, and the
         arguments of a continuing call. Arrays are updated in place: copy arrays to keep. The bits
-        are those of one run. Raises CompileError, before any run, if a run cannot stop between
+        equal the bits of one run. Raises CompileError, before any run, if a run cannot stop between
         steps: the program has several time loops or none, or does more than its time loop.
         """
         check_pieces(self.function)

@@ -13,7 +13,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.launches.liveness import written_arguments as written_roles
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.raising.memory import memory_of
-from timetile.runtime.results import begins_with
+from timetile.runtime.results import argument_of, begins_with
 
 
 def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
@@ -48,6 +48,35 @@ def turned_roles(loop: LoopOp) -> list[int]:
     for _ in found:
         found = [known or found[source] for known, source in zip(found, loop.rotation)]
     return [role for role, known in enumerate(found) if known]
+
+
+def rotation_of(loop: LoopOp | scf.ForOp) -> list[int]:
+    """For each carried value of a loop: the number of the value in its place after one step."""
+    if isinstance(loop, LoopOp):
+        return list(loop.rotation)
+    args, last = loop.body.block.args[1:], loop.body.block.last_op
+    places: dict[SSAValue, int] = {argument: number for number, argument in enumerate(args)}
+    yielded = [] if last is None else [memory_of(value) for value in last.operands]
+    return [places.get(value, number) for number, value in enumerate(yielded)]
+
+
+def partners_of(function: FuncOp) -> dict[int, set[int]]:
+    """For each argument: the arguments whose buffers take turns with its buffer in some loop."""
+    partners: dict[int, set[int]] = {}
+    for loop in function.body.block.ops:
+        if not isinstance(loop, LoopOp | scf.ForOp):
+            continue
+        rotation, begin = rotation_of(loop), begins_with(loop)
+        for role in range(len(rotation)):
+            cycle, place = {role}, rotation[role]
+            while place not in cycle:
+                cycle.add(place)
+                place = rotation[place]
+            found = {argument_of(begin[k], function) for k in cycle}
+            known = {position for position in found if position is not None}
+            for position in known:
+                partners.setdefault(position, set()).update(known - {position})
+    return partners
 
 
 def written_arguments(function: FuncOp) -> dict[int, StencilBoundsAttr | None]:

@@ -26,7 +26,7 @@ from timetile.runtime.loop_facts import is_trip_count
 from timetile.runtime.parameters import Parameter
 from timetile.runtime.pieces import has_time_loop
 from timetile.runtime.program import CompiledProgram
-from timetile.runtime.written_fields import written_arguments
+from timetile.runtime.written_fields import partners_of, written_arguments
 
 Array = NDArray[Any]
 
@@ -221,6 +221,24 @@ class Arguments:
                 constant=self.is_coefficient(parameter),
             )
 
+    def check_partners(self, missing: Sequence[Parameter]) -> None:
+        """UsageError with the given partners of the missing fields, if all have partners."""
+        partners = partners_of(self.program.function)
+        given = [
+            [k for k in partners.get(p.position, ()) if k in self.values and k != p.position]
+            for p in missing
+        ]
+        if not all(given):
+            return
+        pairs = " and ".join(
+            f"{label(p)}, which takes turns with {label(self.program.parameters[min(known)])}"
+            for p, known in zip(missing, given)
+        )
+        raise UsageError(
+            f"there are no values for {pairs}; give each buffer the array of the other, under its "
+            "own name, if both begin alike"
+        )
+
     def all(self) -> list[Any]:
         """The values in order; UsageError where one is missing or does not fit."""
         for parameter in self.program.parameters:
@@ -229,6 +247,7 @@ class Arguments:
         missing = [p for p in self.program.parameters if p.position not in self.values]
         fields = ", ".join(label(p) for p in missing if p.bounds)
         if fields:
+            self.check_partners([p for p in missing if p.bounds])
             raise UsageError(
                 f"there are no values for {fields}; give them with --args IN.npz, or fill them "
                 "with "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support.command_line import HEAT, K, error_of, inputs, outputs, run
 from timetile import Field, Scalar
 from timetile.runtime.cli.start import SHAPES
 from timetile.runtime.finite import blow_up, is_finite
+from timetile.runtime.written_fields import partners_of
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -153,6 +155,27 @@ def test_what_cannot_be_filled_is_refused(
     found = error_of(f"run {wave} --steps 1 {options}", capsys)
     # Python 3.11 quotes the choices.
     assert found.replace("'discs', 'gaussian', 'sine'", "discs, gaussian, sine") == sentence
+
+
+def test_a_buffer_without_values_is_told_of_its_partner(
+    heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    line = f"run {heat} --args {inputs(tmp_path, u=np.zeros((16, 21)))} --set k=1 --steps 1"
+    assert error_of(line, capsys) == (
+        "there are no values for arg1 (%v), which takes turns with arg0 (%u); give each buffer the array of the other, "
+        "under its own name, if both begin alike"
+    )
+
+
+def test_partners_are_buffers_that_take_turns():
+    page = (EXAMPLES.parent / "docs" / "programs.md").read_text()
+    host = re.findall(r"^```mlir\n(.*?@driven\(.*?)^```", page, re.M | re.S)[0].split("```mlir")[-1]
+    two = {0: {1}, 1: {0}}
+    for text, partners in ((HEAT, two), (host, two), (WAVE, {0: {2}, 2: {0}})):
+        program = timetile.compile(text, executor="cpu", cache=False)
+        assert partners_of(program.function) == partners
+    scott = timetile.compile(EXAMPLES / "gray_scott.mlir", executor="cpu")
+    assert partners_of(scott.function) == {0: {2}, 2: {0}, 1: {3}, 3: {1}}
 
 
 def test_whole_numbers_are_of_whole_ranges(heat: Path, capsys: pytest.CaptureFixture[str]):

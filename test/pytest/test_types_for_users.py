@@ -11,6 +11,9 @@ RIGHT = """\
 import numpy as np
 import timetile
 
+def number_of_steps() -> int:
+    return 2
+
 @timetile.stencil
 def step(u: timetile.Field, k: timetile.Scalar):
     u.next = u[0, 0] + k * np.exp(u[-1, 0]) + timetile.where(u[0, 0] > 1, 2.0, u[0, 1])
@@ -18,6 +21,8 @@ def step(u: timetile.Field, k: timetile.Scalar):
 
 state = step.advance({"u": np.ones((3, 3))}, steps=3, k=0.2)
 state["u"].sum()
+for number, state in step.snapshots(state, steps=3, every=number_of_steps(), k=0.2):
+    np.save(f"u-{number + 1}.npy", state["u"])
 """
 
 WRONG = """\
@@ -32,6 +37,7 @@ def step(u: timetile.Field):
 
 step.advance({"u": np.ones(3)}, steps="3")
 step.on(executor="tpu")
+step.snapshots({"u": np.ones(3)}, steps=3)
 """
 
 
@@ -49,4 +55,4 @@ def test_pyright_checks_the_code_of_users(tmp_path: Path):
     assert done.returncode == 1, done.stdout + done.stderr
     assert "right.py" not in done.stdout, done.stdout
     lines = {int(line) for line in re.findall(r"wrong\.py:(\d+):\d+ - error", done.stdout)}
-    assert lines == {6, 7, 8, 10, 11}, done.stdout
+    assert lines == {6, 7, 8, 10, 11, 12}, done.stdout
