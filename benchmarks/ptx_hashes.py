@@ -119,7 +119,7 @@ def kernel_hashes(row: Row) -> dict[str, str]:
     for loop in kernels.facts:
         for known in loop:
             lowered = kernels_of(kernels.nvvm(known.name))
-            ptx = print_module(lowered, arch.ptx_version, arch.name)
+            ptx = print_module(lowered, arch.isa.ptx_version, arch.name)
             hashes[known.name] = sha256(ptx.encode()).hexdigest()[:16]
     return hashes
 
@@ -166,12 +166,12 @@ def check(known: dict[Row, dict[str, str]], rows: list[Row], processes: int) -> 
         ]
         if changed:
             different += 1
-            print(f"changed: {row.key}\n  {', '.join(changed)}{said(found)}", flush=True)
+            print(f"changed: {row.key}\n  {', '.join(changed)}{problem(found)}", flush=True)
         print(f"{number} of {len(rows)} rows, {different} changed", file=sys.stderr, flush=True)
     return different
 
 
-def said(found: dict[str, str]) -> str:
+def problem(found: dict[str, str]) -> str:
     """The error of a row that has no kernels."""
     return f" ({found['error']})" if "error" in found else ""
 
@@ -191,7 +191,7 @@ def main() -> None:
         for row, hashes in all_hashes(rows, options.processes):
             found[row] = hashes
             write(options.write, found)
-            print(f"{len(found)} of {len(rows)} rows{said(hashes)}", file=sys.stderr, flush=True)
+            print(f"{len(found)} of {len(rows)} rows{problem(hashes)}", file=sys.stderr, flush=True)
         return
     known = read(options.check)
     rows = list(known)

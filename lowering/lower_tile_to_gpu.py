@@ -14,19 +14,19 @@ gpu.module @heat_d2 {
 }
 ```
 1. Every thread finds its tile, its chunk of planes and its own cells.
-2. For each variant the stages are expanded into scalars: a queue in registers is a list of planes that
-   age by renaming, its neighbours are shuffled once, halos are predicated loads at the reader.
+2. For each variant the stages are expanded into scalars: a queue in registers is a list of planes
+   that age by renaming, its neighbours are shuffled once, halos are predicated loads at the reader.
 3. Barriers are derived from what shared planes are read and when
-   (`passes/analysis/queues/synchronisation.py`); warps that synchronise in two halves wait at the start of a step
-   and arrive at its end, which `order-threads` moves.
+   (`passes/analysis/queues/synchronisation.py`); warps that synchronise in two halves wait at the
+   start of a step and arrive at its end, which `order-threads` moves.
 
-The module's attributes state how to launch it: `timetile.grid`, `timetile.block`, `timetile.cluster`,
-`timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the kernel's order. Where the
-device holds a tile, `timetile.apart` is how many blocks do and must be resident together,
-`timetile.message_words` how many 64-bit words, 0 before the launch, they need to exchange edges. Only as
-many tiles as are resident are then launched, and their blocks take others when they are done: two more
-arguments follow, those words for all tiles of the launch, and their number. `timetile.grid` counts the
-blocks of all tiles.
+The module's attributes state how to launch it: `timetile.grid`, `timetile.block`,
+`timetile.cluster`, `timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the
+kernel's order. Where the device holds a tile, `timetile.apart` is how many blocks do and must be
+resident together, `timetile.message_words` how many 64-bit words, 0 before the launch, they need to
+exchange edges. Only as many tiles as are resident are then launched, and their blocks take others
+when they are done: two more arguments follow, those words for all tiles of the launch, and their
+number. `timetile.grid` counts the blocks of all tiles.
 """
 
 from __future__ import annotations
@@ -49,14 +49,17 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.checks import check, check_shared_memory
 from timetile.lowering.tile_to_gpu.chunks import (
+    Chunk,
     chunk_of,
     place_chunk,
     place_stretch,
 )
+from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.inboxes import launch_words, messages, tile_words
+from timetile.lowering.tile_to_gpu.loops import emit_variant
 from timetile.lowering.tile_to_gpu.placement import place
-from timetile.lowering.tile_to_gpu.stages import VariantEmitter
 from timetile.lowering.tile_to_gpu.thread import (
+    Seat,
     Turn,
     chunk_steps,
     is_interior,
@@ -84,8 +87,8 @@ def argument_types(kernel: KernelOp) -> list[Attribute]:
 
 def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
     """
-    Where the blocks of a tile exchange through global memory: the inboxes of all tiles that are held at
-    once, and how many those are.
+    Where the blocks of a tile exchange through global memory: the inboxes of all tiles that are
+    held at once, and how many those are.
     """
     assert kernel.layout is not None
     if not messages(kernel):
@@ -109,91 +112,118 @@ def functions_of(kernel: KernelOp, module: ModuleOp) -> dict[str, CellFunction]:
 def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     """The gpu.module of one kernel."""
     check(kernel)
-    assert kernel.layout is not None
-    assert kernel.variants is not None
-    name = kernel.sym_name.data
-    types = argument_types(kernel)
     geometry = Geometry(kernel)
-    tiles = geometry.tiles
-    own = message_types(kernel, tiles)
-    types += own
-    entry = Block(arg_types=types)
-    inboxes, together = entry.args[-2:] if own else (None, None)
-    arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
-    for old, new in arguments.items():
+    fields = kernel.body.block.args
+    entry = Block(arg_types=[*argument_types(kernel), *message_types(kernel, geometry.tiles)])
+    for old, new in zip(fields, entry.args):
         new.name_hint = old.name_hint
+    shared_bytes = emit_kernel(entry, geometry, module)
+    entry.add_op(gpu.ReturnOp([]))
+    return made_module(kernel, geometry, entry, shared_bytes)
+
+
+def emit_kernel(entry: Block, geometry: Geometry, module: ModuleOp) -> int:
+    """
+    The code of one thread: its tiles, their columns, the variants. Returns the bytes of shared
+    memory of a block.
+    """
+    kernel = geometry.kernel
+    arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
+    inboxes, together = entry.args[-2:] if messages(kernel) else (None, None)
     emit, turn = Emitter(entry), None
     if together is not None:
-        # Blocks wait for each other, so that only as many are launched as are resident.
-        loop = Block(arg_types=[i32, i32])
-        held = tile_of_block(emit, kernel.layout)
-        bounds = (held, emit.int(tiles), together)
-        emit.add(scf.ForOp(*bounds, [emit.int(0)], loop))
-        emit, turn = emit.into(loop), Turn(held, *loop.args)
+        emit, turn = next_tiles(emit, geometry, together)
     seat = take_seat(emit, geometry, turn)
     if geometry.joins_columns:
-        # A chunk that goes on in the next column begins anew there.
-        stretch, loop = place_stretch(emit, geometry, seat.tile), Block(arg_types=[i32])
-        end = stretch.columns_end
-        if seat.valid is not None:
-            end, seat = emit.select(seat.valid, end, stretch.column), replace(seat, valid=None)
-        emit.add(scf.ForOp(stretch.column, end, emit.int(1), [], loop))
-        emit = emit.into(loop)
-        chunk = chunk_of(emit, geometry, stretch, loop.args[0])
+        emit, seat, chunk = next_columns(emit, geometry, seat)
     else:
         chunk = place_chunk(emit, geometry, seat.tile)
-    outer = emit.block
     thread = place_thread(emit, geometry, seat, chunk)
     placement = place(emit, geometry, thread, arguments, inboxes)
     check_shared_memory(kernel, placement.shared_bytes, target_of(module))
     functions = functions_of(kernel, module)
-
-    def variant(*, guarded: bool) -> Block:
-        block = Block()
-        VariantEmitter(
-            block, emit, geometry, thread, arguments, functions, placement, guarded=guarded
-        ).emit()
-        block.add_op(scf.YieldOp())
-        return block
-
-    body = Block() if thread.valid is not None else outer
-    inside = emit.into(body)
-    has_interior = any(variant.is_interior for variant in kernel.variants)
-    unguarded = is_interior(inside, geometry, thread) if has_interior else None
-    if unguarded is None:
-        for op in [*(guarded := variant(guarded=True)).ops][:-1]:
-            op.detach()
-            body.add_op(op)
-        assert guarded.last_op is not None
-        guarded.last_op.detach()
-    else:
-        inside.add(scf.IfOp(unguarded, [], [variant(guarded=False)], [variant(guarded=True)]))
-    if thread.valid is not None:
-        body.add_op(scf.YieldOp())
-        emit.add(scf.IfOp(thread.valid, [], [body]))
-    if thread.said is not None:
+    emit_variants(KernelCode.of(geometry, thread, arguments, functions, placement), emit)
+    if thread.steps_before is not None:
         steps = chunk_steps(emit, geometry, thread.first, thread.last)
-        emit.add(scf.YieldOp(emit.binary(arith.AddiOp, thread.said, steps)))
+        emit.add(scf.YieldOp(emit.binary(arith.AddiOp, thread.steps_before, steps)))
     elif geometry.joins_columns:
         emit.add(scf.YieldOp())
-    entry.add_op(gpu.ReturnOp([]))
+    return placement.shared_bytes
+
+
+def next_tiles(emit: Emitter, geometry: Geometry, together: SSAValue) -> tuple[Emitter, Turn]:
+    """
+    A loop over the tiles that a block takes, one after the other. Blocks of a tile wait for each
+    other, so that only as many tiles are launched `together` as are resident.
+    """
+    layout = geometry.kernel.layout
+    assert layout is not None
+    loop = Block(arg_types=[i32, i32])
+    held = tile_of_block(emit, layout)
+    emit.add(scf.ForOp(held, emit.int(geometry.tiles), together, [emit.int(0)], loop))
+    return emit.into(loop), Turn(held, *loop.args)
+
+
+def next_columns(emit: Emitter, geometry: Geometry, seat: Seat) -> tuple[Emitter, Seat, Chunk]:
+    """
+    A loop over the columns of a tile's stretch: a chunk that goes on in the next column begins anew
+    there.
+    """
+    stretch, loop = place_stretch(emit, geometry, seat.tile), Block(arg_types=[i32])
+    end = stretch.columns_end
+    if seat.valid is not None:
+        end, seat = emit.select(seat.valid, end, stretch.column), replace(seat, valid=None)
+    emit.add(scf.ForOp(stretch.column, end, emit.int(1), [], loop))
+    emit = emit.into(loop)
+    return emit, seat, chunk_of(emit, geometry, stretch, loop.args[0])
+
+
+def emit_variants(code: KernelCode, emit: Emitter) -> None:
+    """
+    The variants of a kernel: tiles inside the rim run the one without guards, where there is one.
+    """
+    thread, kernel = code.thread, code.kernel
+    assert kernel.variants is not None
+    inside = emit if thread.valid is None else emit.into(Block())
+    has_interior = any(variant.is_interior for variant in kernel.variants)
+    unguarded = is_interior(inside, code.geometry, thread) if has_interior else None
+    if unguarded is None:
+        emit_variant(code, inside, guarded=True)
+    else:
+        branches = [Block(), Block()]
+        for branch, guarded in zip(branches, (False, True)):
+            emit_variant(code, inside.into(branch), guarded=guarded)
+            branch.add_op(scf.YieldOp())
+        inside.add(scf.IfOp(unguarded, [], [branches[0]], [branches[1]]))
+    if thread.valid is not None:
+        inside.add(scf.YieldOp())
+        emit.add(scf.IfOp(thread.valid, [], [inside.block]))
+
+
+def made_module(
+    kernel: KernelOp, geometry: Geometry, entry: Block, shared_bytes: int
+) -> gpu.ModuleOp:
+    """The gpu.module around a kernel's code, with what a launch needs to know as attributes."""
+    layout, name = kernel.layout, kernel.sym_name.data
+    assert layout is not None
     function = gpu.FuncOp(
         name,
-        (types, []),
+        (entry.arg_types, []),
         Region(entry),
         kernel=True,
-        known_block_size=[kernel.layout.threads, 1, 1],
+        known_block_size=[layout.threads, 1, 1],
     )
     lowered = gpu.ModuleOp.create(
         properties={"sym_name": StringAttr(name)}, regions=[Region(Block([function]))]
     )
+    exchanges = bool(messages(kernel))
     launch = {
-        "grid": ceil_div(tiles, kernel.layout.pack.data) * kernel.layout.blocks,
-        "block": kernel.layout.threads,
-        "cluster": kernel.layout.blocks if kernel.layout.has_cluster else 1,
-        "apart": kernel.layout.blocks if own else 1,
-        "message_words": tile_words(kernel) if own else 0,
-        "shared_bytes": placement.shared_bytes,
+        "grid": ceil_div(geometry.tiles, layout.pack.data) * layout.blocks,
+        "block": layout.threads,
+        "cluster": layout.blocks if layout.has_cluster else 1,
+        "apart": layout.blocks if exchanges else 1,
+        "message_words": tile_words(kernel) if exchanges else 0,
+        "shared_bytes": shared_bytes,
         "occupancy": kernel.blocks_per_multiprocessor,
     }
     for key, value in launch.items():

@@ -15,7 +15,10 @@ from timetile.passes.analysis.cells.instructions import is_dividing
 Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
 
 Late = Callable[[], SSAValue]
-"""Makes an argument of a cell function where it is first taken: a load that would hold a register until then."""
+"""
+Makes an argument of a cell function where it is first taken: a load that would hold a register
+until then.
+"""
 
 
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
@@ -54,9 +57,9 @@ class CellFunction:
     def crossing_value(self, late: Collection[int]) -> SSAValue | None:
         """
         The one value that is computed before any of the arguments `late` is needed, and is all that
-        the rest takes from before; None where there is none, or several, or it is not of the result's
-        type. Nor is there one where the rest divides or takes roots: other cells' values in its place
-        would be special cases for nothing.
+        the rest takes from before; None where there is none, or several, or it is not of the
+        result's type. Nor is there one where the rest divides or takes roots: other cells' values
+        in its place would be special cases for nothing.
         """
         waits: set[SSAValue] = {argument for k, argument in enumerate(self.arguments) if k in late}
         ready: set[SSAValue] = set()
@@ -84,7 +87,8 @@ class CellFunction:
     ) -> list[SSAValue]:
         """
         Emit the body on these arguments and return its results. What the rest of the body takes for
-        the value `cut` is what `through` makes of it. An argument that is late is made where the body first takes it.
+        the value `cut` is what `through` makes of it. An argument that is late is made where the
+        body first takes it.
         """
         values: dict[SSAValue, SSAValue] = {}
         late: dict[SSAValue, Late] = {}

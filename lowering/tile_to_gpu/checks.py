@@ -48,7 +48,9 @@ def check(kernel: KernelOp) -> None:
 
 
 def check_registers(kernel: KernelOp) -> None:
-    """Refuse queues in registers whose homes have place for fewer planes than their readers ask for."""
+    """
+    Refuse queues in registers whose homes have place for fewer planes than their readers ask for.
+    """
     for stage in kernel.stages:
         home = getattr(stage, "home", None)
         if not isinstance(home, RegistersAttr):
@@ -80,7 +82,9 @@ def check_columns(kernel: KernelOp) -> None:
 
 
 def check_joined(kernel: KernelOp) -> None:
-    """Refuse joined planes of tiles that cannot go on in another column, and more than a column has."""
+    """
+    Refuse joined planes of tiles that cannot go on in another column, and more than a column has.
+    """
     assert kernel.layout is not None and kernel.variants is not None
     geometry = checked_geometry(kernel)
     if not geometry.joins_columns:
@@ -206,8 +210,8 @@ def is_ring_of_tile(stage: StageOp) -> bool:
 
 def check_shared_memory(kernel: KernelOp, taken: int, target: Target) -> None:
     """
-    Refuse blocks that take more shared memory than there is, and tiles whose blocks must be resident together where a
-    multiprocessor has room for fewer than were counted on.
+    Refuse blocks that take more shared memory than there is, and tiles whose blocks must be
+    resident together where a multiprocessor has room for fewer than were counted on.
     """
     way_out = "give device-tiling fewer warps or cells"
     if any(isinstance(getattr(stage, "home", None), SharedAttr) for stage in kernel.stages):

@@ -26,8 +26,9 @@ class Chunk:
 @dataclass(frozen=True)
 class Stretch:
     """
-    What a tile advances where columns are joined: from plane `first` of a column to before plane `last` of another, or of
-    the same, and between those the joined planes of every column, from `low` to before `high`, in program coordinates.
+    What a tile advances where columns are joined: from plane `first` of a column to before plane
+    `last` of another, or of the same, and between those the joined planes of every column, from
+    `low` to before `high`, in program coordinates.
     """
 
     column: SSAValue
@@ -44,19 +45,19 @@ class Stretch:
 
 Place = Callable[[SSAValue, int, VariantAttr], tuple[SSAValue, ...]]
 """
-What a tile is, by its number among those of a variant, the columns of the same kind that come before the variant's, and
-the variant.
+What a tile is, by its number among those of a variant, the columns of the same kind that come
+before the variant's, and the variant.
 """
 
 
 def by_variant(emit: Emitter, geometry: Geometry, tile: SSAValue, place: Place) -> list[SSAValue]:
     """
-    What `place` says of a tile: the tiles of the kernel's variants follow each other, and so do the columns of either
-    kind, those on the rim and those inside it.
+    What `place` says of a tile: the tiles of the kernel's variants follow each other, and so do the
+    columns of either kind, those on the rim and those inside it.
     """
     variants = geometry.used_variants
     before, passed = 0, {False: 0, True: 0}
-    # Of tiles of the variants before it a number is negative, and nobody takes what follows from it.
+    # Tiles of earlier variants have negative numbers here; nobody takes what follows from them.
     found = list(place(tile, 0, variants[0]))
     for numbers, (former, variant) in zip(geometry.variant_numbers, pairwise(variants)):
         before += numbers
@@ -109,8 +110,9 @@ def place_chunk(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Chunk:
 
 def place_stretch(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Stretch:
     """
-    The stretch that a tile number stands for: of a variant's tiles first come those that lie in one column, then those
-    of joined planes. These lie in the middle of the columns, so that their chunks have no guards along the stream.
+    The stretch that a tile number stands for: of a variant's tiles first come those that lie in one
+    column, then those of joined planes. These lie in the middle of the columns, so that their
+    chunks have no guards along the stream.
     """
     assert geometry.kernel.stream_axis is not None
     lower = geometry.lower[geometry.kernel.stream_axis]
@@ -150,9 +152,10 @@ def joined_part(
     emit: Emitter, geometry: Geometry, number: SSAValue, columns: int, variant: VariantAttr
 ) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
     """
-    Of the chunk of this number among those of a variant's joined planes: its first column and the one after its last,
-    and its first plane and the one after its last, counted from the first that is joined. From one column to the next
-    it is a restart longer than the planes are; nothing is left beyond the last chunk.
+    Of the chunk of this number among those of a variant's joined planes: its first column and the
+    one after its last, and its first plane and the one after its last, counted from the first that
+    is joined. From one column to the next it is a restart longer than the planes are; nothing is
+    left beyond the last chunk.
     """
     joined, restart = variant.joined.data, geometry.restart
     pitch = joined + restart

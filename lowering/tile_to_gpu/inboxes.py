@@ -1,10 +1,11 @@
-"""
-Where the blocks of a tile that the device holds leave messages for each other: inboxes in global memory.
+"""Where the blocks of a tile that the device holds leave messages for each other: inboxes in global
+memory.
 
-Every block has an inbox for each side, with slots for the edges of every exchange. A word of 64 bits carries
-four bytes of a cell and the number of its message, or one cell where blocks meet at barriers; one cell of all
-lanes of the warps at the edge lies after the other. The words of a tile end with the one in which its blocks count each other; before
-those of all tiles stands one in which a thread that waits in vain says so, where waits are bounded.
+Every block has an inbox for each side, with slots for the edges of every exchange. A word of 64
+bits carries four bytes of a cell and the number of its message, or one cell where blocks meet at
+barriers; one cell of all lanes of the warps at the edge lies after the other. The words of a tile
+end with the one in which its blocks count each other; before those of all tiles stands one in which
+a thread that waits in vain says so, where waits are bounded.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from timetile.passes.analysis.queues.synchronisation import (
 )
 
 HEADER_WORDS = 2
-"""Words of the launch's buffer before those of its first tile: where a wait that is in vain is reported."""
+"""
+Words of the launch's buffer before those of its first tile: where a wait that is in vain is
+reported.
+"""
 
 
 def messages(kernel: KernelOp) -> list[ExchangeOp]:
@@ -47,13 +51,14 @@ def lane_words(kernel: KernelOp, element: Attribute) -> int:
 
 def slots_of_tile(kernel: KernelOp) -> int:
     """Words of all slots of all exchanges."""
-    return sum(letters_of(kernel, exchange, 0).all_words for exchange in messages(kernel))
+    return sum(slots_of(kernel, exchange, 0).all_words for exchange in messages(kernel))
 
 
 def takes_turns(kernel: KernelOp) -> bool:
     """
-    Tiles that follow each other use different words: where the blocks of a tile speak once only, or meet once, a block
-    goes on to the next tile before it can know that what it said of this one was taken.
+    Tiles that follow each other use different words. Where the blocks of a tile send one message
+    only, or meet once, a block goes on to the next tile before it can know that its messages of the
+    present tile were taken.
     """
     return kernel.stream_axis is None and rounds(kernel) == 1
 
@@ -64,8 +69,8 @@ def rounds(kernel: KernelOp) -> int:
     if blocks_meet(kernel):
         return len(barriers)
     stages = list(kernel.stages)
-    said = [stages.index(exchange) for exchange in messages(kernel) if exchange.edges[0]]
-    return len({next(b for b in barriers if b > position) for position in said})
+    published = [stages.index(exchange) for exchange in messages(kernel) if exchange.edges[0]]
+    return len({next(b for b in barriers if b > position) for position in published})
 
 
 def inbox_words(kernel: KernelOp) -> int:
@@ -80,7 +85,9 @@ def all_inboxes(kernel: KernelOp) -> int:
 
 
 def tile_words(kernel: KernelOp) -> int:
-    """Words of one tile: its inboxes, and where its blocks count each other (two, for the alignment)."""
+    """
+    Words of one tile: its inboxes, and where its blocks count each other (two, for the alignment).
+    """
     return all_inboxes(kernel) + 2 * blocks_meet(kernel)
 
 
@@ -90,10 +97,10 @@ def launch_words(tiles: int, words: int) -> int:
 
 
 @dataclass(frozen=True)
-class Letters:
+class MessageSlots:
     """
-    The slots of one exchange in every inbox, from word `first` on, each for `rows` rows of `cells` cells of every lane
-    of the `warps` at the edge.
+    The slots of one exchange in every inbox, from word `first` on, each for `rows` rows of `cells`
+    cells of every lane of the `warps` at the edge.
     """
 
     element: Attribute
@@ -110,10 +117,10 @@ class Letters:
     @property
     def slot_words(self) -> int:
         """Words of a slot, of all lanes."""
-        return self.apart * self.rows * self.cells
+        return self.lane_stride * self.rows * self.cells
 
     @property
-    def apart(self) -> int:
+    def lane_stride(self) -> int:
         """Words from a lane's cell to its next one."""
         return LANES * self.warps * self.words
 
@@ -125,16 +132,16 @@ class Letters:
     def places(self, slot: int, row: int) -> list[int]:
         """Where a lane's cells of an edge row begin."""
         before = row * self.cells
-        return [self.first + slot + (before + k) * self.apart for k in range(self.cells)]
+        return [self.first + slot + (before + k) * self.lane_stride for k in range(self.cells)]
 
 
-def letters_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> Letters:
+def slots_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> MessageSlots:
     """The slots of an exchange, from a word of every inbox on."""
     assert kernel.layout is not None and exchange.home is not None
     element, home = queue_type(exchange.result).element, exchange.home
     _, *others = kernel.layout.axis_layouts
     rows = exchange.edges[0] * prod(axis.cells for axis in others[:-1])
-    return Letters(
+    return MessageSlots(
         element,
         lane_words(kernel, element),
         home.slots.data,
@@ -161,9 +168,9 @@ Messages = dict[tuple[int, Attribute, int, SSAValue | None], Message]
 @dataclass
 class Inboxes:
     """
-    The inboxes that a thread has to do with: those of its block, from which it takes what the blocks before
-    (-1) and after (1) sent, and those of the blocks beside, to which it posts. By side and words of a cell,
-    the lane's first word.
+    The inboxes that a thread has to do with: those of its block, from which it takes what the
+    blocks before (-1) and after (1) sent, and those of the blocks beside, to which it posts. By
+    side and words of a cell, the lane's first word.
     """
 
     buffer: SSAValue
@@ -174,11 +181,11 @@ class Inboxes:
     used: int = 0
     """Words of an inbox that have been given to exchanges."""
 
-    def letters(self, kernel: KernelOp, exchange: ExchangeOp) -> Letters:
+    def slots(self, kernel: KernelOp, exchange: ExchangeOp) -> MessageSlots:
         """Give slots to an exchange."""
-        letters = letters_of(kernel, exchange, self.used)
-        self.used += letters.all_words
-        return letters
+        slots = slots_of(kernel, exchange, self.used)
+        self.used += slots.all_words
+        return slots
 
 
 def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue) -> Inboxes:
@@ -191,7 +198,7 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
     if blocks_meet(kernel):
         inboxes.counter = emit.add_int(tile, all_inboxes(kernel))
     if takes_turns(kernel):
-        turn = emit.binary(arith.AndIOp, thread.turn.said, emit.int(1))
+        turn = emit.binary(arith.AndIOp, thread.turn.steps_before, emit.int(1))
         own = emit.add_int(own, emit.mul_int(turn, slots_of_tile(kernel)))
     number = thread.lane
     if kernel.layout.edge_warps > 1:

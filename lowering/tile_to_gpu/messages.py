@@ -1,6 +1,6 @@
 """
-The code that sends edges between the blocks of a tile that the device holds, and takes them: rows, or in volumes
-layers of them, which all warps send that lie at the block's edge.
+The code that sends edges between the blocks of a tile that the device holds, and takes them: rows,
+or in volumes layers of them, which all warps send that lie at the block's edge.
 """
 
 from __future__ import annotations
@@ -13,148 +13,189 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.inboxes import Letters, Message
-from timetile.lowering.tile_to_gpu.planes import Plane, Queue, Rim
+from timetile.lowering.tile_to_gpu.inboxes import Message, MessageSlots
+from timetile.lowering.tile_to_gpu.queues import Plane, QueuePlan, Rim
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
-from timetile.lowering.tile_to_gpu.variant import Variant
+from timetile.lowering.tile_to_gpu.scopes import (
+    StepScope,
+    VariantScope,
+    message_number,
+    once,
+    step_number,
+)
+from timetile.lowering.tile_to_gpu.thread import block_beside
 from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
 
 SIDES = (-1, 1)
 """The blocks before and after."""
 
 
-def edge_warp(v: Variant, side: int) -> int:
+def edge_warp(step: StepScope, side: int) -> int:
     """The number, along the first axis, of the warps at the block's edge on a side."""
-    return 0 if side < 0 else v.geometry.axes[0].layout.warps - 1
+    return 0 if side < 0 else step.code.geometry.axes[0].layout.warps - 1
+
+
+@once
+def block_edge(variant: VariantScope, side: int, warp: int) -> SSAValue:
+    """
+    The thread is of a warp at the block's edge on a side, of this number along the first axis, and
+    the tile goes on there in another block.
+    """
+    emit, layout, thread = variant.setup, variant.code.layout, variant.code.thread
+    _, there = block_beside(emit, thread, side, layout)
+    _, place = emit.split(thread.warp_in_block, layout.edge_warps)
+    return emit.binary(arith.AndIOp, there, emit.compare("eq", place, warp))
 
 
 @dataclass(frozen=True)
 class Edge:
     """An edge that is taken: of which exchange, and the offset of its slot in the inbox."""
 
-    queue: Queue
-    letters: Letters
+    queue: QueuePlan
+    slots: MessageSlots
     offset: int
 
     @property
     def places(self) -> list[int]:
         """Where a lane's cells begin, row by row."""
-        rows = range(self.letters.rows)
-        return [at for row in rows for at in self.letters.places(self.offset, row)]
+        rows = range(self.slots.rows)
+        return [at for row in rows for at in self.slots.places(self.offset, row)]
 
 
-def letter_slot(v: Variant, letters: Letters, age: int) -> Address:
+def message_slot(step: StepScope, slots: MessageSlots, age: int) -> Address:
     """
-    The slot of the message that is `age` steps old. Messages are counted over all tiles that a block takes,
-    so that the plane does not say which it is.
+    The slot of the message that is `age` steps old. Messages are counted over all tiles that a
+    block takes, so that the plane does not say which slot it is.
     """
-    slots, words = letters.slots, letters.slot_words
-    if slots == 1 or v.count is None:
+    count, words = slots.slots, slots.slot_words
+    if count == 1 or step.count is None:
         return Address(None, 0)
-    if letters.fixed:
-        return Address(None, (v.turn - age) % slots * words)
-    key = (slots, words, age)
-    if key not in v.letter_slots:
-        number = v.body.add_int(v.phase(age), slots)
-        slot = v.body.binary(arith.RemUIOp, number, v.body.int(slots))
-        v.letter_slots[key] = v.body.mul_int(slot, words)
-    return Address(v.letter_slots[key], 0)
+    if slots.fixed:
+        return Address(None, (step.turn - age) % count * words)
+    return Address(slot_start(step, count, words, age), 0)
 
 
-def write_letter(v: Variant, letters: Letters, plane: Plane, row: Row, target: int) -> None:
+@once
+def slot_start(step: StepScope, slots: int, words: int, age: int) -> SSAValue:
+    """
+    The first word of the slot of the message that is `age` steps old, among slots of so many words.
+    """
+    emit = step.body
+    number = emit.add_int(step_number(step, age), slots)
+    return emit.mul_int(emit.binary(arith.RemUIOp, number, emit.int(slots)), words)
+
+
+def write_message(
+    step: StepScope, slots: MessageSlots, plane: Plane, row: Row, target: int
+) -> None:
     """Add an edge row, the `target`-th of both edges, to the message for the block on its side."""
-    edge = letters.rows
+    edge = slots.rows
     side, number = (-1, target) if target < edge else (1, target - edge)
-    slot = letter_slot(v, letters, 0)
-    key = (side, letters.element, letters.words, slot.index)
-    message = v.messages.setdefault(key, Message())
-    message.cells += [plane[*row, cell] for cell in range(v.cells)]
-    message.places += letters.places(slot.offset, number)
+    slot = message_slot(step, slots, 0)
+    key = (side, slots.element, slots.words, slot.index)
+    message = step.messages.setdefault(key, Message())
+    message.cells += [plane[*row, cell] for cell in range(step.code.cells)]
+    message.places += slots.places(slot.offset, number)
 
 
-def post_messages(v: Variant) -> None:
+def post_messages(step: StepScope) -> None:
     """Send what was written in this step: one branch a side, which the warps at that edge take."""
-    inboxes = v.placement.inboxes
+    inboxes = step.code.placement.inboxes
     if inboxes is None:
         return
     for side in SIDES:
-        number = v.message_number(0)
+        number = message_number(step, 0)
         block = Block()
-        emit = v.body.into(block)
-        for (to, _, words, slot), message in v.messages.items():
+        emit = step.body.into(block)
+        for (to, _, words, slot), message in step.messages.items():
             if to == side:
                 index = add_offsets(emit, inboxes.posted[side, words], slot)
                 emit.add(simt.PostOp(message.cells, inboxes.buffer, index, message.places, number))
         block.add_op(scf.YieldOp())
-        v.body.add(scf.IfOp(v.block_edge(side, edge_warp(v, side)), [], [block]))
-    v.messages.clear()
+        there = block_edge(step.variant, side, edge_warp(step, side))
+        step.body.add(scf.IfOp(there, [], [block]))
+    step.messages.clear()
 
 
-def take_messages(v: Variant, queues: Iterable[Queue]) -> None:
+def take_messages(step: StepScope, queues: Iterable[QueuePlan]) -> None:
     """
-    Take what the blocks beside sent of some exchanges for this step, and put it beside the edges of the
-    block's own warps, where the warp at the edge reads it like those of another warp; or around the block's plane,
-    where others read it, too, once they have waited for each other.
+    Take what the blocks beside sent of some exchanges for this step. An edge is put beside the
+    edges of the block's own warps, where the warp at the edge reads it like that of another warp;
+    or around the block's plane, where others read it, too, once they have waited for each other.
     """
-    inboxes = v.placement.inboxes
+    inboxes = step.code.placement.inboxes
     if inboxes is None:
         return
+    queues = list(queues)
     for side in SIDES:
         block = Block()
-        emit = v.body.into(block)
-        expected: dict[tuple[int, Attribute, int, SSAValue | None], list[Edge]] = {}
-        for queue in queues:
-            letters = queue.letters
-            if letters is not None:
-                slot = letter_slot(v, letters, queue.delay)
-                key = (queue.delay, letters.element, letters.words, slot.index)
-                edges = expected.setdefault(key, [])
-                edges.append(Edge(queue, letters, slot.offset))
-        for (delay, element, words, slot), edges in expected.items():
+        emit = step.body.into(block)
+        for (delay, element, words, slot), edges in expected_edges(step, queues).items():
             index = add_offsets(emit, inboxes.taken[side, words], slot)
             places = [at for edge in edges for at in edge.places]
             types = [element] * len(places)
-            number = v.message_number(delay)
+            number = message_number(step, delay)
             take = emit.add(simt.TakeOp(inboxes.buffer, index, places, number, types))
             cells = iter(take.cells)
             for edge in edges:
-                put_beside(v, emit, edge, side, cells)
+                put_beside(step, emit, edge, side, cells)
         block.add_op(scf.YieldOp())
-        v.body.add(scf.IfOp(v.block_edge(side, edge_warp(v, side)), [], [block]))
+        there = block_edge(step.variant, side, edge_warp(step, side))
+        step.body.add(scf.IfOp(there, [], [block]))
     if any(queue.rim is not None for queue in queues):
-        # Lanes read in the rows around a plane what others of the warp have put there, or of the block.
-        if v.takes_for_others:
-            v.body.add(gpu.BarrierOp())
+        # In the rows around a plane, lanes read what other lanes of the warp or block have put there.
+        if step.code.takes_for_others:
+            step.body.add(gpu.BarrierOp())
         else:
-            v.synchronise_warp()
+            step.synchronise_warp()
 
 
-def put_around(v: Variant, emit: Emitter, rim: Rim, side: int, cells: Iterator[SSAValue]) -> None:
+Expected = dict[tuple[int, Attribute, int, SSAValue | None], list[Edge]]
+"""Edges that come in one message, by delay, type, words of a cell, and index of the slot."""
+
+
+def expected_edges(step: StepScope, queues: Iterable[QueuePlan]) -> Expected:
+    """The edges that the blocks beside send for this step."""
+    expected: Expected = {}
+    for queue in queues:
+        slots = queue.message_slots
+        if slots is not None:
+            slot = message_slot(step, slots, queue.delay)
+            key = (queue.delay, slots.element, slots.words, slot.index)
+            expected.setdefault(key, []).append(Edge(queue, slots, slot.offset))
+    return expected
+
+
+def put_around(
+    step: StepScope, emit: Emitter, rim: Rim, side: int, cells: Iterator[SSAValue]
+) -> None:
     """Write rows that were taken to their places around the block's plane."""
     plane = rim.plane
-    slot = plane.ring.slot(v.body, v.count, v.turn, rim.age, plane.base)
+    slot = step.slot(plane.ring, rim.age, plane.base)
     index = add_offsets(emit, plane.own, slot.index)
-    vector = vector_cells(v.cells, plane.element)
-    for row in rim.rows(v.geometry, side):
-        for start in range(0, v.cells, vector):
+    vector = vector_cells(step.code.cells, plane.element)
+    for row in rim.rows(step.code.geometry, side):
+        for start in range(0, step.code.cells, vector):
             group = [next(cells) for _ in range(vector)]
             at = slot.offset + plane.offset((*row, start))
             emit.add(simt.StoreOp(group, plane.ring.buffer, index, at))
 
 
-def put_beside(v: Variant, emit: Emitter, edge: Edge, side: int, cells: Iterator[SSAValue]) -> None:
+def put_beside(
+    step: StepScope, emit: Emitter, edge: Edge, side: int, cells: Iterator[SSAValue]
+) -> None:
     """Write an edge that was taken to where the warp looks for that of the warp beside."""
     if edge.queue.rim is not None:
-        put_around(v, emit, edge.queue.rim, side, cells)
+        put_around(step, emit, edge.queue.rim, side, cells)
         return
-    mail = edge.queue.mail
-    assert mail is not None
-    slot = mail.ring.slot(v.body, v.count, v.turn, edge.queue.delay, 0)
-    index = add_offsets(emit, mail.own, slot.index)
-    vector = vector_cells(v.cells, mail.element)
-    for row in range(mail.width):
-        number = row - mail.width if side < 0 else 2 * mail.width + row
-        for start in range(0, v.cells, vector):
+    buffer = edge.queue.edge_buffer
+    assert buffer is not None
+    slot = step.slot(buffer.ring, edge.queue.delay)
+    index = add_offsets(emit, buffer.own, slot.index)
+    vector = vector_cells(step.code.cells, buffer.element)
+    for row in range(buffer.width):
+        number = row - buffer.width if side < 0 else 2 * buffer.width + row
+        for start in range(0, step.code.cells, vector):
             group = [next(cells) for _ in range(vector)]
-            at = slot.offset + number * mail.row_cells + start
-            emit.add(simt.StoreOp(group, mail.ring.buffer, index, at))
+            at = slot.offset + number * buffer.row_cells + start
+            emit.add(simt.StoreOp(group, buffer.ring.buffer, index, at))

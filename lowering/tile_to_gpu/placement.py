@@ -1,9 +1,11 @@
-"""Where everything lives: prefetch rings, shared planes and mail, with the orders that they ask for."""
+"""Where everything lives: prefetch rings, shared planes and edge buffers, with the orders that they
+ask for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from xdsl.dialects.builtin import i64
@@ -18,13 +20,13 @@ from timetile.dialects.tile import (
     LoadOp,
     RegistersAttr,
     SharedAttr,
+    StageOp,
     StoreOp,
     queue_type,
     taps_of,
 )
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Inboxes, place_inboxes
-from timetile.lowering.tile_to_gpu.planes import BlockEdge, EdgeMail, Rim, SharedPlane
 from timetile.lowering.tile_to_gpu.prefetch import (
     PrefetchRing,
     Staging,
@@ -32,6 +34,7 @@ from timetile.lowering.tile_to_gpu.prefetch import (
     row_staging,
     tile_ring,
 )
+from timetile.lowering.tile_to_gpu.queues import BlockEdge, EdgeBuffer, Rim, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, block_beside
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -53,20 +56,21 @@ class Placement:
     """Every queue's place, for one kernel."""
 
     one_warp: bool
+    orders: Sequence[Order]
+    """What of shared memory must be accessed before what, by the tile's warps."""
+    warp_orders: Sequence[Order]
+    """What of shared memory must be accessed before what, by the lanes of a warp."""
     depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     shared: dict[SSAValue, SharedPlane] = field(default_factory=dict[SSAValue, SharedPlane])
-    mails: dict[SSAValue, EdgeMail] = field(default_factory=dict[SSAValue, EdgeMail])
+    edge_buffers: dict[SSAValue, EdgeBuffer] = field(default_factory=dict[SSAValue, EdgeBuffer])
     rims: dict[SSAValue, Rim] = field(default_factory=dict[SSAValue, Rim])
     prefetches: list[PrefetchRing] = field(default_factory=list[PrefetchRing])
     staging: dict[SSAValue, Staging] = field(default_factory=dict[SSAValue, Staging])
-    orders: list[Order] = field(default_factory=list[Order])
-    warp_orders: list[Order] = field(default_factory=list[Order])
-    """The same for the lanes of a warp."""
     shared_bytes: int = 0
     arrivals: SSAValue | None = None
     """The words in which the tile's warps arrive, where they synchronise in two halves."""
     peer_arrivals: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """Those of the blocks before (-1) and after (1), in a cluster."""
+    """The words of the blocks before (-1) and after (1), in a cluster."""
     inboxes: Inboxes | None = None
     """Where blocks of a tile that the device holds leave messages for each other."""
 
@@ -74,8 +78,9 @@ class Placement:
     def rings(self) -> list[Ring]:
         """All rings, each once."""
         rings = [p.ring for p in self.prefetches]
-        rings += [s.ring for s in self.shared.values()] + [m.ring for m in self.mails.values()]
-        return list({id(ring): ring for ring in rings}.values())
+        rings += [plane.ring for plane in self.shared.values()]
+        rings += [buffer.ring for buffer in self.edge_buffers.values()]
+        return list(dict.fromkeys(rings))
 
     @property
     def shifting_rings(self) -> list[Ring]:
@@ -88,6 +93,7 @@ class Placement:
         return min(p.ahead for p in self.prefetches) - 1
 
     def prefetch_of(self, load: LoadOp) -> PrefetchRing | None:
+        """The ring of a load that is fetched early."""
         return next((p for p in self.prefetches if p.load is load), None)
 
 
@@ -99,94 +105,239 @@ def place(
     messages: SSAValue | None = None,
 ) -> Placement:
     """
-    Allocate shared memory for everything that a kernel keeps there. `messages` is global memory for what
-    passes between blocks.
+    Allocate shared memory for everything that a kernel keeps there. `messages` is global memory for
+    what passes between blocks.
     """
-    kernel = geometry.kernel
-    assert kernel.layout is not None
-    placement = Placement(one_warp=kernel.layout.warps == 1)
-    placement.orders = collect_orders(kernel)
-    placement.warp_orders = collect_orders(kernel, within_warps=True)
-    memory, mail_memory = SharedMemory(emit), MailMemory(kernel, placement.orders)
-    ranks = neighbour_ranks(emit, thread, kernel.layout) if kernel.layout.has_cluster else {}
-    if messages is not None:
-        placement.inboxes = place_inboxes(emit, thread, kernel, messages)
-    multi_queue: dict[Attribute, SharedPlane] = {}
-    for stage in kernel.stages:
+    return Placer(emit, geometry, thread, arguments, messages).place()
+
+
+class Placer:
+    """Gives every queue of a kernel its place."""
+
+    def __init__(
+        self,
+        emit: Emitter,
+        geometry: Geometry,
+        thread: Thread,
+        arguments: dict[SSAValue, SSAValue],
+        messages: SSAValue | None,
+    ):
+        self.emit, self.geometry, self.thread = emit, geometry, thread
+        self.kernel, self.arguments = geometry.kernel, arguments
+        assert self.kernel.layout is not None
+        self.layout = self.kernel.layout
+        self.placement = Placement(
+            self.layout.warps == 1,
+            collect_orders(self.kernel),
+            collect_orders(self.kernel, within_warps=True),
+        )
+        self.memory = SharedMemory(emit)
+        self.exchange_memory = ExchangeMemory(self.kernel, self.memory, self.placement.orders)
+        self.ranks = neighbour_ranks(emit, thread, self.layout) if self.layout.has_cluster else {}
+        if messages is not None:
+            self.placement.inboxes = place_inboxes(emit, thread, self.kernel, messages)
+        self.multi_queue: dict[Attribute, SharedPlane] = {}
+
+    def place(self) -> Placement:
+        """The place of every queue."""
+        placement = self.placement
+        for stage in self.kernel.stages:
+            self.place_stage(stage)
+            for result in stage.results:
+                placement.depths[result] = oldest_age(result, self.kernel.stream_axis)
+        if rings := placement.prefetches:
+            rings[0] = replace(rings[0], waits=True)
+            rings[-1] = replace(rings[-1], commits=True)
+        if any(isinstance(s, ExchangeOp) and is_split(self.kernel, s) for s in self.kernel.stages):
+            self.place_arrivals()
+        placement.shared_bytes = self.memory.bytes
+        return placement
+
+    def place_stage(self, stage: StageOp) -> None:
+        """The place of what one stage keeps in memory."""
         match stage:
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
-                exchange = copies_exchange(geometry, stage)
-                if exchange is None:
-                    ring = lane_ring(emit, geometry, thread, memory, stage, arguments)
-                else:
-                    plane = exchange_plane(emit, geometry, thread, memory.allocate, exchange)
-                    placement.shared[exchange.result] = plane
-                    ring = tile_ring(emit, geometry, thread, plane, stage, arguments)
-                placement.prefetches.append(ring)
+                self.place_prefetch(stage)
             case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
                 for number, result in enumerate(stage.results):
-                    placement.shared[result] = shared_plane(
-                        emit, geometry, thread, memory.allocate, result, home, number, multi_queue
-                    )
+                    self.placement.shared[result] = self.shared_plane(result, home, number)
             case ExchangeOp() if stage.what.data == "plane":
-                allocate = partial(mail_memory.allocate, memory, stage)
-                plane = exchange_plane(emit, geometry, thread, allocate, stage)
-                placement.shared[stage.result] = plane
-                if placement.inboxes is not None and stage.edges[0]:
-                    letters = placement.inboxes.letters(kernel, stage)
-                    rim = Rim(plane, letters, stage.edges[0], stage.delay.data)
-                    placement.rims[stage.result] = rim
+                self.place_exchange_of_planes(stage)
             case ExchangeOp() if lives_in_ring(stage.queue):
-                assert placement.inboxes is not None
-                letters = placement.inboxes.letters(kernel, stage)
-                plane, age = placement.shared[stage.queue], stage.delay.data + stage.hold
-                placement.rims[stage.result] = Rim(plane, letters, stage.edges[0], age)
+                assert self.placement.inboxes is not None
+                slots = self.placement.inboxes.slots(self.kernel, stage)
+                plane, age = self.placement.shared[stage.queue], stage.delay.data + stage.hold
+                self.placement.rims[stage.result] = Rim(plane, slots, stage.edges[0], age)
             case ExchangeOp() if stage.what.data == "edges":
-                mail = edge_mail(emit, geometry, thread, memory, mail_memory, stage, ranks)
-                if placement.inboxes is not None:
-                    mail.letters = placement.inboxes.letters(kernel, stage)
-                placement.mails[stage.result] = mail
-            case StoreOp() if geometry.is_dealt(stage.field):
-                staging = row_staging(emit, geometry, thread, memory, stage.field)
-                placement.staging[stage.field] = staging
+                self.placement.edge_buffers[stage.result] = self.edge_buffer(stage)
+            case StoreOp() if self.geometry.is_dealt(stage.field):
+                staging = row_staging(
+                    self.emit, self.geometry, self.thread, self.memory, stage.field
+                )
+                self.placement.staging[stage.field] = staging
             case _:
                 pass
-        for result in stage.results:
-            placement.depths[result] = oldest_age(result, kernel.stream_axis)
-    if placement.prefetches:
-        placement.prefetches[0].waits = True
-        placement.prefetches[-1].commits = True
-    if any(isinstance(s, ExchangeOp) and is_split(kernel, s) for s in kernel.stages):
-        words = 2 if kernel.layout.has_cluster else 1
-        placement.arrivals = memory.allocate(i64, words)
-        for side, rank in ranks.items():
-            peer = emit.add(simt.PeerOp(placement.arrivals, rank)).result
-            placement.peer_arrivals[side] = peer
-    placement.shared_bytes = memory.bytes
-    return placement
+
+    def place_prefetch(self, load: LoadOp) -> None:
+        """
+        The ring of a load that is fetched early: of each lane, or of the tile where its copies
+        serve an exchange.
+        """
+        exchange = copies_exchange(self.geometry, load)
+        given = (self.emit, self.geometry, self.thread)
+        if exchange is None:
+            ring = lane_ring(*given, self.memory, load, self.arguments)
+        else:
+            plane = self.exchange_plane(exchange, self.memory.allocate)
+            self.placement.shared[exchange.result] = plane
+            ring = tile_ring(*given, plane, load, self.arguments)
+        self.placement.prefetches.append(ring)
+
+    def place_exchange_of_planes(self, stage: ExchangeOp) -> None:
+        """
+        The ring of an exchange of whole planes, with the rows around them that other blocks send.
+        """
+        plane = self.exchange_plane(stage, partial(self.exchange_memory.allocate, stage))
+        self.placement.shared[stage.result] = plane
+        if self.placement.inboxes is not None and stage.edges[0]:
+            slots = self.placement.inboxes.slots(self.kernel, stage)
+            rim = Rim(plane, slots, stage.edges[0], stage.delay.data)
+            self.placement.rims[stage.result] = rim
+
+    def place_arrivals(self) -> None:
+        """The words in which warps arrive, and those of the blocks beside."""
+        words = self.memory.allocate(i64, 2 if self.layout.has_cluster else 1)
+        self.placement.arrivals = words
+        for side, rank in self.ranks.items():
+            peer = self.emit.add(simt.PeerOp(words, rank)).result
+            self.placement.peer_arrivals[side] = peer
+
+    def own_ring(
+        self,
+        element: Attribute,
+        reach: tuple[int, ...],
+        allocate: Allocate,
+        slots: int,
+        addressing: str,
+    ) -> SharedPlane:
+        """A ring of planes that readers look so far beyond, one for each tile of the block."""
+        emit, geometry = self.emit, self.geometry
+        *others, last = geometry.axes
+        pads = (*reach[:-1], geometry.padded(element, reach[-1]))
+        slot_cells = pitch = geometry.padded(element, last.layout.block_extent + 2 * pads[-1])
+        strides = [1]
+        for tiling, pad in reversed([*zip(others, pads)]):
+            strides.insert(0, slot_cells)
+            slot_cells *= tiling.layout.block_extent + 2 * pad
+        first = sum(pad * stride for pad, stride in zip(pads, strides))
+        own = emit.add_int(self.thread.axes[-1].in_block, first)
+        for axis, stride in zip(self.thread.axes[:-1], strides):
+            own = emit.add_int(own, emit.mul_int(axis.in_block, stride))
+        tiles = self.layout.pack.data
+        buffer = allocate(element, tiles * slots * slot_cells)
+        if tiles > 1:
+            tile = emit.mul_int(self.thread.warp_in_block, slots * slot_cells)
+            own = emit.add_int(own, tile)
+        ring = Ring(buffer, slots, addressing, slot_cells, geometry.period)
+        return SharedPlane(ring, element, pitch, tuple(strides), pads, own)
+
+    def shared_plane(self, queue: SSAValue, home: SharedAttr, number: int) -> SharedPlane:
+        """
+        A queue's ring; computed queues of one element share one, with the widest reach of all.
+        """
+        element = queue_type(queue).element
+        slots, addressing = home.slots.data, home.addressing.data
+        allocate = self.memory.allocate
+        if addressing != "computed":
+            reach = reach_of(self.kernel, queue)
+            return self.own_ring(element, reach, allocate, slots, addressing)
+        if element not in self.multi_queue:
+            reaches = [reach_of(self.kernel, r) for s in self.kernel.stages for r in s.results]
+            reach = tuple(map(max, zip(*reaches)))
+            common = self.own_ring(element, reach, allocate, slots, addressing)
+            self.multi_queue[element] = common
+        base = home.base.data
+        stage = queue.owner
+        assert isinstance(stage, LoadOp | ApplyOp)
+        for earlier in list(stage.results)[:number]:
+            base -= ring_window(earlier, self.kernel.stream_axis)
+        return replace(self.multi_queue[element], base=base % slots)
+
+    def exchange_plane(self, stage: ExchangeOp, allocate: Allocate) -> SharedPlane:
+        """The ring of an exchange of whole planes."""
+        assert stage.home is not None
+        element, reach = queue_type(stage.result).element, reach_of(self.kernel, stage.result)
+        slots, addressing = stage.home.slots.data, stage.home.addressing.data
+        return self.own_ring(element, reach, allocate, slots, addressing)
+
+    def edge_buffer(self, stage: ExchangeOp) -> EdgeBuffer:
+        """The ring of an exchange of edges, along the one axis that has several warps."""
+        assert stage.home is not None
+        emit, geometry, thread = self.emit, self.geometry, self.thread
+        k = next(k for k, axis in enumerate(geometry.axes) if axis.layout.tile_warps > 1)
+        layout, warp = geometry.axes[k].layout, thread.axes[k].warp
+        along_rows = k != len(geometry.axes) - 1
+        element, width = queue_type(stage.result).element, stage.edges[k]
+        row_cells = geometry.axes[-1].layout.block_extent if along_rows else 1
+        per_warp = 2 * width * row_cells
+        slot_cells = (layout.warps + 2) * per_warp
+        slots, addressing = stage.home.slots.data, stage.home.addressing.data
+        buffer = self.exchange_memory.allocate(stage, element, slots * slot_cells)
+        own = emit.int(per_warp)
+        if warp is not None:
+            own = emit.mul_int(emit.add_int(warp, 1), per_warp)
+        lane_position = emit.mul_int(thread.lane, geometry.axes[-1].layout.cells)
+        if along_rows:
+            own = emit.add_int(own, thread.axes[-1].in_block)
+        inboxes = self.placement.inboxes
+        return EdgeBuffer(
+            Ring(buffer, slots, addressing, slot_cells, geometry.period),
+            element,
+            width,
+            along_rows,
+            row_cells,
+            own,
+            lane_position,
+            self.peers_of(buffer, layout.warps, per_warp),
+            None if inboxes is None else inboxes.slots(self.kernel, stage),
+        )
+
+    def peers_of(
+        self, buffer: SSAValue, warps: int, per_warp: int
+    ) -> tuple[tuple[BlockEdge, SSAValue], ...]:
+        """The edge buffers of the blocks beside, in a cluster."""
+        if not self.ranks:
+            return ()
+        # The unused warps on both ends are where the blocks before and after send their edges.
+        span = warps * per_warp
+        edges = (BlockEdge(-1, 0, span), BlockEdge(1, warps - 1, -span))
+        return tuple(
+            (edge, self.emit.add(simt.PeerOp(buffer, self.ranks[edge.side])).result)
+            for edge in edges
+        )
 
 
-class MailMemory:
+class ExchangeMemory:
     """
-    Hands out shared memory for what is exchanged. Without a stream every exchange happens once: who comes later takes
-    what an earlier one leaves, where a barrier stands between the last reader and the next writer.
+    Hands out shared memory for what is exchanged. Without a stream every exchange happens once: who
+    comes later takes what an earlier one leaves, where a barrier stands between the last reader and
+    the next writer.
     """
 
-    def __init__(self, kernel: KernelOp, orders: Sequence[Order]):
+    def __init__(self, kernel: KernelOp, memory: SharedMemory, orders: Sequence[Order]):
+        self.memory = memory
         self.stages = list(kernel.stages)
         self.streams = kernel.stream_axis is not None
         self.barriers = place_barriers(orders)
         self.left: dict[SSAValue, tuple[Attribute, int, int]] = {}
         """By buffer: element, cells, and the last stage that reads it."""
 
-    def allocate(
-        self, memory: SharedMemory, exchange: ExchangeOp, element: Attribute, cells: int
-    ) -> SSAValue:
+    def allocate(self, exchange: ExchangeOp, element: Attribute, cells: int) -> SSAValue:
         """A buffer for what an exchange publishes."""
         writer = self.stages.index(exchange)
         buffer = next((b for b in self.left if self.is_free(b, element, cells, writer)), None)
         if buffer is None:
-            buffer = memory.allocate(element, cells)
+            buffer = self.memory.allocate(element, cells)
         readers = [self.stages.index(stage) for stage, _ in taps_of(exchange.result)]
         self.left[buffer] = (element, cells, max(readers))
         return buffer
@@ -210,7 +361,10 @@ def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
 
 
 def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
-    """Cells that the readers of a queue look beyond their own, or of an exchange of its edges, per in-plane axis."""
+    """
+    Cells that the readers of a queue look beyond their own, or of an exchange of its edges, per
+    in-plane axis.
+    """
     axes = kernel.plane_axes
     exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
     read = [queue, *(exchange.result for exchange in exchanges if exchange.what.data == "edges")]
@@ -218,103 +372,10 @@ def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
     return tuple(max((abs(tap.offset[axis]) for tap in taps), default=0) for axis in axes)
 
 
-def plane_layout(
-    emit: Emitter, geometry: Geometry, thread: Thread, element: Attribute, reach: tuple[int, ...]
-) -> tuple[SharedPlane, int]:
-    """How a whole plane lies in a slot, and the cells of a slot; the ring is filled in later."""
-    *others, last = geometry.axes
-    pads = (*reach[:-1], geometry.padded(element, reach[-1]))
-    slot_cells = pitch = geometry.padded(element, last.layout.block_extent + 2 * pads[-1])
-    strides = [1]
-    for tiling, pad in reversed([*zip(others, pads)]):
-        strides.insert(0, slot_cells)
-        slot_cells *= tiling.layout.block_extent + 2 * pad
-    first = sum(pad * stride for pad, stride in zip(pads, strides))
-    position = emit.add_int(thread.axes[-1].in_block, first)
-    for axis, stride in zip(thread.axes[:-1], strides):
-        position = emit.add_int(position, emit.mul_int(axis.in_block, stride))
-    ring = Ring(emit.int(0), 1, "fixed", slot_cells, geometry.period)
-    plane = SharedPlane(ring, element, pitch, tuple(strides), pads, 0, position)
-    return plane, slot_cells
-
-
-def tiles_of_block(geometry: Geometry) -> int:
-    """Tiles that share a block's shared memory."""
-    assert geometry.kernel.layout is not None
-    return geometry.kernel.layout.pack.data
-
-
-def own_ring(
-    emit: Emitter,
-    geometry: Geometry,
-    thread: Thread,
-    allocate: Allocate,
-    plane: SharedPlane,
-    slots: int,
-    addressing: str,
-    slot_cells: int,
-) -> SharedPlane:
-    """Give a plane a ring of its own, one per tile of the block."""
-    tiles = tiles_of_block(geometry)
-    buffer = allocate(plane.element, tiles * slots * slot_cells)
-    plane.ring = Ring(buffer, slots, addressing, slot_cells, geometry.period)
-    assert plane.own is not None
-    if tiles > 1:
-        plane.own = emit.add_int(plane.own, emit.mul_int(thread.warp_in_block, slots * slot_cells))
-    return plane
-
-
-def shared_plane(
-    emit: Emitter,
-    geometry: Geometry,
-    thread: Thread,
-    allocate: Allocate,
-    queue: SSAValue,
-    home: SharedAttr,
-    number: int,
-    multi_queue: dict[Attribute, SharedPlane],
-) -> SharedPlane:
-    """A queue's ring; computed queues of one element share one, with the widest reach of all."""
-    kernel = geometry.kernel
-    element = queue_type(queue).element
-    stream = kernel.stream_axis
-    slots, addressing = home.slots.data, home.addressing.data
-    if addressing != "computed":
-        plane, cells = plane_layout(emit, geometry, thread, element, reach_of(kernel, queue))
-        return own_ring(emit, geometry, thread, allocate, plane, slots, addressing, cells)
-    if element not in multi_queue:
-        reaches = [reach_of(kernel, r) for s in kernel.stages for r in s.results]
-        reach = tuple(map(max, zip(*reaches)))
-        plane, cells = plane_layout(emit, geometry, thread, element, reach)
-        multi_queue[element] = own_ring(
-            emit, geometry, thread, allocate, plane, slots, addressing, cells
-        )
-    base = home.base.data
-    stage = queue.owner
-    assert isinstance(stage, LoadOp | ApplyOp)
-    for earlier in list(stage.results)[:number]:
-        base -= ring_window(earlier, stream)
-    common = multi_queue[element]
-    return SharedPlane(
-        common.ring, element, common.pitch, common.strides, common.pads, base % slots, common.own
-    )
-
-
-def exchange_plane(
-    emit: Emitter, geometry: Geometry, thread: Thread, allocate: Allocate, stage: ExchangeOp
-) -> SharedPlane:
-    """The ring of an exchange of whole planes."""
-    assert stage.home is not None
-    element = queue_type(stage.result).element
-    reach = reach_of(geometry.kernel, stage.result)
-    plane, cells = plane_layout(emit, geometry, thread, element, reach)
-    slots, addressing = stage.home.slots.data, stage.home.addressing.data
-    return own_ring(emit, geometry, thread, allocate, plane, slots, addressing, cells)
-
-
 def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[int, SSAValue]:
     """
-    The ranks of the blocks before (-1) and after (1) in a tile of several; the own one where there is none.
+    The ranks of the blocks before (-1) and after (1) in a tile of several; the own one where there
+    is none.
     """
     assert thread.rank is not None
     ranks: dict[int, SSAValue] = {}
@@ -322,41 +383,3 @@ def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[i
         beside, there = block_beside(emit, thread, side, layout)
         ranks[side] = emit.select(there, beside, thread.rank)
     return ranks
-
-
-def edge_mail(
-    emit: Emitter,
-    geometry: Geometry,
-    thread: Thread,
-    memory: SharedMemory,
-    mail_memory: MailMemory,
-    stage: ExchangeOp,
-    ranks: dict[int, SSAValue],
-) -> EdgeMail:
-    """The ring of an exchange of edges, along the one axis that has several warps."""
-    assert stage.home is not None
-    k = next(k for k, axis in enumerate(geometry.axes) if axis.layout.tile_warps > 1)
-    tiling, axis = geometry.axes[k], thread.axes[k]
-    along_rows = k != len(geometry.axes) - 1
-    width = stage.edges[k]
-    element = queue_type(stage.result).element
-    row_cells = geometry.axes[-1].layout.block_extent if along_rows else 1
-    per_warp = 2 * width * row_cells
-    slot_cells = (tiling.layout.warps + 2) * per_warp
-    slots, addressing = stage.home.slots.data, stage.home.addressing.data
-    buffer = mail_memory.allocate(memory, stage, element, slots * slot_cells)
-    own = emit.int(per_warp)
-    if axis.warp is not None:
-        own = emit.mul_int(emit.add_int(axis.warp, 1), per_warp)
-    lane_position = emit.mul_int(thread.lane, geometry.axes[-1].layout.cells)
-    if along_rows:
-        own = emit.add_int(own, thread.axes[-1].in_block)
-    ring = Ring(buffer, slots, addressing, slot_cells, geometry.period)
-    mail = EdgeMail(ring, element, width, along_rows, row_cells, own, lane_position)
-    if ranks:
-        # The unused warps on both ends are where the blocks before and after send their edges.
-        span = tiling.layout.warps * per_warp
-        for edge in (BlockEdge(-1, 0, span), BlockEdge(1, tiling.layout.warps - 1, -span)):
-            peer = emit.add(simt.PeerOp(buffer, ranks[edge.side]))
-            mail.peers.append((edge, peer.result))
-    return mail

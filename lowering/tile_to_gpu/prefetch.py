@@ -1,4 +1,4 @@
-"""Rings of planes that asynchronous copies fill ahead of their use, and who copies what into them."""
+"""Rings of planes that asynchronous copies fill ahead of their use, and which thread copies what."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import LANES, LoadOp
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.planes import Position, SharedPlane
+from timetile.lowering.tile_to_gpu.queues import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, ceil_div, vector_cells
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class PadCopy:
     """One copy that a thread makes for the cells around the tile; all of it differs by thread."""
 
@@ -40,11 +40,11 @@ class Vector:
     width: int
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class PrefetchRing:
     """
-    The ring of one load that is fetched early. A ring of lanes is read by the lane that copied, or by
-    its warp; a ring of the tile holds whole planes, with pads, for all threads to read.
+    The ring of one load that is fetched early. A ring of lanes is read by the lane that copied, or
+    by its warp; a ring of the tile holds whole planes, with pads, for all threads to read.
     """
 
     load: LoadOp
@@ -141,7 +141,6 @@ def tile_ring(
 ) -> PrefetchRing:
     """A ring of whole planes. Each thread copies cells of its warp and its share of the pads."""
     assert load.data is not None
-    assert plane.own is not None
     width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
     rows, shape = geometry.thread_rows, FieldShape.of(load.data)
     view, copied_from, stride = thread, plane.own, width
@@ -242,7 +241,9 @@ def pad_copy(
 
 @dataclass(frozen=True)
 class Staging:
-    """Where the rows of a warp change hands before it is written to a field with narrow accesses."""
+    """
+    Where the rows of a warp change hands before it is written to a field with narrow accesses.
+    """
 
     buffer: SSAValue
     element: Attribute

@@ -1,8 +1,9 @@
-"""Rings of planes in shared memory: allocation, slot addresses, and the layout of a plane in a slot."""
+"""Rings of planes in shared memory: allocation, and where the slots of a ring lie in a step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import gcd
 
 from xdsl.dialects import arith
@@ -37,65 +38,77 @@ class Address:
     offset: int
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Ring:
-    """
-    `slots` planes of `plane_cells` cells each, of which the loop writes `period` in a turn. `shifted` holds, for
-    shifting addressing, the carried offsets of the slots, newest first.
-    """
+    """`slots` planes of `plane_cells` cells each, of which the loop writes `period` in a turn."""
 
     buffer: SSAValue
     slots: int
     addressing: str
     plane_cells: int
     period: int
-    shifted: list[SSAValue] = field(default_factory=list[SSAValue])
-    computed: dict[tuple[int, SSAValue], SSAValue] = field(
-        default_factory=dict[tuple[int, SSAValue], SSAValue]
-    )
 
     def early_slot(self, step: int) -> Address:
         """The slot of the plane of a step, counted from the chunk's first, ahead of the loop."""
         number = -step if self.addressing == "shifting" else step
         return Address(None, number % self.slots * self.plane_cells)
 
-    def slot(
-        self, emit: Emitter, count: SSAValue | None, turn: int, age: int, base: int
-    ) -> Address:
+
+class RingSlots:
+    """
+    Where slots lie in one loop over stream steps. `count` is the number of steps before a turn of
+    the loop (None without a stream). `shifted` holds, for each ring of shifting addressing, the
+    carried offsets of its slots, newest first.
+    """
+
+    def __init__(self, count: SSAValue | None, shifted: dict[Ring, list[SSAValue]]):
+        self.count, self.shifted = count, shifted
+        self.computed: dict[tuple[Ring, int], SSAValue] = {}
+
+    def slot(self, emit: Emitter, ring: Ring, turn: int, age: int, base: int) -> Address:
         """
-        The slot of the plane that is `age` steps old in step `count + turn` of the chunk, where `turn` counts the
-        copies of the unrolled body.
+        The slot of the plane that is `age` steps old in step `count + turn` of the chunk, where
+        `turn` counts the copies of the unrolled body.
         """
         number = turn - age + base
-        if self.slots == 1:
+        if ring.slots == 1:
             return Address(None, 0)
-        if count is None or self.addressing == "fixed":
+        if self.count is None or ring.addressing == "fixed":
             # Without a stream every queue of the circular multi-queue has a slot of its own.
-            return Address(None, number % self.slots * self.plane_cells)
-        if self.addressing == "shifting":
-            return Address(self.shifted[age % self.slots], 0)
-        # The steps of a turn begin at a multiple of its length: slots of one group lie at constant offsets.
-        group = gcd(self.period, self.slots)
-        first, within = divmod(number % self.slots, group)
-        return Address(self.group(emit, count, first * group), within * self.plane_cells)
+            return Address(None, number % ring.slots * ring.plane_cells)
+        if ring.addressing == "shifting":
+            return Address(self.shifted[ring][age % ring.slots], 0)
+        # The steps of a turn begin at a multiple of its length: slots of one group lie at constant
+        # offsets.
+        group = gcd(ring.period, ring.slots)
+        first, within = divmod(number % ring.slots, group)
+        index = self.group(emit, ring, self.count, first * group)
+        return Address(index, within * ring.plane_cells)
 
-    def group(self, emit: Emitter, count: SSAValue, first: int) -> SSAValue | None:
-        """The offset of the slot of step `count + first`, which is a multiple of the group's length; None for 0."""
-        if self.period % self.slots == 0:
+    def group(self, emit: Emitter, ring: Ring, count: SSAValue, first: int) -> SSAValue | None:
+        """
+        The offset of the slot of step `count + first`, which is a multiple of the group's length;
+        None for 0.
+        """
+        if ring.period % ring.slots == 0:
             return None
-        if (first, count) not in self.computed:
+        if (ring, first) not in self.computed:
             number = emit.add_int(count, first)
-            masked = emit.binary(arith.AndIOp, number, emit.int(self.slots - 1))
-            self.computed[first, count] = emit.mul_int(masked, self.plane_cells)
-        return self.computed[first, count]
+            masked = emit.binary(arith.AndIOp, number, emit.int(ring.slots - 1))
+            self.computed[ring, first] = emit.mul_int(masked, ring.plane_cells)
+        return self.computed[ring, first]
 
     def rotate(self) -> None:
-        """One step has passed: the oldest slot becomes the newest."""
-        if self.shifted:
-            self.shifted = [self.shifted[-1], *self.shifted[:-1]]
+        """One step has passed: the oldest slot of each shifting ring becomes the newest."""
+        for ring, offsets in self.shifted.items():
+            self.shifted[ring] = [offsets[-1], *offsets[:-1]]
+
+    def carried(self, rings: Sequence[Ring]) -> list[SSAValue]:
+        """The offsets of shifting rings, as the loop carries them on."""
+        return [offset for ring in rings for offset in self.shifted[ring]]
 
 
-def carried_offsets(emit: Emitter, ring: Ring) -> list[SSAValue]:
+def first_offsets(emit: Emitter, ring: Ring) -> list[SSAValue]:
     """The slots' offsets before the first step, newest first."""
     return [emit.int(k * ring.plane_cells, i32) for k in range(ring.slots)]
 

@@ -17,7 +17,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ThreadAxis:
     """One in-plane axis from a thread's point of view; coordinates are of its first own cell."""
 
@@ -36,13 +36,14 @@ class ThreadAxis:
 @dataclass(frozen=True)
 class Turn:
     """
-    Which tile blocks hold now that take one after the other: its number, that of their first one, and the
-    steps of those before.
+    Which tile a block holds now, where blocks take one tile after the other: `held` is the number
+    of the block's first tile, `tile` the number of the present one, and `steps_before` counts the
+    stream steps of the tiles before.
     """
 
     held: SSAValue
     tile: SSAValue
-    said: SSAValue
+    steps_before: SSAValue
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,11 @@ class Seat:
     """Off where the block has more warps than there are tiles left; None where that cannot be."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Thread:
-    """A thread's place. `first` and `last` bound the planes of its chunk, in program coordinates."""
+    """
+    A thread's place. `first` and `last` bound the planes of its chunk, in program coordinates.
+    """
 
     axes: tuple[ThreadAxis, ...]
     lane: SSAValue
@@ -76,15 +79,15 @@ class Thread:
     """Off where the block has more warps than there are tiles left; None where that cannot be."""
 
     @property
-    def said(self) -> SSAValue | None:
-        """Steps of the block's tiles before this one, where it takes one after the other."""
-        return None if self.turn is None else self.turn.said
+    def steps_before(self) -> SSAValue | None:
+        """Stream steps of the block's tiles before this one, where it takes one after the other."""
+        return None if self.turn is None else self.turn.steps_before
 
 
 def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Seat:
     """
-    Emit the computation of a thread's tile from its block and thread numbers; where blocks take one tile
-    after the other, from which one it is.
+    Emit the computation of a thread's tile from its block and thread numbers; where blocks take one
+    tile after the other, from which one it is.
     """
     kernel = geometry.kernel
     assert kernel.layout is not None
@@ -152,7 +155,9 @@ def tile_of_block(emit: Emitter, layout: LayoutAttr) -> SSAValue:
 
 
 def chunk_steps(emit: Emitter, geometry: Geometry, first: SSAValue, last: SSAValue) -> SSAValue:
-    """The stream steps of a chunk of planes, in whole turns of the unrolled loop; 1 without a stream."""
+    """
+    The stream steps of a chunk of planes, in whole turns of the unrolled loop; 1 without a stream.
+    """
     if geometry.kernel.stream_axis is None:
         return emit.int(1)
     around = geometry.drain + geometry.fill + geometry.period - 1
@@ -160,7 +165,9 @@ def chunk_steps(emit: Emitter, geometry: Geometry, first: SSAValue, last: SSAVal
 
 
 def whole_turns(emit: Emitter, geometry: Geometry, distance: SSAValue) -> SSAValue:
-    """Steps of the whole turns of the unrolled loop that fit a distance, none for a negative one."""
+    """
+    Steps of the whole turns of the unrolled loop that fit a distance, none for a negative one.
+    """
     period = geometry.period
     distance = emit.binary(arith.MaxSIOp, distance, emit.int(0))
     count = emit.binary(arith.DivUIOp, distance, emit.int(period)) if period > 1 else distance
@@ -196,9 +203,9 @@ def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
 
 def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue | None:
     """
-    A mask, the same for all threads of a block: nothing that the block touches lies outside the bounds
-    along an in-plane axis, nor in the overlap that the outermost tiles store. None where that holds for no
-    block.
+    A mask, the same for all threads of a block: nothing that the block touches lies outside the
+    bounds along an in-plane axis, nor in the overlap that the outermost tiles store. None where
+    that holds for no block.
     """
     masks: list[SSAValue] = []
     for number, (tiling, axis) in enumerate(zip(geometry.axes, thread.axes, strict=True)):

@@ -23,7 +23,7 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, named, warp_row
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.lowering.tile_to_gpu import variant
+from timetile.lowering.tile_to_gpu import fields
 from timetile.passes.analysis.geometry.field_access import are_cells_tested, is_plane_tested
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
@@ -335,7 +335,7 @@ def test_planes_reports_a_plane_that_a_field_has_not(monkeypatch: pytest.MonkeyP
 
 
 def test_simt_reports_the_access(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(variant, "is_plane_tested", untested)
+    monkeypatch.setattr(fields, "is_plane_tested", untested)
     with pytest.raises(SimtError, match=r"accesses cell -\d+ of a buffer"):
         run(behind_the_first_plane(), "simt", 3, 7, WHOLE.passes(3))
 

@@ -1,0 +1,219 @@
+"""What is decided of the cells of each queue outside the bounds, before any code is emitted.
+
+A cell outside the bounds keeps what its buffer holds: it comes from the buffer in memory (a guard),
+or from an older level that has it in registers. Readers look some cells beyond the bounds, their
+reach. A plane is patched, its cells outside replaced, when it is made if somebody reads them in the
+same step; else at the end of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    RegistersAttr,
+    SharedAttr,
+    queue_lag,
+    taps_of,
+)
+from timetile.lowering.tile_to_gpu.cells import CellFunction
+from timetile.lowering.tile_to_gpu.queues import Position
+from timetile.passes.analysis.geometry.field_access import guarding_field
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape, moved_by
+
+Reach = tuple[tuple[int, int], ...]
+"""
+Cells that readers look below and above their own, for each in-plane axis; negative where they look
+at none so near.
+"""
+
+Sides = tuple[tuple[bool, bool], ...]
+"""For each in-plane axis, whether a position may be outside the bounds below, and above."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """
+    The memory that holds the cells of a queue outside the bounds: an argument of the kernel, the
+    buffer that stands for the argument in the thread's code, and the shape of both.
+    """
+
+    field: SSAValue
+    buffer: SSAValue
+    shape: FieldShape
+
+
+@dataclass(frozen=True)
+class OlderLevel:
+    """
+    The queue whose registers hold the cells outside the bounds, in its plane of the age `behind`.
+    `crossing` is the value inside the cell function that is never used outside the bounds, so that
+    its register may hold a cell meanwhile.
+    """
+
+    queue: SSAValue
+    behind: int
+    crossing: SSAValue | None
+
+
+@dataclass(frozen=True)
+class HaloPlan:
+    """
+    The cells of one queue outside the bounds. Without a guard and an older level there are none to
+    replace. With `patched_at_birth` they are right as soon as a plane is made, else when it is a
+    step old.
+    """
+
+    reach: Reach
+    guard: Guard | None = None
+    older: OlderLevel | None = None
+    patched_at_birth: bool = False
+
+
+def plan_halos(
+    geometry: Geometry,
+    arguments: Mapping[SSAValue, SSAValue],
+    functions: Mapping[str, CellFunction],
+) -> dict[SSAValue, HaloPlan]:
+    """The plan of every queue of a kernel."""
+    kernel = geometry.kernel
+    older = older_levels(kernel, functions)
+    reaches = Reaches(geometry, older)
+    plans: dict[SSAValue, HaloPlan] = {}
+    for queue in reaches.known:
+        field = guarding_field(queue)
+        guard = None if field is None else Guard(field, arguments[field], FieldShape.of(field))
+        at_birth = guard is not None and reaches.asks_for_patched(queue)
+        plans[queue] = HaloPlan(reaches.known[queue], guard, older.get(queue), at_birth)
+    return plans
+
+
+def older_levels(
+    kernel: KernelOp, functions: Mapping[str, CellFunction]
+) -> dict[SSAValue, OlderLevel]:
+    """The older level of each queue that takes its cells outside the bounds from one."""
+    levels: dict[SSAValue, OlderLevel] = {}
+    for stage in kernel.stages:
+        if not isinstance(stage, ApplyOp) or not stage.replaces_cells:
+            continue
+        for result, source in zip(stage.res, stage.otherwise):
+            if keeps_in_registers(stage, source):
+                function = functions[stage.cell.string_value()]
+                behind = stage.lag - queue_lag(source)
+                levels[result] = OlderLevel(
+                    source, behind, function.crossing_value(newest_taps(stage))
+                )
+    return levels
+
+
+def keeps_in_registers(stage: ApplyOp, source: SSAValue) -> bool:
+    """A stage and the queue that supplies its cells outside the bounds both live in registers."""
+    home = getattr(source.owner, "home", None)
+    return isinstance(stage.home, RegistersAttr) and isinstance(home, RegistersAttr)
+
+
+def newest_taps(stage: ApplyOp) -> set[int]:
+    """The arguments of a stage's cell function that arrive in its own step."""
+    return {k for k, tap in enumerate(stage.tap_list) if stage.age(tap) == 0}
+
+
+def widest(a: Reach, b: Reach) -> Reach:
+    """The reach that holds both."""
+    return tuple((max(p, r), max(q, s)) for (p, q), (r, s) in zip(a, b))
+
+
+def reach_of_tap(stage: ApplyOp, moved: Position, known: Mapping[SSAValue, Reach]) -> Reach:
+    """
+    How far a tap of a stage looks from a cell inside the bounds. A stage that takes no other cells
+    outside the bounds computes them, as far as its readers look, which is `known`.
+    """
+    around: Reach = ((0, 0),) * len(moved)
+    if not stage.otherwise:
+        around = reduce(widest, (known[result] for result in stage.res))
+    return tuple((low - d, high + d) for (low, high), d in zip(around, moved, strict=True))
+
+
+class Reaches:
+    """
+    How far from a cell inside the bounds the readers of each queue of a kernel look, below and
+    above.
+    """
+
+    def __init__(self, geometry: Geometry, older: Mapping[SSAValue, OlderLevel]):
+        self.geometry, self.kernel, self.older = geometry, geometry.kernel, older
+        self.own_cell: Reach = ((0, 0),) * len(geometry.axes)
+        """The reach of a reader that looks at its own cell alone."""
+        queues = [result for stage in self.kernel.stages for result in stage.results]
+        found: dict[SSAValue, Reach] = {}
+        # Who reads a queue, or takes its cells, comes after it.
+        for queue in reversed(queues):
+            found[queue] = self.reach_of(queue, found)
+        self.known: dict[SSAValue, Reach] = {queue: found[queue] for queue in queues}
+
+    def reach_of(self, queue: SSAValue, known: Mapping[SSAValue, Reach]) -> Reach:
+        """
+        The reach of a queue's readers, those of its exchanges, and those of queues that take its
+        cells outside.
+        """
+        reaches: list[Reach] = []
+        for use in queue.uses:
+            stage = use.operation
+            if isinstance(stage, ExchangeOp) and not stage.publishes_copies:
+                reaches.append(known[stage.result])
+        reaches += [known[heir] for heir in self.heirs_of(queue)]
+        for stage, tap in taps_of(queue):
+            reaches.append(reach_of_tap(stage, self.kernel.in_plane(tap.offset), known))
+        return reduce(widest, reaches) if reaches else self.own_cell
+
+    def heirs_of(self, queue: SSAValue) -> list[SSAValue]:
+        """The queues that take their cells outside the bounds from a queue's registers."""
+        return [heir for heir, level in self.older.items() if level.queue is queue]
+
+    def asks_for_patched(self, queue: SSAValue) -> bool:
+        """
+        Cells outside the bounds must be right when a plane is made: neighbours read them in the
+        same step, or another queue takes them then.
+        """
+        stage = queue.owner
+        if not isinstance(stage, LoadOp | ApplyOp):
+            return False
+        if any(self.older[heir].behind == 0 for heir in self.heirs_of(queue)):
+            return True
+        if queue not in self.older:
+            # In planes of several axes every neighbour that is read at once would be replaced by
+            # itself.
+            many = self.neighbours_now(queue) > len(self.geometry.thread_positions)
+            return many and len(self.geometry.axes) > 1 and not isinstance(stage.home, SharedAttr)
+        published = any(isinstance(use.operation, ExchangeOp) for use in queue.uses)
+        return published or any(
+            reader.age(tap) == 0 and self.looks_beyond(reader, self.kernel.in_plane(tap.offset))
+            for reader, tap in taps_of(queue)
+        )
+
+    def looks_beyond(self, reader: ApplyOp, moved: Position) -> bool:
+        """A tap looks at another cell than the reader's own."""
+        return any(map(any, reach_of_tap(reader, moved, self.known)))
+
+    def neighbours_now(self, queue: SSAValue) -> int:
+        """Neighbours in the plane that a thread reads in the step in which the plane is made."""
+        own = self.geometry.thread_positions
+        seen: set[Position] = set()
+        values = [queue]
+        values += [
+            use.operation.results[0] for use in queue.uses if isinstance(use.operation, ExchangeOp)
+        ]
+        for value in values:
+            for reader, tap in taps_of(value):
+                moved = self.kernel.in_plane(tap.offset)
+                if reader.age(tap) == 0 and any(moved):
+                    seen |= {moved_by(at, moved) for at in own}
+        return len(seen.difference(own))

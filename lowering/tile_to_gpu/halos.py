@@ -1,0 +1,308 @@
+"""
+The code of cells outside the bounds: replaced where a plane is made, when it becomes old, or where
+it is read.
+
+`halo_plans.py` says where the cells of each queue come from. A cell outside the bounds is a
+predicated load over the cell's own register, or a select between registers where an older level
+holds it. Along the stream whole planes lie outside; they are replaced when they are made.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects import simt
+from timetile.lowering.tile_to_gpu.fields import (
+    cell_at,
+    in_field,
+    plane_at,
+    plane_in_field,
+    within,
+)
+from timetile.lowering.tile_to_gpu.halo_plans import Guard, HaloPlan, Reach, Sides
+from timetile.lowering.tile_to_gpu.queues import Plane, Position, QueuePlan, cells_between
+from timetile.lowering.tile_to_gpu.scopes import StepScope, VariantScope, once, plane_between
+from timetile.passes.analysis.geometry.field_access import halo_spans
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
+
+
+def halo_of(step: StepScope, queue: QueuePlan) -> HaloPlan:
+    """The plan of a queue's cells outside the bounds."""
+    return step.code.halos[queue.value]
+
+
+# Masks.
+
+
+@once
+def crosses(variant: VariantScope, number: int, position: int, moved: int) -> bool:
+    """A tap along an in-plane axis may leave the bounds at a position."""
+    return variant.code.geometry.may_cross(number, position, moved)
+
+
+def sides_of(variant: VariantScope, at: Position, reach: Reach) -> Sides:
+    """Where a position may be outside the bounds, no further than readers reach."""
+    return tuple(
+        (
+            crosses(variant, k, position, -max(low, 0)),
+            crosses(variant, k, position, max(high, 0)),
+        )
+        for k, (position, (low, high)) in enumerate(zip(at, reach, strict=True))
+    )
+
+
+@once
+def outside(
+    variant: VariantScope, shape: FieldShape, at: Position, sides: Sides
+) -> SSAValue | None:
+    """
+    A position is beyond the bounds on one of the sides, and in the halo that a field has there;
+    None where the field has none.
+    """
+    geometry, emit = variant.code.geometry, variant.setup
+    beyond: list[SSAValue] = []
+    inside_field: list[SSAValue | None] = []
+    several = sum(map(any, sides)) > 1
+    for k, (below, above) in enumerate(sides):
+        axis = geometry.axes[k].axis
+        shift, place = at[k], variant.code.thread.axes[k].coordinate
+        for side, halo in zip((below, above), halo_spans(geometry, shape, axis)):
+            if side and halo:
+                beyond.append(within(variant, place, shift, halo.start, halo.stop))
+        if several or not (below or above):
+            low, high = shape.lower[axis], shape.upper[axis]
+            inside_field.append(within(variant, place, shift, low, high))
+    return emit.all_of([emit.any_of(beyond), *inside_field]) if beyond else None
+
+
+@once
+def inside(variant: VariantScope, at: Position, sides: Sides) -> SSAValue:
+    """A position is not beyond the bounds on any of the sides, of which there is one at least."""
+    geometry, emit = variant.code.geometry, variant.setup
+    parts: list[SSAValue | None] = []
+    for k, (below, above) in enumerate(sides):
+        axis, place = geometry.axes[k].axis, variant.code.thread.axes[k].coordinate
+        low, high = geometry.lower[axis] - at[k], geometry.upper[axis] - at[k]
+        if below:
+            parts.append(emit.compare("sge", place, low))
+        if above:
+            parts.append(emit.compare("slt", place, high))
+    mask = emit.all_of(parts)
+    assert mask is not None
+    return mask
+
+
+def halo_mask(
+    step: StepScope, shape: FieldShape, at: Position, sides: Sides, lag: int
+) -> SSAValue | None:
+    """
+    A position is outside the bounds on one of the sides, in a plane that a field has; None where
+    the field has no such cells.
+    """
+    mask = outside(step.variant, shape, at, sides) if any(map(any, sides)) else None
+    if mask is None:
+        return None
+    return step.body.all_of([mask, plane_in_field(step, shape, lag)])
+
+
+# Cells.
+
+
+def replaced(
+    step: StepScope, queue: QueuePlan, age: int, at: Position, sides: Sides, value: SSAValue
+) -> SSAValue:
+    """
+    A value, or the halo's where the position is outside the bounds: the register of an older level,
+    or a predicated load over the value's own.
+    """
+    older = halo_of(step, queue).older
+    guard = halo_of(step, queue.source or queue).guard
+    assert guard is not None
+    if not any(map(any, sides)):
+        return value
+    if older is not None:
+        mask = inside(step.variant, at, sides)
+        return step.body.select(mask, value, older_cell(step, queue, at))
+    key = (value, *at, *(side for pair in sides for side in pair))
+    if key in step.overridden:
+        return step.overridden[key]
+    mask = halo_mask(step, guard.shape, at, sides, queue.lag + age)
+    if mask is None:
+        return value
+    index, offset = cell_at(step, guard.shape, queue.lag + age, at, step.code.thread)
+    op = simt.OverrideOp([value], guard.buffer, index, offset, mask)
+    step.overridden[key] = step.body.add(op).res[0]
+    return step.overridden[key]
+
+
+def older_cell(step: StepScope, queue: QueuePlan, at: Position) -> SSAValue:
+    """The cell of the older level that stands for a queue's newest one outside the bounds."""
+    older, waiting = halo_of(step, queue).older, step.waiting.get(queue.value, {})
+    assert older is not None
+    if at in waiting:
+        return waiting[at]
+    return step.planes(step.code.queues[older.queue])[older.behind][at]
+
+
+def park(step: StepScope, queue: QueuePlan, at: Position, partial: SSAValue) -> SSAValue:
+    """
+    The partial sum of a queue's newest cell, or outside the bounds, where the sum is never used,
+    the older level's cell. The cell waits there until the queue's plane is made, and its own
+    register is free for the next plane. A cell that later steps keep anyway does not wait.
+    """
+    halo = halo_of(step, queue)
+    assert halo.older is not None
+    sides = sides_of(step.variant, at, halo.reach)
+    older = step.code.queues[halo.older.queue]
+    if halo.older.behind < older.depth or not any(map(any, sides)):
+        return partial
+    cell = step.planes(older)[halo.older.behind][at]
+    mask = inside(step.variant, at, sides)
+    parked = step.waiting.setdefault(queue.value, {})
+    parked[at] = step.body.select(mask, partial, cell)
+    return parked[at]
+
+
+def as_read(
+    step: StepScope, queue: QueuePlan, age: int, at: Position, reach: Reach, value: SSAValue
+) -> SSAValue:
+    """
+    A cell of a plane as a reader takes it. `reach` is how far the reader looks from a cell inside
+    the bounds: only what it reaches beyond its own cell can lie outside.
+    """
+    guarded = step.variant.guarded and halo_of(step, queue.source or queue).guard is not None
+    if not guarded or is_patched(step, queue, age, at):
+        return value
+    return replaced(step, queue, age, at, sides_of(step.variant, at, reach), value)
+
+
+def is_patched(step: StepScope, queue: QueuePlan, age: int, at: Position) -> bool:
+    """A cell was replaced, where it had to be, when its plane was made or became old."""
+    if queue.source is not None:
+        if halo_of(step, queue.source).patched_at_birth and not queue.copied:
+            return True
+        buffer = queue.edge_buffer
+        if buffer is None or not (buffer.along_rows and at[:-1] in step.code.rows):
+            return False
+        age += queue.published_age
+        queue = queue.source
+    return halo_of(step, queue).patched_at_birth or (age > 0 and queue.shared is None)
+
+
+# Planes.
+
+
+def patched_plane(step: StepScope, queue: QueuePlan, number: int | None = None) -> Plane:
+    """
+    The newest plane, its cells outside the bounds replaced as far as any reader looks; as a part of
+    the stage of this number that made it, if it is given. Where no neighbour reads the plane in
+    this step it takes the plane's place at the end: what the next level computes from such cells
+    until then is outside, too, and nothing waits for them.
+    """
+    plane: Plane = {}
+    for line, row in enumerate(step.code.rows):
+        if number is not None:
+            step.mark(number, line)
+        plane.update(patched_row(step, queue, row))
+    return plane
+
+
+def patched_row(step: StepScope, queue: QueuePlan, row: Row) -> Plane:
+    """A row of the newest plane with its cells outside the bounds replaced."""
+    reach = halo_of(step, queue).reach
+    return {
+        at: replaced(step, queue, 0, at, sides_of(step.variant, at, reach), value)
+        for at, value in step.planes(queue)[0].items()
+        if at[:-1] == row
+    }
+
+
+def patch_at_birth(step: StepScope, number: int, queue: QueuePlan) -> None:
+    """
+    A plane was made by the stage of this number: replace its cells outside the bounds where that is
+    due at once.
+    """
+    halo = halo_of(step, queue)
+    if not step.variant.guarded:
+        return
+    if halo.patched_at_birth:
+        step.planes(queue)[0] = patched_plane(step, queue, number)
+    elif halo.older is not None and queue.depth:
+        step.patched[queue.value] = patched_plane(step, queue, number)
+
+
+def patch_at_end(step: StepScope) -> None:
+    """
+    The step ends: replace the cells outside the bounds of planes that nobody has read at once.
+    """
+    if not step.variant.guarded:
+        return
+    fetch_early(step)
+    for queue in step.code.queues.values():
+        halo = halo_of(step, queue)
+        if halo.guard is not None and queue.depth and not halo.patched_at_birth:
+            known = step.patched.get(queue.value)
+            step.planes(queue)[0] = known or patched_plane(step, queue)
+
+
+def fetch_early(step: StepScope) -> None:
+    """
+    Ask for the cells outside the bounds that planes of later steps will take: the first level would
+    wait for memory.
+    """
+    first: dict[SSAValue, tuple[QueuePlan, Guard]] = {}
+    for queue in step.code.queues.values():
+        halo = halo_of(step, queue)
+        if halo.guard is None or halo.older is not None:
+            continue
+        if queue.depth or halo.patched_at_birth:
+            known, _ = first.setdefault(halo.guard.buffer, (queue, halo.guard))
+            if queue.lag < known.lag:
+                first[halo.guard.buffer] = (queue, halo.guard)
+    ahead = step.code.geometry.ahead
+    for queue, guard in first.values() if ahead else ():
+        lag, reach = queue.lag - ahead, halo_of(step, queue).reach
+        for at in step.code.geometry.thread_positions:
+            sides = sides_of(step.variant, at, reach)
+            mask = halo_mask(step, guard.shape, at, sides, lag)
+            if mask is not None:
+                index, offset = cell_at(step, guard.shape, lag, at, step.code.thread)
+                step.body.add(simt.PrefetchOp(guard.buffer, index, offset, queue.element, mask))
+
+
+def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> Plane:
+    """
+    A plane that a stage made, taken from the halo where the whole of it is outside the bounds along
+    the stream.
+    """
+    guard, stream = halo_of(step, queue).guard, step.code.stream
+    if step.is_steady or guard is None or stream is None or is_copied(step, queue):
+        return plane
+    geometry, shape = step.code.geometry, guard.shape
+    spans = [span for span in halo_spans(geometry, shape, stream) if span]
+    if not spans:
+        return plane
+    beyond = step.body.any_of(
+        [plane_between(step, queue.lag, span.start, span.stop) for span in spans]
+    )
+    width = geometry.access_width(guard.field)
+    index, distance = plane_at(step, shape, queue.lag, step.code.thread)
+    replacing: Plane = {}
+    for line, row in enumerate(step.code.rows):
+        step.mark(number, line)
+        for start in range(0, step.code.cells, width):
+            group = [(*row, start + k) for k in range(width)]
+            offset = distance + cells_between(geometry, shape, group[0])
+            has = in_field(step.variant, shape, group[0], step.code.thread)
+            mask = step.body.all_of([beyond, has])
+            assert mask is not None
+            own = [plane[at] for at in group]
+            op = simt.OverrideOp(own, guard.buffer, index, offset, mask)
+            replacing.update(zip(group, step.body.add(op).res))
+    return replacing
+
+
+def is_copied(step: StepScope, queue: QueuePlan) -> bool:
+    """Planes outside the bounds along the stream were copied from the halo already."""
+    rings = step.code.placement.prefetches
+    return any(ring.is_tiles and ring.load.result is queue.value for ring in rings)

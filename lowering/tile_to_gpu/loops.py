@@ -1,0 +1,216 @@
+"""The loops of a variant over the stream steps of a chunk.
+
+Guards along the stream are needed near the ends of the domain only: a guarded head, a steady loop
+in which no plane can lie outside the bounds, and a guarded tail run the same stages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Block, SSAValue
+
+from timetile.dialects import nvvm, simt
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.code import KernelCode
+from timetile.lowering.tile_to_gpu.copies import start_prefetch
+from timetile.lowering.tile_to_gpu.queues import Plane
+from timetile.lowering.tile_to_gpu.rings import RingSlots, first_offsets
+from timetile.lowering.tile_to_gpu.scopes import (
+    LoopScope,
+    VariantScope,
+    chunk_height,
+    chunk_start,
+    is_first_thread,
+    synchronise_warp,
+    unset_cell,
+)
+from timetile.lowering.tile_to_gpu.steps import run_step
+from timetile.lowering.tile_to_gpu.thread import chunk_steps, whole_turns
+from timetile.passes.analysis.geometry.field_access import steady_steps
+from timetile.passes.analysis.geometry.filling import filling_loops, may_fill
+from timetile.passes.analysis.queues.storage import taps_of_step
+
+LONGEST_TRIPLE = 1000
+"""
+Taps of a step beyond which one guarded loop serves head, steady part and tail: its guards weigh
+little beside so much arithmetic, and three copies would be slow to compile. So does one on the rim
+where cells divide or take roots, whose exact side is long.
+"""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """
+    How far the loops of a chunk have come: the next step, and the values that the last loop carries
+    out.
+    """
+
+    at: SSAValue
+    state: list[SSAValue]
+
+
+def emit_variant(code: KernelCode, emit: Emitter, *, guarded: bool) -> None:
+    """
+    Emit one variant of a kernel; `guarded`: cells may lie outside the bounds along the in-plane
+    axes.
+    """
+    variant = VariantScope(code, emit, guarded)
+    begin_tile(variant)
+    for ring in code.placement.prefetches:
+        start_prefetch(variant, ring)
+    if code.stream is None:
+        run_step(LoopScope(variant, emit, None, RingSlots(None, {})), 0)
+        return
+    progress = Progress(emit.int(0), initial_state(variant))
+    if not has_three_loops(variant):
+        emit_loop(variant, progress, chunk_end(variant))
+    else:
+        steady, tail = segments(variant)
+        progress = fill_pipeline(variant, progress, steady, tail)
+        filled = progress.at
+        progress = emit_loop(variant, progress, steady)
+        if may_fill(code.kernel):
+            steady = emit.binary(arith.MaxSIOp, steady, filled)
+        progress = Progress(steady, progress.state)
+        progress = emit_loop(variant, progress, tail, is_steady=True)
+        emit_loop(variant, progress, chunk_end(variant))
+    leave(variant)
+
+
+def begin_tile(variant: VariantScope) -> None:
+    """
+    Before the first tile one thread makes the word ready in which the block's warps arrive, and the
+    others see it. Before the next ones nobody reads any more what is in shared memory, and nothing
+    is on its way there.
+    """
+    code, emit = variant.code, variant.setup
+    arrivals, before = code.placement.arrivals, code.thread.steps_before
+    joined = code.geometry.joins_columns
+    if (before is not None or joined) and code.placement.prefetches:
+        emit.add(nvvm.CpAsyncWaitGroupOp(0))
+    if joined:
+        synchronise_warp(emit)
+    if arrivals is not None:
+        expect = Block([simt.ExpectOp(arrivals, code.layout.warps), scf.YieldOp()])
+        one = is_first_thread(variant)
+        if before is not None:
+            one = emit.binary(arith.AndIOp, one, emit.compare("eq", before, 0))
+        emit.add(scf.IfOp(one, [], [expect]))
+    if arrivals is not None or before is not None:
+        emit.add(simt.ClusterBarrierOp() if code.layout.has_cluster else gpu.BarrierOp())
+
+
+def leave(variant: VariantScope) -> None:
+    """A block goes when all that others send it has come."""
+    code, emit = variant.code, variant.setup
+    arrivals = code.placement.arrivals
+    if arrivals is None or not code.layout.has_cluster:
+        return
+    steps = chunk_steps(emit, code.geometry, code.thread.first, code.thread.last)
+    emit.add(simt.WaitOp(arrivals, emit.add_int(steps, -1)))
+
+
+def has_three_loops(variant: VariantScope) -> bool:
+    """Head and tail have loops of their own, so that the steady one is without guards."""
+    code = variant.code
+    divides = any(function.divides for function in code.functions.values())
+    long = taps_of_step(code.kernel) > LONGEST_TRIPLE or (divides and variant.guarded)
+    guards = any(halo.guard is not None for halo in code.halos.values())
+    return guards and not long
+
+
+def chunk_end(variant: VariantScope) -> SSAValue:
+    """
+    The steps of the chunk, up to the last one that stores. They are counted where that is needed,
+    from what the stores' masks need anyway: registers are scarce.
+    """
+    geometry = variant.code.geometry
+    return variant.setup.add_int(chunk_height(variant), geometry.fill + geometry.drain)
+
+
+def segments(variant: VariantScope) -> tuple[SSAValue, SSAValue]:
+    """
+    The first step of the steady loop, and the first of the tail, counted from the chunk's first. In
+    the steady loop no queue's newest plane lies outside the bounds (`steady_steps`).
+    """
+    code, emit, geometry = variant.code, variant.setup, variant.code.geometry
+    length = chunk_steps(emit, geometry, code.thread.first, code.thread.last)
+    negative = emit.sub_int(emit.int(0), chunk_start(variant))
+    steps = steady_steps(geometry)
+    head = whole_turns(emit, geometry, emit.add_int(negative, steps.start + geometry.period - 1))
+    tail = whole_turns(emit, geometry, emit.add_int(negative, steps.stop))
+    head = emit.binary(arith.MinSIOp, head, length)
+    return head, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
+
+
+def fill_pipeline(
+    variant: VariantScope, progress: Progress, steady: SSAValue, tail: SSAValue
+) -> Progress:
+    """
+    Loops from the first step on that leave out the levels whose first plane is not yet due, in
+    chunks all of whose planes lie inside the bounds then.
+    """
+    emit = variant.setup
+    ends = () if variant.guarded else filling_loops(variant.code.geometry)
+    if not ends:
+        return progress
+    inside = emit.binary(
+        arith.AndIOp,
+        emit.compare("eq", steady, 0),
+        emit.compare("sge", tail, ends[-1]),
+    )
+    start = progress.at
+    for end in ends:
+        following = emit.select(inside, emit.int(end), start)
+        progress = emit_loop(variant, progress, following, is_steady=True, filling=end)
+    return progress
+
+
+def initial_state(variant: VariantScope) -> list[SSAValue]:
+    """
+    What the first loop takes over: planes of which no cell is set, and the offsets of slots that
+    shift.
+    """
+    code, state = variant.code, list[SSAValue]()
+    for queue in code.loop_queues:
+        cells = queue.depth * len(code.geometry.thread_positions)
+        state += [unset_cell(variant, queue.element)] * cells
+    for ring in code.placement.shifting_rings:
+        state += first_offsets(variant.setup, ring)
+    return state
+
+
+def emit_loop(
+    variant: VariantScope,
+    progress: Progress,
+    end: SSAValue,
+    *,
+    is_steady: bool = False,
+    filling: int | None = None,
+) -> Progress:
+    """One loop over steps, up to a step."""
+    code, emit = variant.code, variant.setup
+    positions, rings = code.geometry.thread_positions, code.placement.shifting_rings
+    block = Block(arg_types=[i32, *(value.type for value in progress.state)])
+    count, *carried = block.args
+    values = iter(carried)
+    planes: dict[SSAValue, list[Plane]] = {
+        queue.value: [{at: next(values) for at in positions} for _ in range(queue.depth)]
+        for queue in code.loop_queues
+    }
+    slots = RingSlots(count, {ring: [next(values) for _ in range(ring.slots)] for ring in rings})
+    loop = LoopScope(variant, emit.into(block), count, slots, is_steady, filling, planes)
+    for turn in range(code.geometry.period):
+        run_step(loop, turn)
+    results: list[SSAValue] = []
+    for queue in code.loop_queues:
+        for plane in loop.planes[queue.value][: queue.depth]:
+            results += [plane[at] for at in positions]
+    results += slots.carried(rings)
+    block.add_op(scf.YieldOp(*results))
+    period = emit.int(code.geometry.period)
+    made = emit.add(scf.ForOp(progress.at, end, period, progress.state, block))
+    return Progress(end, list(made.results))

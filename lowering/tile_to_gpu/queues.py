@@ -1,0 +1,163 @@
+"""
+The queues of a kernel as threads keep them: how planes lie in shared memory, and what is fixed of
+each queue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.lowering.tile_to_gpu.inboxes import MessageSlots
+from timetile.lowering.tile_to_gpu.rings import Ring
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
+
+Position = tuple[int, ...]
+"""
+A cell's place along every in-plane axis, counted from the thread's first own cell: the place of its
+row, then its place in the row.
+"""
+
+Plane = dict[Position, SSAValue]
+"""The values of one plane that a thread has at hand, of its own cells and of neighbours."""
+
+
+@dataclass(frozen=True)
+class SharedPlane:
+    """
+    How a plane lies in a slot of a ring: its cells, and `pads` cells around them on both sides of
+    every in-plane axis, so that neighbours' addresses are always valid. Along each axis a cell lies
+    `strides` elements from the next; a row has `pitch` elements.
+    """
+
+    ring: Ring
+    element: Attribute
+    pitch: int
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    own: SSAValue
+    """Offset of the thread's first own cell in a slot (elements)."""
+    base: int = 0
+
+    def offset(self, at: Position) -> int:
+        """Elements from the thread's first own cell to a position."""
+        return sum(place * stride for place, stride in zip(at, self.strides, strict=True))
+
+
+@dataclass(frozen=True)
+class BlockEdge:
+    """
+    Where a tile goes on in another block: on the side before (-1) or after (1), at one of the
+    block's warps. The edge lies `shift` elements further in the neighbour's buffer than in the own
+    one.
+    """
+
+    side: int
+    warp: int
+    shift: int
+
+
+@dataclass(frozen=True)
+class EdgeMessage:
+    """
+    Cells on their way to the edge buffer of the block beside: where they begin there, an index and
+    elements from it.
+    """
+
+    edge: BlockEdge
+    peer: SSAValue
+    cells: list[SSAValue]
+    index: SSAValue | None
+    at: int
+
+
+@dataclass(frozen=True)
+class EdgeBuffer:
+    """
+    The edges of the warps along one in-plane axis: for each warp the first and the last `width`
+    rows, or cells of the only row. An unused warp lies on both ends so that addresses are always
+    valid.
+    """
+
+    ring: Ring
+    element: Attribute
+    width: int
+    along_rows: bool
+    row_cells: int
+    own: SSAValue
+    """Offset of the first edge cell of the thread's warp in a slot (elements)."""
+    lane_position: SSAValue
+    """Position of the thread's first own cell in its warp, along the last axis."""
+    peers: tuple[tuple[BlockEdge, SSAValue], ...] = ()
+    """The edge buffers of the blocks beside, in a cluster."""
+    message_slots: MessageSlots | None = None
+    """What goes to the blocks beside in messages, in a tile that the device holds."""
+
+
+@dataclass(frozen=True)
+class Rim:
+    """
+    The cells around a block's plane in shared memory, `width` along the first axis on either side,
+    which the blocks beside send, in a tile that the device holds. Planes of `age` steps arrive
+    there.
+    """
+
+    plane: SharedPlane
+    slots: MessageSlots
+    width: int
+    age: int
+
+    def rows(self, geometry: Geometry, side: int) -> list[Row]:
+        """The rows before (-1) or after (1) a thread's own, along the first axis."""
+        own = geometry.axes[0].layout.cells
+        return [
+            (place + (-self.width if side < 0 else own), *others)
+            for place, *others in geometry.thread_rows
+            if place < self.width
+        ]
+
+
+@dataclass(frozen=True)
+class QueuePlan:
+    """
+    One queue of a kernel: what does not change from step to step. `depth` counts the older planes
+    that registers keep; a queue in shared memory has a `shared` plane, the result of an exchange of
+    edges an `edge_buffer`.
+
+    Of an exchange: `source` is the queue that it publishes, at the age `hold`, to be read `delay`
+    steps later. With `copied` the source's asynchronous copies serve the readers, and nothing is
+    published. The rows of other blocks lie in the `rim` of the own planes.
+    """
+
+    value: SSAValue
+    element: Attribute
+    lag: int
+    depth: int = 0
+    shared: SharedPlane | None = None
+    edge_buffer: EdgeBuffer | None = None
+    rim: Rim | None = None
+    source: QueuePlan | None = None
+    delay: int = 0
+    hold: int = 0
+    copied: bool = False
+
+    @property
+    def message_slots(self) -> MessageSlots | None:
+        """Of an exchange: what goes to the blocks beside in messages."""
+        if self.rim is not None:
+            return self.rim.slots
+        return None if self.edge_buffer is None else self.edge_buffer.message_slots
+
+    @property
+    def published_age(self) -> int:
+        """Of an exchange: the age that a plane of the source has when readers take it as new."""
+        return self.delay + self.hold
+
+
+def cells_between(geometry: Geometry, shape: FieldShape, at: Position) -> int:
+    """Cells between the thread's first own cell and a position, in a field."""
+    return sum(
+        place * shape.strides[tiling.axis] for place, tiling in zip(at, geometry.axes, strict=True)
+    )

@@ -1,0 +1,155 @@
+"""Reading cells of planes: from registers, other lanes, shared memory. What a step has read it does
+not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects import simt
+from timetile.dialects.tile import LANES
+from timetile.lowering.tile_to_gpu.halo_plans import Reach
+from timetile.lowering.tile_to_gpu.halos import as_read
+from timetile.lowering.tile_to_gpu.queues import EdgeBuffer, Plane, Position, QueuePlan, SharedPlane
+from timetile.lowering.tile_to_gpu.rings import add_offsets
+from timetile.lowering.tile_to_gpu.scopes import StepScope
+from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
+
+
+def read(step: StepScope, queue: QueuePlan, age: int, at: Position, reach: Reach) -> SSAValue:
+    """
+    The cell at a position of the plane of some age, right outside the bounds, too, as far as the
+    reader looks: `reach` is the distance from a cell inside the bounds.
+    """
+    return as_read(step, queue, age, at, reach, raw(step, queue, age, at))
+
+
+def raw(step: StepScope, queue: QueuePlan, age: int, at: Position) -> SSAValue:
+    """The cell, whatever the bounds."""
+    rows, cells = step.code.rows, step.code.cells
+    row, cell = at[:-1], at[-1]
+    behind = age + queue.published_age
+    source = queue.source
+    if queue.shared is not None:
+        planes = step.planes(queue)[:1] if source is None else step.planes(source)
+        if row in rows and 0 <= cell < cells and behind < len(planes):
+            return planes[behind][at]
+        slot = behind if queue.copied else age + queue.delay
+        return from_ring(step, queue, queue.shared, slot, at)
+    if queue.edge_buffer is not None:
+        return from_edges(step, queue, queue.edge_buffer, age, at)
+    if source is not None and source.shared is not None:
+        # The ring serves who reads the exchange, the rows around it included.
+        return from_ring(step, source, source.shared, behind, at)
+    if row not in rows:
+        # Beyond the tile, which overlaps its neighbours there.
+        return step.body.add(simt.UnsetOp(queue.element)).result
+    plane = step.planes(queue)[age]
+    lane, within = divmod(cell, cells)
+    value = plane[*row, within]
+    return value if lane == 0 else shuffled(step, value, lane)
+
+
+def rows_of(step: StepScope, queue: QueuePlan, age: int, rows: Sequence[Row]) -> Plane:
+    """The thread's own cells of some rows of a plane of some age."""
+    own = [(*row, k) for row in rows for k in range(step.code.cells)]
+    return {at: raw(step, queue, age, at) for at in own}
+
+
+def shuffled(step: StepScope, value: SSAValue, delta: int) -> SSAValue:
+    """The value of another lane."""
+    key = (value, delta, ())
+    if key not in step.fetched:
+        step.fetched[key] = step.body.add(simt.ShuffleOp(value, delta)).result
+    return step.fetched[key]
+
+
+def from_ring(
+    step: StepScope, queue: QueuePlan, shared: SharedPlane, age: int, at: Position
+) -> SSAValue:
+    """A cell of a whole plane in shared memory, fetched with the aligned vector that it lies in."""
+    key = (queue.value, age, at)
+    if key not in step.fetched:
+        slot = step.slot(shared.ring, age, shared.base)
+        index = add_offsets(step.body, shared.own, slot.index)
+        width = vector_cells(step.code.cells, shared.element)
+        row, first = at[:-1], at[-1] // width * width
+        offset = slot.offset + shared.offset((*row, first))
+        load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element] * width)
+        for k, value in enumerate(step.body.add(load).cells):
+            step.fetched[queue.value, age, (*row, first + k)] = value
+    return step.fetched[key]
+
+
+def from_edges(
+    step: StepScope, queue: QueuePlan, buffer: EdgeBuffer, age: int, at: Position
+) -> SSAValue:
+    """A cell of a neighbouring warp's edge, or of the own warp's registers."""
+    assert queue.source is not None
+    row, cell = at[:-1], at[-1]
+    lane, within = divmod(cell, step.code.cells)
+    own = step.planes(queue.source)
+    if buffer.along_rows:
+        if row in step.code.rows:
+            value = own[age + queue.published_age][*row, within]
+        else:
+            value = edge_row(step, queue, buffer, age, row)[within]
+        return value if lane == 0 else shuffled(step, value, lane)
+    value = own[age + queue.published_age][*row, within]
+    if lane == 0:
+        return value
+    return edge_cell(step, queue, buffer, age, cell, shuffled(step, value, lane))
+
+
+def edge_row(
+    step: StepScope, queue: QueuePlan, buffer: EdgeBuffer, age: int, row: Row
+) -> list[SSAValue]:
+    """The lane's cells of a row that a neighbouring warp published."""
+    (place,) = row
+    cells = step.code.cells
+    # The warp before ends `width` rows before the own first edge row: its last rows.
+    number = place if place < 0 else 2 * buffer.width + place - len(step.code.rows)
+    keys = [(queue.value, age, (place, cell)) for cell in range(cells)]
+    if keys[0] not in step.fetched:
+        slot = step.slot(buffer.ring, age + queue.delay)
+        index = add_offsets(step.body, buffer.own, slot.index)
+        vector = vector_cells(cells, buffer.element)
+        for start in range(0, cells, vector):
+            offset = slot.offset + number * buffer.row_cells + start
+            types = [buffer.element] * vector
+            load = step.body.add(simt.LoadOp(buffer.ring.buffer, index, offset, types))
+            for k, value in enumerate(load.cells):
+                step.fetched[keys[start + k]] = value
+    return [step.fetched[key] for key in keys]
+
+
+def edge_cell(
+    step: StepScope,
+    queue: QueuePlan,
+    buffer: EdgeBuffer,
+    age: int,
+    cell: int,
+    own: SSAValue,
+) -> SSAValue:
+    """
+    The cell that was shuffled from the `own` warp, or what a neighbouring warp published where the
+    lane leaves the warp.
+    """
+    key = (queue.value, age, (cell,))
+    if key in step.fetched:
+        return step.fetched[key]
+    emit = step.body
+    slot = step.slot(buffer.ring, age + queue.delay)
+    index = add_offsets(emit, buffer.own, slot.index, buffer.lane_position)
+    warp_cells = step.code.cells * LANES
+    position = emit.add_int(buffer.lane_position, cell)
+    if cell < 0:
+        mask, offset = emit.compare("slt", position, 0), cell
+    else:
+        mask = emit.compare("sge", position, warp_cells)
+        offset = cell - warp_cells + 2 * buffer.width
+    override = simt.OverrideOp([own], buffer.ring.buffer, index, slot.offset + offset, mask)
+    step.fetched[key] = emit.add(override).res[0]
+    return step.fetched[key]
