@@ -1,9 +1,9 @@
 """Loop nests of the host on single cells of far memory: the cells of a nest move together.
 
-A source or a receiver is a nest that touches equal cells in each step. What a nest read is fetched
-at once when the nest runs again. Reads find these cells. Writes are kept, and put back at once when
-the nest ends. A cell that was not expected is fetched when it is read. So a nest takes a copy for
-each of its fields, not for each cell.
+A source or a receiver is a nest touching equal cells in each step. The cells read by a nest are
+fetched at once at the nest's next run. Writes are kept, and put back at once at the end of the
+nest. An unexpected cell is fetched at its read. So a nest takes one copy for each field, not for
+each cell.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ OF_NESTS = (
     scf.YieldOp,
     scf.ReduceOp,
 )
-"""Operations of a nest, beside arithmetic: none of them launches anything."""
+"""Operations of a nest, beside arithmetic. None launches a kernel."""
 
 
 def is_of_cells(nest: Operation) -> bool:
-    """A loop that holds nothing but accesses to cells and what they need."""
+    """Whether a loop contains only accesses to cells, and operations for the accesses."""
     inner = [op for op in nest.walk() if op is not nest]
     alone = all(isinstance(op, (*OF_NESTS, arith.ConstantOp)) or is_scalar(op) for op in inner)
     return alone and any(isinstance(op, ACCESSES) for op in inner)
 
 
 def cell_of(access: memref.LoadOp | memref.StoreOp | memref.AtomicRMWOp) -> np.dtype[Any]:
-    """The kind of the cell that an operation reads or writes."""
+    """The type of the cell read or written by an operation."""
     value = access.res if isinstance(access, memref.LoadOp) else access.value
     return dtype_of(value.type)
 
 
 @dataclass
 class Cells:
-    """Of one buffer, the cells that a nest has at hand by their places, and what the nest wrote."""
+    """The cells of one buffer at hand for a nest, by place, and the nest's writes."""
 
     kind: np.dtype[Any]
     values: dict[int, Any] = field(default_factory=dict[int, Any])
@@ -64,15 +64,18 @@ class Cells:
 
 
 class FarMemory(ArrayMemory):
-    """Fields with cells costly to reach one by one; memory that only the host uses is arrays."""
+    """
+    Memory with fields of cells costly to reach one by one, and arrays for memory used by the host
+    only.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.expected: dict[Operation, dict[SSAValue, list[int]]] = {}
-        """For each nest, the places read in its last run, by the names of buffers outside it."""
+        """For each nest, the places read in the last run, by outer names of buffers."""
         self.names: dict[Operation, dict[SSAValue, np.dtype[Any]]] = {}
         self.at_hand: dict[Any, Cells] | None = None
-        """What the nest that is running has of each buffer."""
+        """The cells of each buffer at hand for the running nest."""
 
     # What a kind of memory says of itself.
 
@@ -85,7 +88,7 @@ class FarMemory(ArrayMemory):
         raise NotImplementedError
 
     def put(self, buffer: Any, places: Places, cells: Array) -> None:
-        """Set the cells at places, of which none is named twice."""
+        """Set the cells at places, without a place twice."""
         raise NotImplementedError
 
     # Single cells.
@@ -116,7 +119,8 @@ class FarMemory(ArrayMemory):
     @contextmanager
     def nest(self, op: Operation, values: Values) -> Generator[None]:
         """
-        A loop of the host: cells are fetched before and put back after, if it holds cells alone.
+        Run a loop of the host: cells are fetched before and put back after, for a loop of cells
+        alone.
         """
         if self.at_hand is not None or not self.names_in(op):
             yield
@@ -134,7 +138,7 @@ class FarMemory(ArrayMemory):
                     self.put(buffer, places, new)
 
     def names_in(self, op: Operation) -> dict[SSAValue, np.dtype[Any]]:
-        """The kinds of cells of the memory that a nest touches; empty where the nest does more."""
+        """The types of the memory's cells touched by a nest; empty for a nest with other work."""
         if op not in self.names:
             accesses = [inner for inner in op.walk() if isinstance(inner, ACCESSES)]
             whole = accesses if is_of_cells(op) else []
@@ -142,7 +146,7 @@ class FarMemory(ArrayMemory):
         return self.names[op]
 
     def fetched(self, op: Operation, values: Values) -> dict[Any, Cells]:
-        """The cells that a nest is expected to touch."""
+        """The cells expected to be touched by a nest."""
         at_hand: dict[Any, Cells] = {}
         for name, places in self.expected.get(op, {}).items():
             buffer = values.get(name)
@@ -156,7 +160,7 @@ class FarMemory(ArrayMemory):
         return at_hand
 
     def remember(self, op: Operation, values: Values, at_hand: dict[Any, Cells]) -> None:
-        """Note what a nest has read, for when it runs again."""
+        """Note the cells read by a nest, for its next run."""
         self.expected[op] = {
             name: list(cells.touched)
             for name in self.names_in(op)

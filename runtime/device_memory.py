@@ -1,4 +1,4 @@
-"""The fields of a program in the memory of a GPU, as its host function reads and writes them."""
+"""The fields of a program in GPU memory, read and written by the host function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from timetile.runtime.gathering import GatherFrame
 from timetile.runtime.gpu import Device
 
 MOST_PLACES = 32
-"""Lists of places kept on the device: those of a program's nests come back in each step."""
+"""
+Most lists of places kept on the device: the lists of a program's nests come back in each step.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,16 @@ class DeviceBuffer:
 
 
 class DeviceMemory(FarMemory):
-    """Fields in device memory; memory that only the host uses is arrays."""
+    """Memory with fields on the device, and arrays for memory used by the host only."""
 
     def __init__(self, on: Device, stream: int):
         super().__init__()
         self.device, self.stream = on, stream
         self.fields: dict[Operation, DeviceBuffer] = {}
         self.places: dict[bytes, DeviceBuffer] = {}
-        """Lists of places by their bits, the one used last at the end."""
+        """Lists of places by their bits, the list used last at the end."""
         self.staging = DeviceBuffer(0, 0)
-        """Cells on their way."""
+        """Room for cells in transfer."""
 
     def is_far(self, buffer: Any) -> bool:
         return isinstance(buffer, DeviceBuffer)
@@ -83,7 +85,7 @@ class DeviceMemory(FarMemory):
         return kept
 
     def staged(self, size: int) -> DeviceBuffer:
-        """Room for cells on their way, of which there is one list at a time."""
+        """Room for cells in transfer, one list at a time."""
         if self.staging.bytes < size:
             self.device.synchronize(self.stream)
             if self.staging.bytes:
@@ -113,7 +115,7 @@ class DeviceMemory(FarMemory):
         self.device.gather(frame, pointers, self.stream)
 
     def close(self) -> None:
-        """Free what the program made."""
+        """Free the fields, places and room of the program."""
         while self.fields:
             self.device.free(self.fields.popitem()[1].pointer)
         while self.places:

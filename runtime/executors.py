@@ -66,7 +66,7 @@ class NumpyRunner:
 
 
 class NoticingRunner:
-    """A runner that looks at the halos of arrays before a run, like runners with compared halos."""
+    """A runner with a look at the halos of arrays before a run."""
 
     def __init__(self, runner: LoopRunner, notice: HaloNotice):
         self.runner, self.notice = runner, notice

@@ -45,7 +45,7 @@ class GatherFrame:
 
     @staticmethod
     def flat(cells: int, size: int, cell_bytes: int) -> GatherFrame:
-        """That of so many cells of a field of so many bytes, at places that are counted in row-major order."""
+        """The frame of a gather of cells of a field, at places counted in row-major order."""
         last = size // cell_bytes - 1
         return GatherFrame(cells, ((0, last, 1), *[(0, 0, 0)] * (MOST_AXES - 1)), cell_bytes)
 

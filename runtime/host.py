@@ -35,14 +35,14 @@ Handler = Callable[[Any, Sequence[Any], Values], Sequence[Any]]
 """Runs one operation on its operands, with all values so far, and returns the results."""
 
 Around = Callable[[Operation, Values], AbstractContextManager[None]]
-"""What a loop of the host runs in, knowing all values so far."""
+"""The context of a loop of the host, with all values so far."""
 
 Listed = tuple[Operation, tuple[SSAValue, ...], Handler | None]
 """An operation, its operands, and its handler."""
 
 
 def nothing_around(op: Operation, values: Values) -> AbstractContextManager[None]:
-    """A loop runs as it is."""
+    """Run a loop without a context."""
     return nullcontext()
 
 
@@ -76,7 +76,7 @@ class Host:
     """
     An interpreter of host functions; `handlers` run the operations on buffers. `steps` replaces the
     trip count of the host's own time loops, with first step number `first`, and `record` notes the
-    loops. Each loop that is no time loop runs in the context that `around` makes.
+    loops. Other loops run in the context made by `around`.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Host:
         """The operations of blocks run before: loops run blocks again and again."""
 
     def run(self, function: FuncOp, arguments: Sequence[Any]) -> list[Any]:
-        """Run a function, and return its results."""
+        """Run a function, and return the results."""
         values: Values = dict(zip(function.body.block.args, arguments))
         return self.run_block(function.body.block, values)
 

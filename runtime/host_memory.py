@@ -82,7 +82,7 @@ class Memory(Protocol):
         ...
 
     def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
-        """What a loop of the host runs in, which may touch many cells."""
+        """The context of a loop of the host, for loops touching many cells."""
         ...
 
 
@@ -135,7 +135,7 @@ class ArrayMemory:
 
 
 class ViewMemory(ArrayMemory):
-    """Memory that is NumPy arrays; a field of fewer axes, if never written, is read as it is."""
+    """Memory of NumPy arrays. A field of fewer axes, if never written, is read directly."""
 
     def __init__(self) -> None:
         super().__init__()

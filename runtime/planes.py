@@ -4,9 +4,9 @@ NumPy.
 
 There are no threads and no tiles: one chunk holds all planes, and a plane covers the whole domain.
 In each step every stage runs once, in the order of the kernel's body. A queue keeps as many planes
-as its home, so that a wrong lag, depth or number of slots shows at a read of a missing plane. Unset
-cells are marked, and must not be stored. Where the steady loop omits the test of a plane against
-its field, the plane must lie in the field.
+as its home: a wrong lag, depth or number of slots shows at a read of a missing plane. Unset cells
+are marked, and must not be stored. Where the steady loop omits the test of a plane against a field,
+the plane must lie in the field.
 """
 
 from __future__ import annotations
