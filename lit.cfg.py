@@ -30,3 +30,5 @@ config.test_exec_root = str(scratch)
 # need not be active. xdsl-opt finds the dialects, passes and targets as they were installed.
 tools = str(Path(sys.executable).parent)
 config.environment["PATH"] = os.pathsep.join([tools, os.environ["PATH"]])
+# They run the sources beside this file, wherever the environment was installed from.
+config.environment["PYTHONPATH"] = str(Path(__file__).parent / "src")

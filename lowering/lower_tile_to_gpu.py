@@ -47,7 +47,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, KernelOp, RoleKind
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
-from timetile.lowering.tile_to_gpu.checks import check, check_shared_memory
+from timetile.lowering.tile_to_gpu.checks import check
 from timetile.lowering.tile_to_gpu.chunks import (
     Chunk,
     chunk_of,
@@ -58,6 +58,7 @@ from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.inboxes import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.loops import emit_variant
 from timetile.lowering.tile_to_gpu.placement import place
+from timetile.lowering.tile_to_gpu.shared_memory import check_shared_memory
 from timetile.lowering.tile_to_gpu.thread import (
     Seat,
     Turn,

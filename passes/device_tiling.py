@@ -327,8 +327,7 @@ class DeviceTilingPass(ModulePass):
             refuse(
                 loop,
                 f"cuts={list(schedule.cuts)} was asked for, and only kernels that read memory run "
-                "a step "
-                "in parts; use reads=memory",
+                "a step in parts; leave it out, or use reads=memory without tile and stream-axis",
             )
         kernels: list[KernelOp] = []
         wanted = [d for d in loop.depth_list if d > 1]
@@ -359,6 +358,8 @@ class DeviceTilingPass(ModulePass):
         """The streaming axis of a loop's tiles. Refuses a layout with a wrong number of axes."""
         rank = len(written_bounds(loop).lb)
         stream = self.stream(rank, schedule)
+        if stream is not None and rank == 1:
+            refuse(loop, "a domain of one axis has no planes to stream; leave out stream-axis")
         if stream is not None and stream >= rank:
             refuse(loop, f"its axes are 0 to {rank - 1}; give device-tiling a stream-axis of those")
         axes = rank - (stream is not None)

@@ -26,7 +26,6 @@ part, with rows around. Exchanges stay for cells across blocks, at barriers of t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import lcm
 from typing import Literal
 
 from xdsl.context import Context
@@ -52,6 +51,7 @@ from timetile.passes.analysis.queues.storage import (
     ring_window,
 )
 from timetile.passes.diagnostics import check_options, remark
+from timetile.passes.loop_length import bounded_period, check_step, place_in_bounds
 from timetile.passes.queue_homes import barrier_steps, check_every, mail_home, place_in_registers
 from timetile.passes.schedule import Schedule, schedule_of
 
@@ -74,6 +74,10 @@ def keep_edges(kernel: KernelOp, every: int) -> None:
         if isinstance(stage, ExchangeOp):
             stage.what, stage.delay = PublishedAttr(Published.EDGES), IntAttr(every)
     assign_lags(kernel)
+
+
+RINGS_MEET = "use device-tiling tile=device and storage=shared"
+"""A way to several steps between two barriers, for planes in shared memory."""
 
 
 def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
@@ -127,19 +131,6 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
             stage.home = home.synchronised_by(Sync.GRID, Space.GLOBAL)
 
 
-MOST_TURNS = 64
-"""
-Most turns of a loop until all slots are back at their start. With more turns slots are shifted: the
-code would be too long.
-"""
-
-
-def turns_of_slots(kernel: KernelOp) -> int:
-    """Stream steps until the slots of all planes in shared memory are back at their start."""
-    homes = [getattr(stage, "home", None) for stage in kernel.stages]
-    return lcm(*(home.slots.data for home in homes if isinstance(home, SharedAttr)))
-
-
 @dataclass(frozen=True)
 class MultiQueueBufferingPass(ModulePass):
     """Place every queue; see the module's documentation."""
@@ -152,25 +143,32 @@ class MultiQueueBufferingPass(ModulePass):
     period: int | None = None
     every: int | None = None
 
-    def say_what_is_ignored(self, kernel: KernelOp) -> None:
-        """Remark on each option without a use for planes in shared memory."""
-        if self.ahead:
-            remark(
-                kernel,
-                f"ahead={self.ahead} is ignored: planes in shared memory are fetched in the step "
-                "that needs them; use "
-                "storage=registers",
+    def say_what_is_ignored(self, kernel: KernelOp, schedule: Schedule) -> None:
+        """Remark on each option without an effect on a kernel."""
+        stays, shared = kernel.stream_axis is None, schedule.storage == "shared"
+        nothing = "nothing is streamed; leave it out"
+        if self.ahead and (stays or shared):
+            why = (
+                "planes in shared memory are fetched in the step that needs them; use "
+                "storage=registers"
             )
-        if self.period:
+            remark(kernel, f"ahead={self.ahead} is ignored: {nothing if stays else why}")
+        if self.period and (stays or shared):
+            why = (
+                "the slots of planes in shared memory say how often a loop is unrolled; use "
+                "storage=registers"
+            )
+            remark(kernel, f"period={self.period} is ignored: {nothing if stays else why}")
+        has_slots = shared or any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
+        if self.addressing is not None and not has_slots:
             remark(
                 kernel,
-                f"period={self.period} is ignored: the slots of planes in shared memory say how "
-                "often a loop is unrolled; "
-                "use storage=registers, or addressing=computed",
+                f"addressing={self.addressing} is ignored: planes in registers have no slots, and "
+                "a tile of one warp has no mail; use storage=shared, or device-tiling tile=block",
             )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_options(self, ahead=0, period=0)
+        check_options(self, ahead=0, period=0, every=1)
         own = {
             name: value
             for name in ("storage", "addressing", "ahead", "period", "every")
@@ -178,19 +176,9 @@ class MultiQueueBufferingPass(ModulePass):
         }
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             schedule = replace(schedule_of(kernel, op), **own)
-            check_every(kernel, self.every, meeting(kernel, schedule))
-            if schedule.storage == "shared":
-                self.say_what_is_ignored(kernel)
-                place_in_shared(kernel, schedule)
-                turns = turns_of_slots(kernel)
-                if schedule.addressing == "fixed" and turns > MOST_TURNS:
-                    remark(
-                        kernel,
-                        f"a loop with slots at fixed places would be unrolled {turns} times, until "
-                        "all are back where they "
-                        "began: slots are shifted; use addressing=computed for a ring of a power "
-                        "of two",
-                    )
-                    place_in_shared(kernel, replace(schedule, addressing="shifting"))
-            else:
-                place_in_registers(kernel, schedule)
+            check_every(kernel, self.every, meeting(kernel, schedule), RINGS_MEET)
+            self.say_what_is_ignored(kernel, schedule)
+            check_step(kernel, op)
+            schedule = bounded_period(kernel, op, schedule)
+            place = place_in_shared if schedule.storage == "shared" else place_in_registers
+            place_in_bounds(kernel, op, schedule, place)

@@ -71,8 +71,7 @@ def check_residency(kernel: KernelOp, target: Target) -> None:
         refuse(
             kernel,
             f"its tile has {kernel.layout.blocks} blocks, which wait for each other, and "
-            f"{target.title} holds {most} at once; give device-tiling at most {most} blocks, or "
-            "more cells and warps a block",
+            f"{target.title} holds {most} at once; give device-tiling at most {most} blocks",
         )
 
 

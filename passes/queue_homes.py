@@ -35,14 +35,18 @@ def barrier_steps(kernel: KernelOp, schedule: Schedule) -> int:
     return schedule.every if meets and kernel.stream_axis is not None else 1
 
 
-def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule) -> None:
-    """Refuse a given `every` if every step has a barrier."""
-    if asked is not None and (asked < 1 or barrier_steps(kernel, schedule) != asked):
+def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out: str) -> None:
+    """
+    Refuse a given `every` if every step has a barrier. The way out is named if the device can hold
+    a streamed tile.
+    """
+    if asked is not None and barrier_steps(kernel, schedule) != asked:
+        possible = kernel.stream_axis is not None and len(kernel.plane_axes) > 1
         refuse(
             kernel,
             f"every={asked} was asked for, and only blocks of a streamed tile that meet at "
-            "barriers of the grid "
-            "synchronise once in several steps; use tile=device and sync=grid, or every=1",
+            "barriers of the grid synchronise once in several steps; leave it "
+            f"out{f', or {way_out}' if possible else ''}",
         )
 
 

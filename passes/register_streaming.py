@@ -52,15 +52,20 @@ from timetile.dialects.tile import (
     queue_lag,
 )
 from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.analysis.queues.storage import chosen_period
 from timetile.passes.analysis.queues.synchronisation import (
     collect_orders,
     split_keeps,
     steps_between_barriers,
 )
-from timetile.passes.diagnostics import check_options, refuse
+from timetile.passes.diagnostics import check_options, refuse, remark
 from timetile.passes.exchanges import PublishedOption, add_exchanges, publish
+from timetile.passes.loop_length import bounded_period, place_in_bounds
 from timetile.passes.queue_homes import barrier_steps, check_every, place_in_registers
 from timetile.passes.schedule import AddressingOption, Schedule, SyncOption, schedule_of
+
+EDGES_MEET = "use device-tiling tile=device and sync=grid"
+"""A way to several steps between two barriers, for edges that are exchanged."""
 
 
 def streams_through_registers(kernel: KernelOp) -> bool:
@@ -87,6 +92,18 @@ def placed_addressing(kernel: KernelOp, default: AddressingOption) -> Addressing
         if isinstance(home, SharedAttr | MailAttr):
             return options[home.addressing.data]
     return default
+
+
+def placed_period(kernel: KernelOp, default: int) -> int:
+    """
+    The period of planes already placed in registers, unless it is the one that they choose;
+    otherwise the default.
+    """
+    homes = [getattr(stage, "home", None) for stage in kernel.stages]
+    periods = [home.period.data for home in homes if isinstance(home, RegistersAttr)]
+    if any(isinstance(home, SharedAttr) for home in homes) or not periods:
+        return default
+    return default if max(periods) == chosen_period(kernel) else max(periods)
 
 
 def planes_ahead(kernel: KernelOp, default: int) -> int:
@@ -133,9 +150,18 @@ def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
     assign_lags(kernel)
 
 
-def split_barrier(kernel: KernelOp) -> None:
-    """Let the exchanges synchronise by one split barrier a step, if all orders are kept."""
+def split_barrier(kernel: KernelOp, *, asked: bool) -> None:
+    """
+    Let the exchanges synchronise by one split barrier a step, if all orders are kept; otherwise
+    remark on a split barrier that was asked for.
+    """
     if kernel.stream_axis is None or not split_keeps(collect_orders(kernel)):
+        if asked and any(isinstance(stage, ExchangeOp) for stage in kernel.stages):
+            remark(
+                kernel,
+                "sync=mbarrier is left out: what its warps exchange is read in the step that "
+                "publishes it; use sync=barrier, or a tile that is streamed, with delay=1 or more",
+            )
         return
     synchronise(kernel, Sync.MBARRIER, Sync.MBARRIER)
 
@@ -168,19 +194,20 @@ class RegisterStreamingPass(ModulePass):
     every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_options(self, delay=0, period=0)
+        check_options(self, delay=0, period=0, every=1)
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             schedule = schedule_of(kernel, op)
-            if self.period is not None:
-                schedule = replace(schedule, period=self.period)
             if schedule.storage == "shared" and self == RegisterStreamingPass():
                 # Shared storage was asked for, and nothing else.
                 continue
-            self.stream(kernel, schedule)
+            self.stream(kernel, op, schedule)
 
-    def stream(self, kernel: KernelOp, schedule: Schedule) -> None:
-        """Rewrite one kernel."""
-        schedule = replace(schedule, addressing=placed_addressing(kernel, schedule.addressing))
+    def stream(self, kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> None:
+        """Rewrite one kernel of a module."""
+        period = placed_period(kernel, schedule.period) if self.period is None else self.period
+        schedule = replace(
+            schedule, period=period, addressing=placed_addressing(kernel, schedule.addressing)
+        )
         if streams_through_registers(kernel):
             add_exchanges(kernel)
             assign_lags(kernel)
@@ -191,7 +218,8 @@ class RegisterStreamingPass(ModulePass):
             every = max(schedule.every, steps_between_barriers(exchanges))
         ahead = planes_ahead(kernel, schedule.ahead)
         schedule = replace(schedule, ahead=ahead, sync=sync, every=every)
-        check_every(kernel, self.every, schedule)
+        check_every(kernel, self.every, schedule, EDGES_MEET)
+        self.say_what_is_ignored(kernel)
         publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
         assert kernel.layout is not None
@@ -199,17 +227,39 @@ class RegisterStreamingPass(ModulePass):
         always = self.delay is not None or apart or sync == "mbarrier"
         least = barrier_steps(kernel, schedule) if apart else 0
         delay_exchanges(kernel, max(delay, least), always=always)
-        place_in_registers(kernel, schedule)
+        schedule = bounded_period(kernel, module, schedule)
+        place_in_bounds(kernel, module, schedule, place_in_registers)
+        self.synchronise(kernel, sync)
+
+    def synchronise(self, kernel: KernelOp, sync: SyncOption) -> None:
+        """Say how the warps and the blocks of a placed kernel's tile wait for each other."""
+        assert kernel.layout is not None
         if kernel.layout.has_messages:
             if self.sync == "barrier":
                 refuse(
                     kernel,
                     "the blocks of its tile cannot meet at a block's barrier; give "
-                    "register-streaming "
-                    "sync=flags or sync=grid",
+                    "register-streaming sync=flags or sync=grid",
                 )
             whole = sync == "grid" or kernel.stream_axis is None
             inside = Sync.BARRIER if whole else Sync.MBARRIER
             synchronise(kernel, inside, Sync.GRID if sync == "grid" else Sync.FLAGS)
-        elif sync == "mbarrier" or apart:
-            split_barrier(kernel)
+        elif sync == "mbarrier" or kernel.layout.blocks > 1:
+            split_barrier(kernel, asked=self.sync == "mbarrier")
+
+    def say_what_is_ignored(self, kernel: KernelOp) -> None:
+        """A remark for each option that has no effect on a kernel."""
+        exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+        if kernel.stream_axis is None:
+            for name, value in (("delay", self.delay), ("period", self.period)):
+                if value:
+                    remark(kernel, f"{name}={value} is ignored: nothing is streamed; leave it out")
+        if exchanges:
+            return
+        for name, value in (("delay", self.delay), ("what", self.what), ("sync", self.sync)):
+            if value:
+                remark(
+                    kernel,
+                    f"{name}={value} is ignored: its warps exchange nothing; leave it out, or give "
+                    "device-tiling tile=block",
+                )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
-    LoadOp,
     RegistersAttr,
     RoleKind,
     SharedAttr,
@@ -24,7 +23,6 @@ from timetile.passes.analysis.queues.synchronisation import (
     steps_between_barriers,
 )
 from timetile.passes.diagnostics import check_verified, refuse
-from timetile.passes.targets.target import Target
 
 
 def check(kernel: KernelOp) -> None:
@@ -167,7 +165,11 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     assert kernel.layout is not None
     first, *others = kernel.layout.axis_layouts
     if not others or any(axis.blocks > 1 for axis in others):
-        refuse(kernel, "the blocks of a tile lie along the first of several in-plane axes")
+        refuse(
+            kernel,
+            "the blocks of a tile lie along the first of several in-plane axes; give device-tiling "
+            "blocks=1 along the others, or tile=block where there is one",
+        )
     edges = any(exchange.what.data == "edges" for exchange in exchanges)
     if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
         refuse(
@@ -179,7 +181,9 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
         if not exchange.publishes_copies and exchange.edges[0] > first.cells:
             refuse(
                 kernel,
-                f"its taps reach {exchange.edges[0]} cells along the blocks and a warp has {first.cells}; give it more",
+                f"its taps reach {exchange.edges[0]} cells along the blocks and a warp has "
+                f"{first.cells}; give device-tiling {exchange.edges[0]} cells or more along the "
+                "first axis",
             )
     sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
     whole = any(map(is_ring_of_tile, kernel.stages))
@@ -197,7 +201,9 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
         )
     if kernel.layout.has_messages and sent & {"barrier", "mbarrier"}:
         refuse(
-            kernel, "the blocks of a tile that the device holds exchange by flags or grid; use one"
+            kernel,
+            "the blocks of a tile that the device holds exchange by flags or grid; run "
+            "register-streaming with sync=flags or sync=grid",
         )
 
 
@@ -206,28 +212,3 @@ def is_ring_of_tile(stage: StageOp) -> bool:
     if isinstance(stage, ExchangeOp):
         return stage.what.data == "plane"
     return isinstance(getattr(stage, "home", None), SharedAttr)
-
-
-def check_shared_memory(kernel: KernelOp, taken: int, target: Target) -> None:
-    """
-    Refuse blocks that take more shared memory than there is, and tiles whose blocks must be
-    resident together where a multiprocessor has room for fewer than were counted on.
-    """
-    way_out = "give device-tiling fewer warps or cells"
-    if any(isinstance(getattr(stage, "home", None), SharedAttr) for stage in kernel.stages):
-        way_out += ", or multi-queue-buffering storage=registers"
-    elif any(isinstance(s, LoadOp) and s.planes_ahead > 1 for s in kernel.stages):
-        way_out += ", or multi-queue-buffering a smaller ahead"
-    if taken > target.isa.shared_per_block:
-        refuse(
-            kernel,
-            f"it takes {taken} bytes of shared memory a block, and {target.name} has {target.isa.shared_per_block}; {way_out}",
-        )
-    blocks = kernel.blocks_per_multiprocessor
-    held = blocks * (taken + target.isa.shared_overhead)
-    if messages(kernel) and held > target.isa.shared_per_multiprocessor:
-        refuse(
-            kernel,
-            f"{blocks} of its blocks, which wait for each other, take {held} bytes of shared memory a multiprocessor, and "
-            f"{target.name} has {target.isa.shared_per_multiprocessor}; give device-tiling a smaller occupancy",
-        )

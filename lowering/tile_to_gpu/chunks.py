@@ -161,6 +161,8 @@ def joined_part(
     pitch = joined + restart
     begin = emit.mul_int(number, variant.planes.data)
     end = emit.add_int(begin, variant.planes.data)
+    # The restart behind the last column is no chunk's. Without it taken away the last chunk would
+    # end in the same column, and its last plane is the last joined one in either case.
     end = emit.binary(arith.MinSIOp, end, emit.int(columns * pitch - restart))
     _, column = emit.split(emit.add_int(begin, restart), pitch)
     _, after = emit.split(emit.add_int(end, pitch - 1), pitch)

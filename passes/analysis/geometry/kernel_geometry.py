@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from math import lcm
 
 from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import (
-    Addressing,
-    ApplyOp,
     LoadOp,
-    RegistersAttr,
-    SharedAttr,
     StoreOp,
     VariantAttr,
     queue_lag,
 )
 from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry, ceil_div
+from timetile.passes.analysis.geometry.unrolling import unrolled_steps
 
 SHARING_MULTIPROCESSORS = 2
 """Multiprocessors sharing an instruction cache, and run consecutive blocks (measured)."""
@@ -87,26 +83,7 @@ class Geometry(PlaneGeometry):
     @cached_property
     def period(self) -> int:
         """Stream steps of one turn of the unrolled loop."""
-        period = 1
-        for stage in self.kernel.stages:
-            match stage:
-                case LoadOp(home=home) | ApplyOp(home=home):
-                    match home:
-                        case RegistersAttr():
-                            period = lcm(period, home.period.data)
-                        case SharedAttr() if home.addressing.data is Addressing.FIXED:
-                            period = lcm(period, home.slots.data)
-                        case _:
-                            pass
-                case _:
-                    home = stage.home
-                    if home is None:
-                        continue
-                    # Which turns of the loop begin with a barrier is known.
-                    period = lcm(period, home.every.data)
-                    if home.addressing.data is Addressing.FIXED:
-                        period = lcm(period, home.slots.data)
-        return 1 if self.kernel.stream_axis is None else period
+        return unrolled_steps(self.kernel)
 
     def steps(self, planes: int) -> int:
         """Stream steps of a chunk."""

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
@@ -52,9 +52,23 @@ def checked_geometry(kernel: KernelOp) -> Geometry:
     try:
         return Geometry(kernel)
     except ValueError:
+        ways = "give device-tiling more cells"
+        if kernel.steps.data > 1:
+            ways += ", temporal-fusion a smaller depth"
+        if is_fetched(kernel) and not any(map(brings_copies, kernel.stages)):
+            ways += ", register-streaming what=copies, which brings what is loaded"
         refuse(
             kernel,
-            "what its taps reach around a tile leaves none of its cells; give device-tiling more "
-            "cells, a smaller "
-            "depth or reads=memory, or run register-streaming, whose copies bring what is loaded",
+            f"what its taps reach around a tile leaves none of its cells; {ways}, or device-tiling "
+            "reads=memory",
         )
+
+
+def is_fetched(kernel: KernelOp) -> bool:
+    """Whether some planes of a kernel are fetched ahead."""
+    return any(isinstance(stage, LoadOp) and stage.planes_ahead for stage in kernel.stages)
+
+
+def brings_copies(stage: StageOp) -> bool:
+    """Whether a stage publishes copies, with what lies around a tile."""
+    return isinstance(stage, ExchangeOp) and stage.publishes_copies

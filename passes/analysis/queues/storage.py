@@ -12,6 +12,9 @@ from xdsl.ir import SSAValue
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
 from timetile.passes.analysis.queues.lags import oldest_age
 
+MOST_STEPS = 32
+"""Most stream steps of one turn of the unrolled loop."""
+
 LONGEST_LOOP = 1650
 """
 Most taps made by a thread in one turn of the unrolled loop. A longer loop costs more than the moves
@@ -62,10 +65,11 @@ def chosen_period(kernel: KernelOp) -> int:
 
 def fitting_period(natural: int, size: int) -> int:
     """
-    The largest divisor of the `natural` unrolling with at most `LONGEST_LOOP` taps a turn; a step
-    makes `size` taps.
+    The largest divisor of the `natural` unrolling with at most `LONGEST_LOOP` taps and
+    `MOST_STEPS` steps a turn; a step makes `size` taps.
     """
-    fitting = [p for p in range(1, natural + 1) if natural % p == 0 and p * size <= LONGEST_LOOP]
+    most = min(natural, MOST_STEPS)
+    fitting = [p for p in range(1, most + 1) if natural % p == 0 and p * size <= LONGEST_LOOP]
     return max(fitting, default=1)
 
 

@@ -33,7 +33,7 @@
 // CUT:         temporal.loop in @far: update 2 cannot share a kernel with the one before it: it looks at other cells of what that writes, or writes another box; give device-tiling cuts with 2
 // TWO:         kernels [@far_step_0, @far_step_1]
 // STREAM:      temporal.loop in @far: kernels that read memory keep nothing to stream or to exchange; leave out tile and stream-axis, or reads=memory
-// TILE:        temporal.loop in @far: cuts=[1] was asked for, and only kernels that read memory run a step in parts; use reads=memory
+// TILE:        temporal.loop in @far: cuts=[1] was asked for, and only kernels that read memory run a step in parts; leave it out, or use reads=memory without tile and stream-axis
 func.func private @sum(%l: f64, %r: f64) -> f64 {
   %s = arith.addf %l, %r : f64
   func.return %s : f64

@@ -9,7 +9,7 @@ tile.kernel @unplaced() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
 
 // -----
 
-// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of several in-plane axes
+// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the others, or tile=block where there is one
 tile.kernel @line(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<device, [1 cells x 32 lanes x 2 blocks]>
@@ -156,7 +156,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of several in-plane axes
+// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the others, or tile=block where there is one
 tile.kernel @columns(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps, 2 cells x 32 lanes x 2 blocks]>
@@ -190,7 +190,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @unheard: the blocks of a tile that the device holds exchange by flags or grid; use one
+// CHECK: tile.kernel in @unheard: the blocks of a tile that the device holds exchange by flags or grid; run register-streaming with sync=flags or sync=grid
 tile.kernel @unheard(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -241,7 +241,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @far: its taps reach 3 cells along the blocks and a warp has 2; give it more
+// CHECK: tile.kernel in @far: its taps reach 3 cells along the blocks and a warp has 2; give device-tiling 3 cells or more along the first axis
 tile.kernel @far(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -393,7 +393,7 @@ tile.kernel @shallow(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fiel
 
 // -----
 
-// CHECK: tile.kernel in @narrow: what its taps reach around a tile leaves none of its cells; give device-tiling more cells, a smaller depth or reads=memory, or run register-streaming, whose copies bring what is loaded
+// CHECK: tile.kernel in @narrow: what its taps reach around a tile leaves none of its cells; give device-tiling more cells, or device-tiling reads=memory
 tile.kernel @narrow(%src: !stencil.field<[-16,24]x[-16,24]xf64>, %dst: !stencil.field<[-16,24]x[-16,24]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
@@ -407,7 +407,7 @@ tile.kernel @narrow(%src: !stencil.field<[-16,24]x[-16,24]xf64>, %dst: !stencil.
 
 // More than a block may have.
 
-// CHECK: tile.kernel in @heavy: it takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give device-tiling fewer warps or cells, or multi-queue-buffering a smaller ahead
+// CHECK: tile.kernel in @heavy: it takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give device-tiling a smaller pack, or multi-queue-buffering a smaller ahead
 tile.kernel @heavy(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.field<[0,8]x[0,4096]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 4096]>
     layout #tile.layout<warp, [4 cells x 32 lanes], pack 32>
@@ -418,7 +418,7 @@ tile.kernel @heavy(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.fiel
 
 // -----
 
-// CHECK: tile.kernel in @ringed: it takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give device-tiling fewer warps or cells, or multi-queue-buffering storage=registers
+// CHECK: tile.kernel in @ringed: it takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give multi-queue-buffering storage=registers, or device-tiling fewer warps or cells
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }

@@ -1,11 +1,20 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=REGISTERS
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=TURNS
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{addressing=computed}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MAIL
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{period=1000000}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=LONG
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{period=32}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=LONGEST
 
-// Options that the storage has no use for are said to be ignored.
+// Options that the storage has no use for are said to be ignored, and what would make a loop too long is left out.
+
+// MAIL: tile.kernel in @copy: addressing=computed is ignored: planes in registers have no slots, and a tile of one warp has no mail; use storage=shared, or device-tiling tile=block
+// LONG: tile.kernel in @copy: period=1000000 is left out: the loop would be unrolled as often, over 4 operations of a thread in each step; give at most period=32
+// LONG: tile.load %src ahead 3 home #tile.registers<depth 1, period 1>
+// LONGEST-NOT: left out
+// LONGEST: tile.load %src ahead 3 home #tile.registers<depth 1, period 32>
 
 // CHECK:       tile.kernel in @copy: ahead=3 is ignored: planes in shared memory are fetched in the step that needs them; use storage=registers
-// CHECK-NEXT:  tile.kernel in @copy: period=2 is ignored: the slots of planes in shared memory say how often a loop is unrolled; use storage=registers, or addressing=computed
+// CHECK-NEXT:  tile.kernel in @copy: period=2 is ignored: the slots of planes in shared memory say how often a loop is unrolled; use storage=registers
 // CHECK:         tile.load %src ahead 0 home #tile.shared
 // REGISTERS-NOT: ignored
 // REGISTERS:     tile.load %src ahead 3 home #tile.registers<depth 1, period 2>
@@ -23,7 +32,7 @@ tile.kernel @copy(%src: !stencil.field<[-1,9]x[0,8]xf64>, %dst: !stencil.field<[
 
 // Slots of 5, 7 and 11 planes are back where they began after 385 steps.
 
-// TURNS: tile.kernel in @turns: a loop with slots at fixed places would be unrolled 385 times, until all are back where they began: slots are shifted; use addressing=computed for a ring of a power of two
+// TURNS: tile.kernel in @turns: a loop with slots at fixed places would be unrolled 385 times, until all are back where they began, over 8 operations of a thread in each step: slots are shifted; use addressing=computed for rings of a power of two
 // TURNS: tile.load %a ahead 0 home #tile.shared<slots 5, shifting
 // TURNS: tile.load %b ahead 0 home #tile.shared<slots 7, shifting
 func.func private @six(%a: f64, %b: f64, %c: f64, %d: f64, %e: f64, %f: f64) -> f64 {

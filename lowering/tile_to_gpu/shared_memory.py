@@ -1,0 +1,84 @@
+"""The shared memory of a kernel's blocks against that of a target, and what makes it less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, SharedAttr
+from timetile.lowering.tile_to_gpu.inboxes import messages
+from timetile.passes.analysis.queues.synchronisation import steps_between_barriers
+from timetile.passes.diagnostics import refuse
+from timetile.passes.targets.target import Target
+
+AROUND = 4
+"""Memory of a tile of one cell, with the cells around, in cells of a large tile."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """An option of a pass, and about how many times less memory its least value takes."""
+
+    option: str
+    gain: float
+
+
+def ways_to_less(kernel: KernelOp) -> list[Way]:
+    """The options that a kernel's memory grows with."""
+    assert kernel.layout is not None
+    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    ways: list[Way] = []
+    if (pack := kernel.layout.pack.data) > 1:
+        ways.append(Way("device-tiling a smaller pack", pack))
+    if any(isinstance(getattr(stage, "home", None), SharedAttr) for stage in kernel.stages):
+        ways.append(Way("multi-queue-buffering storage=registers", 2.0))
+    ahead = max((s.planes_ahead for s in kernel.stages if isinstance(s, LoadOp)), default=0)
+    delay = max((exchange.delay.data for exchange in exchanges), default=0)
+    waiting = ahead + delay + 1
+    if ahead > 1:
+        ways.append(Way("multi-queue-buffering a smaller ahead", waiting / (delay + 1)))
+    if steps_between_barriers(exchanges) > 1:
+        ways.append(Way("a smaller every", waiting / (ahead + 1)))
+    elif delay > 1:
+        ways.append(Way("register-streaming a smaller delay", waiting / (ahead + 1)))
+    axes = kernel.layout.axis_layouts
+    cells = prod(axis.cells * axis.warps for axis in axes)
+    if cells > 1:
+        ways.append(Way("device-tiling fewer warps or cells", cells / AROUND))
+    return ways
+
+
+def way_out(kernel: KernelOp, excess: float) -> str:
+    """
+    The options that make a kernel take so many times less: each that is enough by itself, or all
+    together.
+    """
+    ways = ways_to_less(kernel)
+    alone = [way.option for way in ways if way.gain >= excess]
+    if alone:
+        return "give " + ", or ".join(alone)
+    together = " and ".join(way.option for way in ways)
+    return f"give {together}" if together else "give temporal-fusion smaller depths"
+
+
+def check_shared_memory(kernel: KernelOp, taken: int, target: Target) -> None:
+    """
+    Refuse blocks with more shared memory than a block may have, and tiles whose blocks must be
+    resident together if a multiprocessor has room for fewer than were counted on.
+    """
+    most = target.isa.shared_per_block
+    if taken > most:
+        refuse(
+            kernel,
+            f"it takes {taken} bytes of shared memory a block, and {target.name} has {most}; "
+            f"{way_out(kernel, taken / most)}",
+        )
+    blocks, most = kernel.blocks_per_multiprocessor, target.isa.shared_per_multiprocessor
+    held = blocks * (taken + target.isa.shared_overhead)
+    if messages(kernel) and held > most:
+        refuse(
+            kernel,
+            f"{blocks} of its blocks, which wait for each other, take {held} bytes of shared "
+            f"memory a multiprocessor, and {target.name} has {most}; give device-tiling a smaller "
+            "occupancy",
+        )

@@ -1,0 +1,77 @@
+"""
+Loops over a stream that would take long to compile: a period given by hand, slots at fixed places
+with a large common multiple, steps of many operations. A shorter loop is made where one is
+possible, with a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.geometry.unrolling import operations_of_step, unrolled_steps
+from timetile.passes.analysis.queues.storage import MOST_STEPS, chosen_period
+from timetile.passes.diagnostics import remark
+from timetile.passes.schedule import Schedule
+
+MOST_OPERATIONS = 8_000
+"""Most taps and operations of a thread in a turn: compiling takes about 10 s (measured)."""
+
+Place = Callable[[KernelOp, Schedule], None]
+"""Gives every queue of a kernel a home, by a schedule."""
+
+
+def is_too_long(steps: int, operations: int) -> bool:
+    """Whether a turn of so many steps, of so many operations each, takes long to compile."""
+    return steps > 1 and (steps > MOST_STEPS or steps * operations > MOST_OPERATIONS)
+
+
+def bounded_period(kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> Schedule:
+    """The schedule; with a remark and without its period if the period is too long."""
+    if kernel.stream_axis is None or not schedule.period:
+        return schedule
+    operations, chosen = operations_of_step(kernel, module), chosen_period(kernel)
+    if schedule.period <= chosen or not is_too_long(schedule.period, operations):
+        return schedule
+    most = max(chosen, min(MOST_STEPS, MOST_OPERATIONS // max(1, operations)))
+    remark(
+        kernel,
+        f"period={schedule.period} is left out: the loop would be unrolled as often, over "
+        f"{operations} operations of a thread in each step; give at most period={most}",
+    )
+    return replace(schedule, period=0)
+
+
+def place_in_bounds(kernel: KernelOp, module: ModuleOp, schedule: Schedule, place: Place) -> None:
+    """
+    Place the queues of a kernel; with a remark and slots that are shifted if slots at fixed places
+    make the loop too long.
+    """
+    place(kernel, schedule)
+    steps, operations = unrolled_steps(kernel), operations_of_step(kernel, module)
+    if schedule.addressing != "fixed" or not is_too_long(steps, operations):
+        return
+    place(kernel, replace(schedule, addressing="shifting"))
+    if unrolled_steps(kernel) == steps:
+        # Planes in registers need as many steps.
+        place(kernel, schedule)
+        return
+    remark(
+        kernel,
+        f"a loop with slots at fixed places would be unrolled {steps} times, until all are back "
+        f"where they began, over {operations} operations of a thread in each step: slots are "
+        "shifted; use addressing=computed for rings of a power of two",
+    )
+
+
+def check_step(kernel: KernelOp, module: ModuleOp) -> None:
+    """Remark on a step of many operations."""
+    if (operations := operations_of_step(kernel, module)) > MOST_OPERATIONS:
+        remark(
+            kernel,
+            f"a thread makes {operations} taps and operations in a step, and compiling them takes "
+            "long; give device-tiling fewer cells, or a smaller depth",
+        )

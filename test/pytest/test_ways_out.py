@@ -1,0 +1,97 @@
+"""Pipelines with any options are compiled or refused, and whoever follows a way out that a refusal names arrives."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import timetile
+from support.catalogue import CATALOGUE
+from support.pipelines import Pipeline, drawn
+from support.programs import program_text
+from support.sizes import seeds
+from support.ways_out import ways
+from timetile.dialects.tile import KernelOp
+from timetile.lowering import lower_tile_to_gpu
+from timetile.lowering.ptx.module import print_module
+from timetile.passes.diagnostics import CompileError
+from timetile.passes.targets.target import Target
+from timetile.runtime.kernels import ProgramKernels, kernels_of
+
+FARTHEST = 16
+"""Refusals on a way."""
+
+
+class EnoughError(Exception):
+    """A kernel is not refused: its threads are not made."""
+
+
+@pytest.fixture(autouse=True)
+def until_memory_is_counted(monkeypatch: pytest.MonkeyPatch):
+    """The last of what refuses kernels is followed by much work and no further question."""
+    checked = lower_tile_to_gpu.check_shared_memory
+
+    def check_and_stop(kernel: KernelOp, taken: int, target: Target) -> None:
+        checked(kernel, taken, target)
+        raise EnoughError
+
+    monkeypatch.setattr(lower_tile_to_gpu, "check_shared_memory", check_and_stop)
+
+
+def lower(kernels: ProgramKernels, name: str) -> None:
+    """Lower a kernel as far as anything may be refused."""
+    try:
+        module = kernels.nvvm(name)
+    except EnoughError:
+        return
+    target = kernels.options.target
+    print_module(kernels_of(module), target.isa.ptx_version, target.name)
+
+
+def refusal(text: str, pipeline: Pipeline) -> str | None:
+    """What a pipeline is refused for; None where it is not."""
+    try:
+        compiled = timetile.compile(
+            text, executor="planes", passes=pipeline.text, arch=pipeline.arch, cache=False
+        )
+        for loop in compiled.kernels.facts:
+            for fact in loop:
+                lower(compiled.kernels, fact.name)
+    except CompileError as error:
+        return error.reason
+    return None
+
+
+def without_numbers(said: str) -> str:
+    return re.sub(r"\d+", "N", said)
+
+
+def follow(text: str, said: str, name: str, pipeline: Pipeline) -> list[str]:
+    """What is said on a way until nothing is; the way itself is preferred as long as it is named."""
+    heard = [said]
+    while (again := refusal(text, pipeline)) is not None and len(heard) < FARTHEST:
+        heard.append(again)
+        found = ways(again, pipeline)
+        if without_numbers(again) == without_numbers(said):
+            found = [way for way in found if way[0] == name]
+        found = sorted(found, key=lambda way: way[0] != name)
+        assert found, f"no way out of: {heard}"
+        pipeline = found[0][1]
+    assert again is None, f"no end of: {heard}"
+    return heard
+
+
+@pytest.mark.parametrize("seed", seeds(120))
+def test_ways_out_lead_out(seed: int):
+    entry = CATALOGUE[seed % len(CATALOGUE)]
+    program = entry.make(entry.domains[0])
+    pipeline, text = drawn(seed, program.rank), program_text(program)
+    said = refusal(text, pipeline)
+    if said is None:
+        return
+    assert "the IR is wrong" not in said
+    found = ways(said, pipeline)
+    assert found, f"no way out of: {said}"
+    for name, followed in found:
+        follow(text, said, name, followed)
