@@ -129,6 +129,20 @@ PARTS: dict[str, Part] = {
             copy_tb_per_s=1.75,
             l2_bytes=40 << 20,
         ),
+        # https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/
+        # nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf (memory of the 80 GB version); the rest
+        # as on the A100 PCIe, which is the same chip.
+        Part(
+            name="a100-sxm",
+            title="A100 SXM",
+            isa="sm_80",
+            driver_names=("NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM-80GB"),
+            multiprocessors=108,
+            clock_ghz=1.41,
+            memory_tb_per_s=2.039,
+            copy_tb_per_s=COPIED_SHARE * 2.039,
+            l2_bytes=40 << 20,
+        ),
     )
 }
 
