@@ -5,10 +5,13 @@ change hands.
 
 from __future__ import annotations
 
-from math import prod
-
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT
+from timetile.passes.analysis.geometry.shared_layout import (
+    EdgeLayout,
+    PaddedPlane,
+    PrefetchLayout,
+)
 from timetile.passes.analysis.queues.storage import copies_slots
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, field_bytes
 from timetile.passes.cost.setting import Setting
@@ -36,11 +39,8 @@ def padded_plane_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
     Bytes of a block's part of a plane, with the cells around it that readers of an exchange look
     at.
     """
-    *rows, last = setting.axes
-    cells = last.block_extent + 2 * Geometry.padded(exchange.element, exchange.edges[-1])
-    for axis, edge in zip(rows, exchange.edges):
-        cells *= axis.block_extent + 2 * edge
-    return cells * exchange.cell_bytes
+    plane = PaddedPlane.of(exchange.element, setting.axes, exchange.edges)
+    return plane.cells * exchange.cell_bytes
 
 
 def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
@@ -50,13 +50,8 @@ def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
     """
     if exchange.whole:
         return exchange.slots * padded_plane_bytes(exchange, setting)
-    total, inner = 0, len(setting.axes) - 1
-    for k, axis in enumerate(setting.axes):
-        if axis.tile_warps > 1:
-            row = 1 if k == inner else setting.axes[inner].block_extent
-            edges = 2 * exchange.edges[k] * (axis.warps + 2)
-            total += exchange.slots * edges * row * exchange.cell_bytes
-    return total
+    edges = EdgeLayout.of(setting.axes, exchange.edges)
+    return 0 if edges is None else exchange.slots * edges.cells * exchange.cell_bytes
 
 
 def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead: int) -> int:
@@ -69,10 +64,9 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     rows = setting.layout.threads * setting.thread_cells
     total += sum(rows * field_bytes(field) for field in facts.stored if geometry.is_dealt(field))
     if ahead and facts.streams:
-        slots = 1 << ahead.bit_length()
-        plane = setting.layout.pack.data * prod(axis.block_extent for axis in setting.axes)
+        ring = PrefetchLayout.of(setting.layout, ahead).cells
         own = [load for load in facts.loads if load.result not in facts.published]
-        total += sum(slots * plane * cell_bytes(load.result) for load in own)
+        total += sum(ring * cell_bytes(load.result) for load in own)
     for exchange in facts.exchanges:
         if exchange.copies:
             slots = slots_of_copies(exchange, setting, facts, ahead)

@@ -23,8 +23,9 @@ class Fit:
     """Files of samples, below `benchmarks/samples`; none where the parameters are another fit's."""
     unfitted: tuple[str, ...]
     """
-    The parameters, as `group.name`, that no kept sample decides. They were fitted once to samples
-    that were not kept, and `benchmarks/fit.py` leaves them as they are.
+    The parameters, as `group.name`, on which no prediction of the samples depends
+    (`benchmarks/fit.py --undecided`, which asks three samples of each row). They were fitted once to
+    samples that were not kept, and nothing can refit them.
     """
     parameters: Parameters
 

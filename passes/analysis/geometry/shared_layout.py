@@ -1,0 +1,128 @@
+"""How planes and edges lie in the shared memory of a block: the one description of their sizes.
+
+The cost model asks what they take, and the lowering where a cell lies. All sizes are in cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from xdsl.ir import Attribute
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.tile import LANES, AxisLayout, LayoutAttr
+from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES, ceil_div
+
+
+def whole_vectors(element: Attribute, cells: int) -> int:
+    """The least number of cells, at least so many, that whole accesses of 16 bytes make."""
+    vector = VECTOR_BYTES // CELL_BYTES[element]
+    return ceil_div(cells, vector) * vector
+
+
+@dataclass(frozen=True)
+class PaddedPlane:
+    """
+    A block's part of a plane, with the cells around it that are read; rows begin with a vector.
+    """
+
+    element: Attribute
+    extents: tuple[int, ...]
+    """Cells of the block along every in-plane axis."""
+    reach: tuple[int, ...]
+    """Cells that are read beyond them on both sides, along every in-plane axis."""
+
+    @staticmethod
+    def of(element: Attribute, axes: Sequence[AxisLayout], reach: Sequence[int]) -> PaddedPlane:
+        """The plane of a layout, whose readers look so far."""
+        return PaddedPlane(element, tuple(axis.block_extent for axis in axes), tuple(reach))
+
+    @cached_property
+    def pads(self) -> tuple[int, ...]:
+        """Cells around the block's own on both sides of every axis; along rows, whole vectors."""
+        return (*self.reach[:-1], whole_vectors(self.element, self.reach[-1]))
+
+    @cached_property
+    def pitch(self) -> int:
+        """Cells from a row to the next."""
+        return whole_vectors(self.element, self.extents[-1] + 2 * self.pads[-1])
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Cells from one place to the next along every in-plane axis."""
+        sizes = [n + 2 * pad for n, pad in zip(self.extents[1:-1], self.pads[1:-1])]
+        outer = [self.pitch * prod(sizes[k:]) for k in range(len(self.extents) - 1)]
+        return (*outer, 1)
+
+    @cached_property
+    def first(self) -> int:
+        """The place of the block's first own cell."""
+        return sum(pad * stride for pad, stride in zip(self.pads, self.strides))
+
+    @cached_property
+    def cells(self) -> int:
+        """Cells of a slot."""
+        others = zip(self.extents[:-1], self.pads[:-1])
+        return self.pitch * prod(n + 2 * pad for n, pad in others)
+
+
+@dataclass(frozen=True)
+class EdgeLayout:
+    """The edges that the warps along one axis show each other, and those of the blocks beside."""
+
+    axis: int
+    """The in-plane axis, by its place."""
+    width: int
+    """Cells of an edge along the axis."""
+    row_cells: int
+    """Cells of an edge across the axis: a row of the block, or one."""
+    warps: int
+
+    @staticmethod
+    def of(axes: Sequence[AxisLayout], edges: Sequence[int]) -> EdgeLayout | None:
+        """
+        The edges of the first axis along which a tile has several warps; None where it has one.
+        """
+        for k, axis in enumerate(axes):
+            if axis.tile_warps > 1:
+                row = 1 if k == len(axes) - 1 else axes[-1].block_extent
+                return EdgeLayout(k, edges[k], row, axis.warps)
+        return None
+
+    @property
+    def warp_cells(self) -> int:
+        """Cells of both edges of a warp."""
+        return 2 * self.width * self.row_cells
+
+    @property
+    def cells(self) -> int:
+        """Cells of a slot: one place more at both ends is for what blocks beside send."""
+        return (self.warps + 2) * self.warp_cells
+
+
+@dataclass(frozen=True)
+class PrefetchLayout:
+    """A ring of planes for each warp, of own cells alone, that copies fill ahead of their use."""
+
+    slots: int
+    """A power of two."""
+    plane_cells: int
+    """Cells of a warp's part of a plane."""
+    warps: int
+    """Warps of a block."""
+
+    @staticmethod
+    def of(layout: LayoutAttr, ahead: int) -> PrefetchLayout:
+        """
+        The ring of a layout whose planes are fetched `ahead` stream steps early, at least one.
+        """
+        cells = prod(axis.cells for axis in layout.axis_layouts)
+        return PrefetchLayout(1 << ahead.bit_length(), cells * LANES, layout.threads // LANES)
+
+    @property
+    def cells(self) -> int:
+        """Cells of the rings of a block."""
+        return self.warps * self.slots * self.plane_cells

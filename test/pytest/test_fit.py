@@ -1,0 +1,74 @@
+"""The fits of the cost model: what they say of themselves, and the script that judges them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from timetile.passes.targets.target import FITS, target_named
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def fit(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The script `benchmarks/fit.py`, imported with those beside it."""
+    known = set(sys.modules)
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    yield import_module("fit")
+    for name in set(sys.modules) - known:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+def test_a_fit_names_its_samples_and_what_they_do_not_decide(fit: ModuleType):
+    for made in FITS:
+        named = set(fit.paths(made.parameters))
+        assert set(made.unfitted) < named
+        assert made.is_measured == bool(made.samples)
+        for name in made.samples:
+            assert (BENCHMARKS / "samples" / name).stat().st_size
+        assert all(fit.value_of(made.parameters, path) >= 0 for path in named)
+
+
+def test_a_value_is_replaced_by_its_name(fit: ModuleType):
+    target = target_named("sm_90")
+    for path in fit.paths(target.parameters):
+        now = fit.value_of(target.parameters, path)
+        made = fit.with_value(target, path, now + 3)
+        differing = [
+            other
+            for other in fit.paths(target.parameters)
+            if fit.value_of(made.parameters, other) != fit.value_of(target.parameters, other)
+        ]
+        assert differing == [path] and fit.value_of(made.parameters, path) == now + 3
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "correlation"),
+    [
+        ([1, 2, 3, 4], [10, 20, 30, 40], 1),
+        ([1, 2, 3, 4], [4, 3, 2, 1], -1),
+        ([1, 2, 2, 3], [1, 2, 2, 9], 1),
+        ([1, 2, 3, 4], [2, 1, 4, 3], 0.6),
+    ],
+)
+def test_rank_correlation_is_spearmans(
+    fit: ModuleType, predicted: list[float], measured: list[float], correlation: float
+):
+    assert fit.rank_correlation(predicted, measured) == pytest.approx(correlation)
+
+
+def test_samples_are_predicted_and_a_worse_value_deviates_more(fit: ModuleType):
+    """Lines of three points move cells and compute little: the memory's speed decides."""
+    samples = [s for s in fit.read_samples("h200-2d.jsonl") if s.program.startswith("j1d3pt:f64")]
+    rows = {"j1d3pt:f64:10240000": list(fit.prepared("j1d3pt:f64:10240000", samples[::4]))}
+    target = target_named("h200")
+    now = fit.deviation(rows, target, "speed")
+    worse = fit.with_value(target, "computing.pipe_efficiency", 0.2)
+    assert now < 0.3 < fit.deviation(rows, worse, "speed")
