@@ -45,7 +45,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import GatherOp, ScratchOp
 from timetile.passes.raising.demand import Demand, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
-from timetile.passes.raising.memory import ANY_MEMORY, memory_of, written_memory
+from timetile.passes.raising.memory import may_be_one, memory_of, written_memory
 
 
 def inner_accesses(apply: stencil.ApplyOp) -> list[stencil.DynAccessOp]:
@@ -185,7 +185,7 @@ class Gathering:
         ops = list(self.block.ops)
         between = ops[ops.index(load) : ops.index(self.apply)]
         memory = memory_of(load.field)
-        return any(w in (ANY_MEMORY, memory) for op in between for w in written_memory(op))
+        return any(may_be_one(w, memory) for op in between for w in written_memory(op))
 
     def run(self, accesses: Sequence[stencil.DynAccessOp]) -> None:
         """Gather the cells read by the accesses, and read the gathered fields instead."""

@@ -24,7 +24,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raise_time_loop import TIME_LOOP
-from timetile.passes.raising.memory import ALIASES
+from timetile.passes.raising.memory import ALIASES, number_behind
 from timetile.runtime.allocations import ALLOCATIONS, FREED, check_allocation
 from timetile.runtime.arithmetic import evaluate, no_signals
 from timetile.runtime.run_record import RunRecord
@@ -150,6 +150,12 @@ class Host:
                     "memref "
                     "that it was loaded from",
                 )
+            case arith.SelectOp():
+                # Of numbers, or of buffers.
+                return [operands[1] if operands[0] else operands[2]]
+            case llvm.LoadOp():
+                # A number that the caller gives for a pointer.
+                return operands
             case _ if isinstance(op, ALIASES):
                 return operands
             case _ if isinstance(op, IGNORED):
@@ -230,6 +236,7 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
     runnable = (
         *known, *ALIASES, *IGNORED, ReturnOp, CallOp, stencil.ExternalStoreOp, llvm.UndefOp,
         llvm.InsertValueOp, scf.YieldOp, scf.ForOp, scf.IfOp, scf.ParallelOp, scf.ReduceOp,
+        llvm.LoadOp,
     )  # fmt: skip
     waiting = [op for block in function.body.blocks for op in block.ops]
     while waiting:
@@ -244,6 +251,8 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
             )
         if isinstance(op, ALLOCATIONS):
             check_allocation(op)
+        if isinstance(op, llvm.LoadOp) and number_behind(op.ptr) is None:
+            refuse(op, "it reads memory through a pointer; give the pointer as a field or a memref")
         if isinstance(op, scf.ForOp) and (stride := integer_constant(op.step)) is not None:
             check_stride(op, stride)
         if isinstance(op, CallOp):

@@ -174,6 +174,13 @@ def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
     refuse(where, f"the extents of {kind} are unknown; give the memref static extents")
 
 
+def element_of(value: SSAValue) -> Attribute:
+    """The type of a memref's cells."""
+    kind = value.type
+    assert isa(kind, MemRefType[Attribute])
+    return kind.element_type
+
+
 def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]) -> int:
     """Where a cell of a memref lies, in row-major order; CompileError outside the memref."""
     place = 0
@@ -224,6 +231,7 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
     ScratchOp,
     BroadcastOp,
     GatherOp,
+    memref.CopyOp,
     *ALLOCATIONS,
 )
 """Operations with a host handler by every executor."""
@@ -265,6 +273,17 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
     def broadcast(op: BroadcastOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         return [memory.spread(op, operands[0])]
 
+    def copy(op: memref.CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        source, target = operands
+        shape, dtype = memref_shape(op.source, source), dtype_of(element_of(op.source))
+        near = is_numpy_array(source)
+        cells = np.array(source if near else memory.contents(source, shape, dtype))
+        if is_numpy_array(target):
+            target[...] = cells.reshape(target.shape)
+        else:
+            memory.fill(target, cells)
+        return []
+
     def gather(op: GatherOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         target, source, *places = operands
         memory.gather(op, target, source, places)
@@ -276,6 +295,7 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
 
     return {
         **dict.fromkeys(ALLOCATIONS, allocate),
+        memref.CopyOp: copy,
         memref.LoadOp: load,
         memref.StoreOp: store,
         memref.AtomicRMWOp: change,

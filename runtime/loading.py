@@ -97,6 +97,7 @@ def parsed(text: str, name: str) -> ModuleOp:
     try:
         module = parser.parse_module()
         module.verify()
+        module = without_inner_modules(module, name)
     except ParseError as error:
         line = text.count("\n", 0, error.span.start) + 1
         raise CompileError(
@@ -114,6 +115,31 @@ def parsed(text: str, name: str) -> ModuleOp:
             f"{name} is not a valid program: {error}", reason=str(error), file=name
         ) from error
     return module
+
+
+def without_inner_modules(module: ModuleOp, name: str) -> ModuleOp:
+    """
+    A module whose operations are those of the modules in it, where it holds modules alone: a file
+    of several, or one in one. CompileError where two of them define a symbol.
+    """
+    inner = [op for op in module.ops if isinstance(op, ModuleOp)]
+    if not inner or len(inner) < len(list(module.ops)):
+        return module
+    merged = ModuleOp([])
+    for each in inner:
+        for op in list(each.body.block.ops):
+            op.detach()
+            merged.body.block.add_op(op)
+    symbols = [
+        symbol.data
+        for op in merged.ops
+        if isinstance(symbol := op.properties.get("sym_name"), StringAttr)
+    ]
+    for symbol in symbols:
+        if symbols.count(symbol) > 1:
+            reason = f"several of its modules define @{symbol}; give it one module of them"
+            raise CompileError(f"{name}: {reason}", reason=reason, file=name)
+    return without_inner_modules(merged, name)
 
 
 def check_program(program: object) -> None:

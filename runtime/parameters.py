@@ -18,9 +18,9 @@ from xdsl.utils.hints import isa
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.raise_time_loop import TIME_LOOP
-from timetile.passes.raising.memory import is_alias
+from timetile.passes.raising.memory import is_alias, number_behind
 
-ON_HOST = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, memref.DimOp)
+ON_HOST = (memref.CopyOp, memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, memref.DimOp)
 """Operations by which the host itself reads and writes memory."""
 
 
@@ -102,6 +102,7 @@ def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
                 shape, kind = memory.get_shape(), memory.element_type
                 if DYNAMIC_INDEX not in shape and shape:
                     bounds = StencilBoundsAttr.from_bounds([(0, n) for n in shape])
+        kind = number_behind(argument) or kind
         readers = readers_of(argument)
         is_field = is_field and not (readers and all(isinstance(op, ON_HOST) for op in readers))
         is_steps = bool(readers) and all(counts_steps(op, argument) for op in readers)

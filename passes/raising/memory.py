@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import func, llvm, memref, scf, stencil
+from xdsl.dialects import arith, func, llvm, memref, scf, stencil
 from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
@@ -42,6 +42,50 @@ def memory_of(field: SSAValue) -> SSAValue:
     return field
 
 
+def choices(field: SSAValue) -> list[tuple[object, SSAValue]]:
+    """
+    The memory that a name may be, each with the condition it depends on: one for a plain name, two
+    for a field that a condition picks.
+    """
+    root = memory_of(field)
+    owner = root.owner
+    if isinstance(owner, arith.SelectOp):
+        return [((owner.cond, True), owner.lhs), ((owner.cond, False), owner.rhs)]
+    if isinstance(owner, scf.IfOp):
+        place = owner.results.index(root)
+        ends = [region.block.last_op for region in owner.regions]
+        return [((owner, k), end.operands[place]) for k, end in enumerate(ends) if end is not None]
+    return [(None, root)]
+
+
+def may_be_one(first: SSAValue | None, other: SSAValue | None) -> bool:
+    """Two names may be of one memory: equal names, or picked ones that no condition parts."""
+    if first is None or other is None:
+        return True
+    mine, theirs = choices(first), choices(other)
+    if len(mine) == len(theirs) == 1 and mine[0][0] is theirs[0][0] is None:
+        return mine[0][1] is theirs[0][1]
+    together = {when for when, _ in mine} == {when for when, _ in theirs}
+    return any(
+        may_be_one(a, b)
+        for when, a in mine
+        for other_when, b in theirs
+        if not together or when == other_when
+    )
+
+
+def number_behind(pointer: SSAValue) -> Attribute | None:
+    """The type of the number that a function's pointer is only loaded as; None where it is more."""
+    if not isinstance(pointer, BlockArgument) or not isinstance(
+        pointer.block.parent_op(), func.FuncOp
+    ):
+        return None
+    loads = [use.operation for use in pointer.uses]
+    kinds = {load.dereferenced_value.type for load in loads if isinstance(load, llvm.LoadOp)}
+    whole = len(kinds) == 1 and all(isinstance(load, llvm.LoadOp) for load in loads)
+    return kinds.pop() if whole else None
+
+
 def is_memory(kind: Attribute) -> bool:
     """Values of the type name memory."""
     return isinstance(kind, stencil.FieldType | MemRefType | llvm.LLVMPointerType)
@@ -68,6 +112,8 @@ def written_memory(op: Operation) -> list[SSAValue | None]:
             written.append(memory_of(inner.field))
         elif isinstance(inner, stencil.ApplyOp):
             written += [memory_of(target) for target in inner.dest]
+        elif isinstance(inner, memref.CopyOp):
+            written.append(memory_of(inner.destination))
         elif isinstance(inner, GatherOp):
             written.append(memory_of(inner.target))
         elif isinstance(inner, LoopOp):
@@ -90,12 +136,13 @@ def is_never_written(field: SSAValue) -> bool:
         for value in loop.iter_args
     ]
     written = [*written_memory(around), *carried]
-    return ANY_MEMORY not in written and root not in written
+    return not any(may_be_one(memory, root) for memory in written)
 
 
 def is_pure(op: Operation) -> bool:
     """Whether the operation computes values without effects, from constant memory."""
-    if is_alias(op) or isinstance(op, llvm.InsertValueOp | llvm.UndefOp):
+    if is_alias(op) or isinstance(op, llvm.InsertValueOp | llvm.UndefOp | llvm.LoadOp):
+        # Pointers that are loaded from hold numbers, and nothing is stored to them.
         return True
     if op.name.startswith(("arith.", "math.")):
         return True

@@ -27,7 +27,7 @@ from timetile.dialects.syntax import field_type
 from timetile.passes.raising.boxes import covers, moved, overlap
 from timetile.passes.raising.demand import Access, Demand, accesses, pieces, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
-from timetile.passes.raising.memory import memory_of, written_memory
+from timetile.passes.raising.memory import may_be_one, memory_of, written_memory
 
 Position = tuple[int, int]
 """A point in a block: the operation's place, and the number of the piece."""
@@ -217,12 +217,12 @@ class Order:
         if begin > item.at:
             return Write(item.at, memory, None, item.op)
         own = [memory_of(t) for t in item.targets if isinstance(t, SSAValue)]
-        if memory in own and any(offset):
+        if any(offset) and any(may_be_one(memory, target) for target in own):
             return Write(item.at, memory, item.box, item.op)
         if field_type(name).get_num_dims() != len(item.box.lb):
             return None
         for write in writes:
-            between = begin < write.at < item.at and write.memory in (None, memory)
+            between = begin < write.at < item.at and may_be_one(write.memory, memory)
             if between and (write.box is None or overlap(write.box, read)):
                 return write
         return None
@@ -296,7 +296,8 @@ def are_one(last: Item, item: Item, order: Order) -> bool:
     if last.box != item.box or len(set(memory)) < len(memory):
         return False
     between = order.ops[last.at[0] + 1 : item.at[0]]
-    if any(isinstance(op, stencil.LoadOp) and memory_of(op.field) is memory[-1] for op in between):
+    loads = (op for op in between if isinstance(op, stencil.LoadOp))
+    if any(may_be_one(memory_of(load.field), memory[-1]) for load in loads):
         return False
     return not any(last.at < barrier.at < item.at for barrier in order.barriers)
 

@@ -37,6 +37,7 @@ from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import (
     is_memory,
     is_pure,
+    may_be_one,
     memory_of,
     name_fields_once,
     written_memory,
@@ -87,7 +88,8 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
         high = updates.order.place[end]
         group = [item for item in updates.items if low <= item.at[0] < high]
         # The cells of a loop have one number of axes.
-        groups += [(end, list(same)) for _, same in groupby(group, lambda item: len(item.box.lb))]
+        for _, same in groupby(group, lambda item: len(item.box.lb)):
+            groups += [(end, part) for part in apart(list(same), updates)]
     made: list[Sweep] = []
     functions: list[FuncOp] = []
     for end, group in groups:
@@ -96,6 +98,23 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
     for (value, _), wide in updates.spread.items():
         check_spread(wide, value.owner)
     emit(updates, made, module, block)
+
+
+def apart(items: list[Item], updates: Updates) -> list[list[Item]]:
+    """The items in one group, or each in its own where two names may be of one field."""
+    names = list(
+        dict.fromkeys(
+            memory_of(value.owner.field if isinstance(value.owner, stencil.LoadOp) else value)
+            for item in items
+            for value in (
+                *(updates.target(target) for target in item.targets),
+                *(value for value, _, _ in item.reads()),
+            )
+        )
+    )
+    fields = [name for name in names if is_memory(name.type)]
+    picked = any(may_be_one(a, b) for k, a in enumerate(fields) for b in fields[:k])
+    return [[item] for item in items] if picked else [items]
 
 
 def check_spread(wide: BroadcastOp, load: Operation | Block) -> None:
@@ -127,7 +146,7 @@ def reads_constant(op: Operation, written: Sequence[SSAValue | None]) -> bool:
     """Whether the operation reads a cell of memory not written in the block."""
     if not isinstance(op, memref.LoadOp) or None in written:
         return False
-    return memory_of(op.memref) not in written
+    return not any(may_be_one(memory_of(op.memref), memory) for memory in written)
 
 
 def check_outer_loads(updates: Updates, block: Block) -> None:
@@ -141,7 +160,7 @@ def check_outer_loads(updates: Updates, block: Block) -> None:
                 continue
             memory = memory_of(load.field)
             for op in until(block, load):
-                if any(written in (None, memory) for written in written_memory(op)):
+                if any(may_be_one(written, memory) for written in written_memory(op)):
                     raise CannotRaiseError(
                         item.op if op.is_ancestor(item.op) else op,
                         "it writes a field that was loaded before the loop; load it inside",

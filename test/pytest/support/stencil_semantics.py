@@ -246,8 +246,13 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
                     carried = on_host(op.body.block, known)
                 known.update(zip(op.results, carried))
             case scf.IfOp():
-                if known[op.cond]:
-                    on_host(op.true_region.block, known)
+                region = op.true_region if known[op.cond] else op.false_region
+                if region.blocks:
+                    known.update(zip(op.results, on_host(region.block, known)))
+            case arith.SelectOp():
+                known[op.result] = known[op.lhs] if known[op.cond] else known[op.rhs]
+            case memref.CopyOp():
+                known[op.destination][...] = known[op.source]
             case ReturnOp() | scf.YieldOp():
                 return [known[value] for value in op.operands]
             case _:
