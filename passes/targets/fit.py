@@ -24,8 +24,8 @@ class Fit:
     unfitted: tuple[str, ...]
     """
     The parameters, as `group.name`, on which no prediction of the samples depends
-    (`benchmarks/fit.py --undecided`, which asks three samples of each row). They were fitted once to
-    samples that were not kept, and nothing can refit them.
+    (`benchmarks/fit.py --undecided`, which asks three samples of each row). They were fitted once
+    to samples that were not kept, and nothing can refit them.
     """
     parameters: Parameters
 
