@@ -1,6 +1,6 @@
-"""convert-gpu-to-nvvm: threads, shuffles, copies and pointers as the hardware has them.
+"""convert-gpu-to-nvvm: threads, shuffles, copies and pointers take the form of the hardware.
 
-Before After
+Before                                          After
 ```
 gpu.func @k(%a: memref<4356xf64, 1>) kernel     llvm.func @k(%a: !llvm.ptr<1>) {nvvm.kernel, ...}
 %t = gpu.thread_id x                            %t = nvvm.read.ptx.sreg.tid.x
@@ -11,11 +11,11 @@ gpu.barrier                                     nvvm.barrier
 simt.arrive %b phase %p                         nvvm.mbarrier.arrive.shared
 simt.wait %b phase %p                           nvvm.mbarrier.try_wait.parity.shared
 ```
-Arithmetic and control flow stay as they are; a mask stays an i1 that the PTX printer turns into a
-predicate. What a loop adds to a place in shared memory without changing it is added to the pointer
-ahead of the loop: an integer instruction beside the arithmetic costs a step as much as an operation
-of a cell, or twice that. Not so where the loop waits for other warps: their turns fill the wait,
-and registers are worth more than instructions.
+Arithmetic and control flow stay unchanged. A mask stays an i1, printed as a predicate in PTX. In
+shared memory, the part of an index constant in a loop is added to the pointer ahead of the loop: an
+integer instruction beside the arithmetic costs a step as much as an operation of a cell, or twice
+as much. Loops that wait for other warps are an exception: other warps fill the wait, and registers
+are worth more than instructions.
 """
 
 from __future__ import annotations
@@ -328,7 +328,8 @@ class FunctionConverter:
 
     def convert_expect(self, op: simt.ExpectOp) -> None:
         """
-        All words, and where there are two, for the other blocks to see, too. Every thread arrives.
+        Initialise all words, and two words so that other blocks see them, too. Every thread
+        arrives.
         """
         count, words = self.int(op.warps.value.data * LANES), self.words[op.arrivals]
         for word in range(words):

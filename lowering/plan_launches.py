@@ -1,7 +1,9 @@
 """plan-launches: the time loop becomes launches of its kernels.
 
-Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@heat_d11, ..., @heat_step]
-{...}`
+Before:
+```
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@heat_d11, ..., @heat_step] {...}
+```
 After, with `steps=1000`:
 ```
 tile.launch @heat_d11(%A, %B, %A, %B)
@@ -12,13 +14,12 @@ scf.for %e = %c0 to %c42 step %c1 {
 ...
 tile.launch @heat_step(%B, %A, %B, %A)
 ```
-With an even depth data alternates between `%A` and a copy of it, as the halo that belongs around it
-is `%A`'s (`tile.scratch`, `tile.copy`). A launch of a kernel that is lowered has its grid, block,
-cluster and dynamic shared memory as attributes: `tile.launch @heat_d11(...) {timetile.grid = 131 :
-i64, ...}`, so that a host in any language can make it. The plan itself is
-`passes/analysis/launches/launch_planning.py`. The number of steps is the option's, or the constant
-that the loop states; a loop whose number is known only at run time stays as it is, and the runtime
-plans it per call.
+With an even depth data alternates between `%A` and a copy of `%A`, because the halo of `%A` belongs
+around the data (`tile.scratch`, `tile.copy`). A launch of a lowered kernel has the kernel's grid,
+block, cluster and dynamic shared memory as attributes: `tile.launch @heat_d11(...) {timetile.grid =
+131 : i64, ...}`, for hosts in any language. `passes/analysis/launches/launch_planning.py` makes the
+plan. The number of steps is the option's, or the loop's constant. A loop with a number known only
+at run time stays unchanged, and the runtime plans each call.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def print_gep(w: Writer, op: llvm.GEPOp) -> None:
 def access(
     w: Writer, word: str, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp, registers: list[str]
 ) -> None:
-    """A load or a store of one or several cells, under its mask."""
+    """A load or a store of one or several cells, under a mask."""
     kind = op.cell_types[0]
     space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
     vector, data = together(registers)

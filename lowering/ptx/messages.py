@@ -1,4 +1,4 @@
-"""What blocks send each other, and how those of a tile meet."""
+"""Messages between blocks, and barriers of a tile's blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timetile.lowering.ptx.writer import Writer
 
 
 def print_send(w: Writer, op: simt.SendOp) -> None:
-    """Cells to another block; they are counted there when they have come."""
+    """Print a send of cells to another block, counted there on arrival."""
     registers = [w.in_register(cell) for cell in op.cells]
     kind = op.cell_types[0]
     vector, data = together(registers)
@@ -27,9 +27,7 @@ def print_send(w: Writer, op: simt.SendOp) -> None:
 
 
 def unnumbered(w: Writer, op: simt.PostOp | simt.TakeOp) -> Iterator[tuple[SSAValue, str, str]]:
-    """
-    The cells of a message without a number, a word each: the cell, its kind, and where it lies.
-    """
+    """The cells of a message without a number, a word each: the cell, the type, and the place."""
     for cell, place in zip(op.cells, op.places):
         yield cell, move_kind(cell.type), address(w, op.buffer, place * CELL_BYTES[i64])
 
@@ -56,7 +54,9 @@ def print_post(w: Writer, op: simt.PostOp) -> None:
 
 
 def print_take(w: Writer, op: simt.TakeOp) -> None:
-    """A loop that reads all words until each has the message's number, in all lanes of the warp."""
+    """
+    Print a loop reading all words until each has the message's number, in all lanes of the warp.
+    """
     if op.number is None:
         for cell, kind, where in unnumbered(w, op):
             w.line(f"ld.global.{kind} {w.define(cell)}, {where}")
@@ -91,8 +91,9 @@ def print_take(w: Writer, op: simt.TakeOp) -> None:
 
 def print_tile_barrier(w: Writer, op: simt.TileBarrierOp) -> None:
     """
-    One thread counts its block, after all of it has come, and waits until all blocks are counted:
-    what the block did before is released with it, and what the others did is acquired.
+    Print a barrier of a tile: one thread counts its block, after all of the block has come, and
+    waits until all blocks are counted. Earlier accesses of the block are released with the count,
+    and those of other blocks acquired.
     """
     others, behind = w.register(i1), w.label("met")
     thread, wanted, seen = w.register(i32), w.register(i32), w.register(i32)

@@ -28,13 +28,13 @@ TABLE = VALUES | CALLS | CONTROL | MEMORY | THREADS | MESSAGES
 
 SCALAR_WORDS = 32
 """
-Registers of scalars that a kernel loads at its start: of more each is loaded where it is used, or
-the assembler keeps all, and spills them.
+Most registers of scalars loaded at a kernel's start. More scalars are loaded at their use:
+otherwise the assembler keeps all, and spills registers.
 """
 
 
 def load_boolean(w: Writer, argument: SSAValue, parameter: str) -> None:
-    """A parameter that is true or false, which is a byte, as a predicate."""
+    """Print a parameter that is a truth value, a byte in PTX, as a predicate."""
     byte = w.register(i32)
     w.line(f"ld.param.u8 {byte}, [{parameter}]")
     w.line(f"setp.ne.u32 {w.define(argument)}, {byte}, 0")
@@ -43,7 +43,7 @@ def load_boolean(w: Writer, argument: SSAValue, parameter: str) -> None:
 def print_kernel(
     function: llvm.FuncOp, functions: dict[str, tuple[str, int]], *, bound_waits: bool
 ) -> str:
-    """A whole kernel. `functions` gets those that it calls."""
+    """The text of a whole kernel. `functions` gets the called library functions."""
     w = Writer(TABLE)
     w.functions = functions
     name = function.sym_name.data
@@ -98,11 +98,14 @@ def print_kernel(
 
 
 NEWER = nvvm.MbarrierTryWaitParityOp | nvvm.MapaOp | nvvm.ClusterArriveOp
-"""What kernels that arrive and wait, or reach other blocks of a cluster, cannot do without."""
+"""
+Operations that need a newer PTX version: arrivals, waits, and accesses to other blocks of a
+cluster.
+"""
 
 
 def check_target(functions: Sequence[llvm.FuncOp], arch: Target) -> None:
-    """Refuse what an architecture has no instruction or no room for."""
+    """Refuse kernels without an instruction, or room, on an architecture."""
     for function in functions:
         around = function.parent_op()
         taken = None if around is None else around.attributes.get("timetile.shared_bytes")

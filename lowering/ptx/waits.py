@@ -11,8 +11,8 @@ MOST_POLLS = 1 << 20
 
 MOST_SLEEPS = 1 << 22
 """
-Most looks of a bounded wait whose looks last as long as the hardware likes. More than for messages,
-so that a thread without a message reports first.
+Most looks of a bounded wait whose looks last as long as the hardware likes. The limit is above the
+limit for messages: a thread without a message reports first.
 """
 
 
@@ -37,9 +37,9 @@ def end_wait(
     warp: bool = False,
 ) -> None:
     """
-    End a loop that waits: again while `missing` holds. A bounded wait that lasts too long is
-    reported, as the block's number from 1 on and the awaited event, and afterwards no thread waits.
-    A whole warp waiting together leaves together.
+    End a loop that waits: again while `missing` holds. A bounded wait lasting too long is reported,
+    as the block's number from 1 on and the awaited event, and afterwards no thread waits. A whole
+    warp waiting together leaves together.
     """
     if w.report is None:
         w.line(f"@{missing} bra {again}")

@@ -69,13 +69,15 @@ def check_close(element: str, name: str, executor: Executor) -> None:
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("element", KINDS)
-def test_it_is_off_by_a_few_units_in_the_last_place(element: str, name: str, executor: Executor):
+def test_an_approximate_quotient_is_off_by_a_few_units_in_the_last_place(
+    element: str, name: str, executor: Executor
+):
     check_close(element, name, executor)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("name", BODIES)
-def test_so_it_is_in_fp64_whatever_20_bits_are_guessed(
+def test_fp64_quotients_are_close_for_any_guess_of_20_bits(
     name: str, sign: int, monkeypatch: pytest.MonkeyPatch
 ):
     guess_off_by(sign * 2.0**-20, monkeypatch)

@@ -97,7 +97,7 @@ class JoinColumnsPass(ModulePass):
 
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize(("rows", "multiprocessors"), [(30, 3), (38, 4)])
-def test_as_many_columns_as_the_device_holds_are_whole(
+def test_columns_that_fill_the_device_are_not_cut(
     rows: int, multiprocessors: int, executor: Executor
 ):
     """Eight or ten columns, and two blocks a multiprocessor."""
@@ -229,7 +229,7 @@ def test_any_planes_may_be_joined_or_none(
 
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize(("multiprocessors", "cells"), [(4, 1100), (7, 600), (9, 600)])
-def test_as_many_chunks_as_the_device_holds_take_equally_long(
+def test_one_chunk_for_each_slot_of_the_device_takes_equally_long(
     multiprocessors: int, cells: int, executor: Executor
 ):
     """What is cut evenly is all of the columns inside; blocks on the rim fill pairs of multiprocessors."""
@@ -298,7 +298,7 @@ def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide(
     assert edge_weight(geometry, "rim", RIM, sums=False, planes=1) == RIM.guards[1]
 
 
-def test_what_the_ends_of_a_column_do_not_have_less_they_cost():
+def test_edge_chunks_cost_the_planes_that_they_have_too_many():
     """Chunks of one height leave nothing to the ends where they divide the planes."""
     geometry, residency = sums_of("f64", (8192, 8784), 4)
     for on_rim, ends in zip((True, False), end_planes(geometry, residency, sums=True)):
@@ -310,7 +310,7 @@ def test_what_the_ends_of_a_column_do_not_have_less_they_cost():
         assert level.steps(geometry, residency) == 1.15 * geometry.steps(level.planes)
 
 
-def test_of_launches_that_end_alike_one_with_time_to_spare_on_the_rim_is_taken():
+def test_chunks_with_a_shorter_rim_win_among_launches_of_equal_duration():
     geometry, residency = sums_of("f64", (16384, 16384), 7)
     best = choose_chunks(geometry, residency, 1.15, sums=True, joins=False)
     edge, inner = best.columns

@@ -211,7 +211,7 @@ WIDE = HaloFrame((3, 4501), (1, 2), (2, 4498), 4)
 
 
 @pytest.mark.parametrize("frame", [*FRAMES, WIDE], ids=lambda f: "x".join(map(str, f.sizes)))
-def test_so_it_does_for_the_kernel_that_compares(frame: HaloFrame):
+def test_the_comparing_kernel_finds_a_difference_in_any_halo_cell(frame: HaloFrame):
     """It loads every word around the box once, no word in it, and none beyond the buffers."""
     a, b = pair(frame)
     answer = np.zeros(1, np.uint32)
@@ -241,7 +241,7 @@ def test_so_it_does_for_the_kernel_that_compares(frame: HaloFrame):
 
 @pytest.mark.skipif(not gpu_is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda f: "x".join(map(str, f.sizes)))
-def test_so_it_does_on_the_gpu(frame: HaloFrame):
+def test_the_gpu_finds_a_difference_in_any_halo_cell(frame: HaloFrame):
     a, b = pair(frame)
     on: Device = device()
     with on.current():

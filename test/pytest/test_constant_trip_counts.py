@@ -57,7 +57,9 @@ def test_the_steps_that_a_program_states(bounds: str, steps: int):
         (IN_PLACE, 0, 1),
     ],
 )
-def test_the_deepest_launch_of_so_many_steps(rotation: Rotation, steps: int, deepest: int):
+def test_the_deepest_launch_leaves_the_last_steps_to_single_launches(
+    rotation: Rotation, steps: int, deepest: int
+):
     assert deepest_launch(rotation, steps) == deepest
     for depth in range(deepest + 1, steps + 1):
         launches = plan(rotation, (depth, 1), steps).launches

@@ -18,7 +18,7 @@ def rows_of(*sizes: int) -> list[Row]:
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("sizes", [(5,), (2, 2), (9, 2), (5, 9, 2), (3, 1, 4, 2)], ids=str)
-def test_every_value_is_kept_so_often(sizes: tuple[int, ...], times: int):
+def test_every_value_is_kept_as_often_as_asked(sizes: tuple[int, ...], times: int):
     rows = rows_of(*sizes)
     counted = Counter(value for k in covering(rows, times) for value in rows[k].items())
     total = Counter(value for row in rows for value in row.items())

@@ -252,7 +252,7 @@ def test_every_operand_is_rounded_correctly(element: str, body: str, executor: E
 
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("body", BODIES)
-def test_so_it_is_in_fp64_whatever_20_bits_newton_starts_from(
+def test_fp64_quotients_are_correctly_rounded_for_any_guess_of_20_bits(
     body: str, sign: int, monkeypatch: pytest.MonkeyPatch
 ):
     """One by a root wants all of the 20: the hardware's guess is off by 0.98 * 2^-20 at most (measured for every one)."""
@@ -262,7 +262,7 @@ def test_so_it_is_in_fp64_whatever_20_bits_newton_starts_from(
 
 @pytest.mark.skipif("gpu" not in kernel_executors(), reason="needs a GPU")
 @pytest.mark.parametrize("body", ["reciprocal", "root", "reciprocal root"])
-def test_so_it_is_in_fp32_for_every_fraction(body: str):
+def test_fp32_quotients_are_correctly_rounded_for_every_fraction_on_the_gpu(body: str):
     """In FP32 a single step follows the hardware's approximation, which must be as good as it is."""
     a = np.arange(2**23, dtype=np.uint32)
     for power in (0x3F800000, 0x40000000):
@@ -317,7 +317,9 @@ def test_ordinary_numbers_take_the_quick_side(votes: Votes):
         ("f32", "root", 7),
     ],
 )
-def test_so_do_the_ends_of_their_range(element: str, body: str, quick: int, votes: Votes):
+def test_operands_at_the_ends_of_the_quick_range_take_the_quick_side(
+    element: str, body: str, quick: int, votes: Votes
+):
     compare(element, body, "simt", *whole_warps(element))
     assert votes.quick * 13 == quick * (votes.quick + votes.exact) > 0
 

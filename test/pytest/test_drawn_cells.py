@@ -81,7 +81,7 @@ def test_cells_of_any_operations_pass_every_level(form: Form, seed: int):
 
 
 @pytest.mark.parametrize("seed", seeds(8))
-def test_so_they_do_in_the_default_pipeline(seed: int):
+def test_drawn_cells_pass_every_level_of_the_default_pipeline(seed: int):
     text = program_of(anything(Random(100 + seed), 40))
     expected, _ = run(text, "numpy", 1, 3, None)
     for executor in ("cpu", "planes", "simt"):

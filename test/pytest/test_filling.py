@@ -86,7 +86,7 @@ def test_loops_that_fill_the_pipeline_are_short(
     assert not ends or taps < FILLING_TAPS
 
 
-def test_they_make_more_levels_one_after_the_other_and_store_nothing():
+def test_filling_loops_make_one_level_more_each_and_store_nothing():
     """The shuffles of a star: two for each level that a step makes."""
     program = compiled("f64", STARS[1], (8352, 8352), 10)
     kernel = deepest(program.kernels.tiled, 10)
@@ -129,7 +129,7 @@ FILLING = [
 @pytest.mark.parametrize("executor", [e for e in kernel_executors() if e != "planes"])
 @pytest.mark.parametrize("halos", ["apart", "common"])
 @pytest.mark.parametrize(("name", "schedule", "depth"), FILLING)
-def test_runs_with_them_are_right(
+def test_runs_with_filling_loops_leave_the_bits_of_numpy(
     name: str, schedule: Schedule, depth: int, halos: Halos, executor: Executor
 ):
     """In chunks inside the bounds, lower than the pipeline is deep or higher; others do without."""

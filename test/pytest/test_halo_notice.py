@@ -58,7 +58,7 @@ def test_halos_that_nobody_reads_may_differ(executor: Executor, caplog: pytest.L
     assert not any("take turns, and differ" in message for message in caplog.messages)
 
 
-def test_the_command_line_says_so_of_files(
+def test_the_command_line_gives_the_halo_notice_for_arrays_of_files(
     heat: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ):
     u, v = fields()

@@ -319,7 +319,7 @@ def test_a_run_that_is_made_between_others_is_not_forgotten():
     ]
 
 
-def test_its_results_are_the_same():
+def test_results_of_a_loop_are_the_buffers_that_its_roles_name_at_the_end():
     """The buffers that the loop's roles name at its end, as the caller knows them."""
     calls = Calls()
     for steps in (30, 31):
@@ -372,7 +372,7 @@ def test_runs_that_copy_go_one_by_one():
     ("depth", "steps", "bound_waits", "why"),
     [(3, 301, False, "long"), (2, 31, False, "copies"), (3, 31, True, "attended")],
 )
-def test_what_is_made_again_does_what_it_did(
+def test_a_run_made_again_makes_equal_launches(
     depth: int, steps: int, bound_waits: bool, why: str, monkeypatch: pytest.MonkeyPatch
 ):
     """Launches, graphs of a loop or of all, and copies, in their order; the plan is not read again."""

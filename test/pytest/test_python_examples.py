@@ -48,7 +48,7 @@ def started(name: str, dtype: str) -> tuple[Any, dict[str, Any], dict[str, Any]]
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @each_example
-def test_it_leaves_what_the_loop_leaves(name: str, dtype: str):
+def test_an_example_leaves_the_arrays_of_its_numpy_loop(name: str, dtype: str):
     model, state, numbers = started(name, dtype)
     before = {key: array.copy() for key, array in state.items()}
     found = model.on(executor="cpu", fp_contract="off", cache=False).advance(

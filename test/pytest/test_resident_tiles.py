@@ -234,7 +234,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     return driver
 
 
-def test_as_many_tiles_as_the_device_holds(fake: FakeDriver):
+def test_a_cooperative_launch_has_as_many_tiles_as_the_device_holds(fake: FakeDriver):
     """Ten blocks hold two tiles of four; their words are 0 before every launch, and kept between."""
     device = Device()
     device.launch(KERNEL, FIELDS, 7)

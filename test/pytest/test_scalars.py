@@ -87,7 +87,7 @@ def check(text: str, scalars: tuple[Any, ...], scalar: float) -> None:
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_an_argument(kind: str):
+def test_a_scalar_argument_reaches_the_cells(kind: str):
     text = program(kind, "", given=True).replace("%q = %s", "%q = %k")
     check(text, (VALUES[kind],), float(VALUES[kind]))
 

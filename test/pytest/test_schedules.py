@@ -110,7 +110,7 @@ def test_even_and_odd_depths_in_one_run(depths: tuple[int, ...], executor: Execu
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)
-def test_a_star(schedule: Schedule, executor: Executor):
+def test_a_star_is_right_under_every_schedule(schedule: Schedule, executor: Executor):
     check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
 
 
@@ -118,7 +118,7 @@ def test_a_star(schedule: Schedule, executor: Executor):
 @pytest.mark.covering(first=1)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)
-def test_a_box(schedule: Schedule, executor: Executor):
+def test_a_box_is_right_under_every_schedule(schedule: Schedule, executor: Executor):
     check(entry("box-2d").make((23, 67)), schedule, 2, executor)
 
 

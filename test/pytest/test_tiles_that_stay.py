@@ -59,7 +59,7 @@ PLATES = [
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", PLATES, ids=named)
-def test_a_plate(schedule: Schedule, executor: Executor):
+def test_a_plate_in_resident_tiles_is_right(schedule: Schedule, executor: Executor):
     """Two blocks of two warps: edges or planes pass once a level, of one field and of two."""
     check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
     check(entry("box-2d").make((23, 67)), schedule, 2, executor)
@@ -67,7 +67,7 @@ def test_a_plate(schedule: Schedule, executor: Executor):
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [PLATES[0], PLATES[3]], ids=named)
-def test_two_fields_of_a_plate(schedule: Schedule, executor: Executor):
+def test_two_fields_of_a_plate_in_resident_tiles_are_right(schedule: Schedule, executor: Executor):
     check(entry("gray-scott-2d").make((19, 71)), schedule, 2, executor)
 
 
@@ -150,7 +150,7 @@ def volumes_for(executor: Executor, schedule: Schedule) -> list[tuple[Program, i
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", SOLIDS, ids=named)
-def test_a_volume(schedule: Schedule, executor: Executor):
+def test_a_volume_in_resident_tiles_is_right(schedule: Schedule, executor: Executor):
     """Warps along any axis, blocks along the first; neither the tile nor a block divides the domain."""
     for program, depth in volumes_for(executor, schedule):
         check(program, schedule, depth, executor)
