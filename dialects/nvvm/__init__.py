@@ -97,13 +97,6 @@ class BlockIdXOp(SpecialRegisterOp):
 
 
 @irdl_op_definition
-class LaneIdOp(SpecialRegisterOp):
-    """The lane's number. Example: `%l = "nvvm.read.ptx.sreg.laneid"() : () -> i32`"""
-
-    name = "nvvm.read.ptx.sreg.laneid"
-
-
-@irdl_op_definition
 class BarrierOp(IRDLOperation):
     """
     All threads of the block wait for each other.
@@ -432,7 +425,6 @@ Nvvm = Dialect(
     [
         ThreadIdXOp,
         BlockIdXOp,
-        LaneIdOp,
         BarrierOp,
         WarpSyncOp,
         ShflSyncOp,

@@ -61,7 +61,6 @@ BEFORE_HALF = 0.5 - 2.0**-25
 SPECIAL_REGISTERS: dict[type[Operation], str] = {
     nvvm.ThreadIdXOp: "%tid.x",
     nvvm.BlockIdXOp: "%ctaid.x",
-    nvvm.LaneIdOp: "%laneid",
 }
 
 

@@ -28,7 +28,7 @@ class Context:
     names: dict[str, Array]
 
 
-SPECIAL_REGISTERS = ("%tid.x", "%ctaid.x", "%laneid")
+SPECIAL_REGISTERS = ("%tid.x", "%ctaid.x")
 
 
 def literal(text: str, kind: str) -> Array:

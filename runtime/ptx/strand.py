@@ -50,7 +50,6 @@ class Strand:
         self.values: dict[str, Array] = {
             "%tid.x": (self.threads % block).astype(np.uint32),
             "%ctaid.x": self.blocks.astype(np.uint32),
-            "%laneid": (lane % LANES).astype(np.uint32),
         }
         self.unset: dict[str, Mask] = {}
         """For each register with unset lanes, the mask of unset lanes."""

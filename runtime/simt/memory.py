@@ -135,7 +135,6 @@ class Buffer:
         self.reader_block = np.full(shape, NOBODY, dtype=np.int64)
         self.read_times = np.zeros(shape, dtype=np.int64)
         self.read_syncs = np.zeros(shape, dtype=np.int64)
-        self.write_op: dict[int, Where] = {}
         self.last_write: Where | None = None
         self.last_read: Where | None = None
 

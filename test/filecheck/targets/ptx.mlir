@@ -251,8 +251,6 @@ llvm.func @threads(%x: f64) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 3
   %t = "nvvm.read.ptx.sreg.tid.x"() : () -> i32
   // CHECK-NEXT: mov.u32 %r{{[0-9]+}}, %ctaid.x;
   %b = "nvvm.read.ptx.sreg.ctaid.x"() : () -> i32
-  // CHECK-NEXT: mov.u32 %r{{[0-9]+}}, %laneid;
-  %l = "nvvm.read.ptx.sreg.laneid"() : () -> i32
   // CHECK-NEXT: redux.sync.min.s32 %r{{[0-9]+}}, [[t]], -1;
   %0 = "nvvm.redux.sync"(%t, %full) <{kind = #nvvm.reduction_kind<min>}> : (i32, i32) -> i32
   // CHECK-NEXT: redux.sync.max.u32

@@ -11,8 +11,6 @@ func.func @threads() {
   %t = "nvvm.read.ptx.sreg.tid.x"() : () -> i32
   // CHECK-NEXT: %b = "nvvm.read.ptx.sreg.ctaid.x"() : () -> i32
   %b = "nvvm.read.ptx.sreg.ctaid.x"() : () -> i32
-  // CHECK-NEXT: %l = "nvvm.read.ptx.sreg.laneid"() : () -> i32
-  %l = "nvvm.read.ptx.sreg.laneid"() : () -> i32
   func.return
 }
 
