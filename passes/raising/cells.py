@@ -35,8 +35,7 @@ class Cell:
 
     def function(self, name: str, results: list[int]) -> FuncOp:
         """
-        A private function that returns the given results, without operations needed for other
-        results only.
+        A private function of the given results, without operations needed for other results only.
         """
         mapping: dict[SSAValue, SSAValue] = {}
         block = Block(arg_types=self.block.arg_types)

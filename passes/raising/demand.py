@@ -151,7 +151,7 @@ class Demand:
     spread: dict[tuple[SSAValue, tuple[int, ...]], StencilBoundsAttr] = field(
         default_factory=dict[tuple[SSAValue, tuple[int, ...]], StencilBoundsAttr]
     )
-    """For each value of fewer axes, with its axes in a domain, the cells that read it."""
+    """For each value of fewer axes, with the axes in a domain, the reading cells."""
 
     def need_of(self, access: Access, box: StencilBoundsAttr) -> None:
         """An apply over a box reads by an access."""

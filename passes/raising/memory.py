@@ -44,8 +44,8 @@ def memory_of(field: SSAValue) -> SSAValue:
 
 def choices(field: SSAValue) -> list[tuple[object, SSAValue]]:
     """
-    The memory that a name may be, each with the condition it depends on: one for a plain name, two
-    for a field that a condition picks.
+    The possible memory of a name, each with a condition: one for a plain name, two for a field
+    picked by a condition.
     """
     root = memory_of(field)
     owner = root.owner
@@ -59,7 +59,9 @@ def choices(field: SSAValue) -> list[tuple[object, SSAValue]]:
 
 
 def may_be_one(first: SSAValue | None, other: SSAValue | None) -> bool:
-    """Two names may be of one memory: equal names, or picked ones that no condition parts."""
+    """
+    Whether two names may be of one memory: equal names, or picked names not parted by a condition.
+    """
     if first is None or other is None:
         return True
     mine, theirs = choices(first), choices(other)
@@ -75,7 +77,9 @@ def may_be_one(first: SSAValue | None, other: SSAValue | None) -> bool:
 
 
 def number_behind(pointer: SSAValue) -> Attribute | None:
-    """The type of the number that a function's pointer is only loaded as; None where it is more."""
+    """
+    The type of the number loaded from a function's pointer; None for a pointer with other uses.
+    """
     if not isinstance(pointer, BlockArgument) or not isinstance(
         pointer.block.parent_op(), func.FuncOp
     ):

@@ -87,7 +87,7 @@ class Order:
     early: set[stencil.ApplyOp] = field(default_factory=set[stencil.ApplyOp])
     """Applies computed at their own place, into scratch fields."""
     copied: set[stencil.LoadOp] = field(default_factory=set[stencil.LoadOp])
-    """Loads whose field is copied at the load's place."""
+    """Loads with a copy of the field at the load's place."""
     unheld: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values not held by any field until the last read."""
 
@@ -191,8 +191,8 @@ class Order:
 
     def mend(self, items: Sequence[Item]) -> bool:
         """
-        Find a read that breaks the law, and note which value must be held elsewhere. Returns
-        whether one was found.
+        Find a read that breaks the law, and note the value to be held elsewhere. Returns whether
+        such a read was found.
         """
         writes = self.writes(items)
         for item in items:

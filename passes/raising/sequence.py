@@ -39,8 +39,7 @@ class Updates:
     scratch: dict[SSAValue, ScratchOp] = field(default_factory=dict[SSAValue, ScratchOp])
     spread: dict[Spread, BroadcastOp] = field(default_factory=dict[Spread, BroadcastOp])
     """
-    Broadcasts, by loaded value and axes. Each is placed at the load by the function that emits the
-    updates.
+    Broadcasts, by loaded value and axes, placed at the load by the function emitting the updates.
     """
 
     def target(self, target: Target) -> SSAValue:
@@ -185,8 +184,8 @@ def build(
 
 def check_fields(fields: Sequence[SSAValue], op: Operation) -> None:
     """
-    Raise CannotRaiseError for a field without static bounds, or with cells of a type that no kernel
-    holds.
+    Raise CannotRaiseError for a field without static bounds, or with cells of a type impossible in
+    kernels.
     """
     for value in fields:
         try:

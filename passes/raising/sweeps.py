@@ -101,7 +101,7 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
 
 
 def apart(items: list[Item], updates: Updates) -> list[list[Item]]:
-    """The items in one group, or each in its own where two names may be of one field."""
+    """The items in one group, or each in its own group if two names may be of one field."""
     names = list(
         dict.fromkeys(
             memory_of(value.owner.field if isinstance(value.owner, stencil.LoadOp) else value)

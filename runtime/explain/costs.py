@@ -1,6 +1,4 @@
-"""
-Sections about the cost model: what it predicts of the kernels, and the schedules that it compared.
-"""
+"""Sections about the cost model: predictions for kernels, and compared schedules."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.summary_facts import product
 
 RUNNERS_UP = 6
-"""Schedules that are shown, the chosen one first."""
+"""The number of shown schedules, the chosen schedule first."""
 
 
 def cost_sections(
@@ -37,7 +35,8 @@ def cost_sections(
 def prediction_section(costs: Mapping[KernelOp, Cost], target: Target) -> Section:
     """The terms of the cost model for every kernel."""
     columns = (
-        "kernel", "GCells/s", "steps", "ns a step", "pipe", "issue", "shared", "not hidden", "computing",
+        "kernel", "GCells/s", "steps", "ns a step", "pipe", "issue", "shared", "not hidden",
+        "computing",
         "waiting", "memory",
     )  # fmt: skip
     notes = (
@@ -83,7 +82,7 @@ def prediction_row(kernel: KernelOp, cost: Cost) -> tuple[str, ...]:
 
 
 def drop_section(drop: Drop, depth: int) -> Section:
-    """What ran out at a depth that is much slower than the one before."""
+    """The resource that ran out at a depth much slower than the depth before."""
     facts = (
         Fact(f"{depth - 1} steps a launch", f"{drop.before:.0f} GCells/s predicted"),
         Fact(f"{depth} steps a launch", f"{drop.now:.0f} GCells/s predicted"),
@@ -95,7 +94,8 @@ def drop_section(drop: Drop, depth: int) -> Section:
 def candidate_section(found: Sequence[Candidate]) -> Section:
     """The best schedules, the chosen one first."""
     columns = (
-        "depth", "cells", "warps", "form", "blocks", "ahead", "guards", "GCells/s", "worth", "registers",
+        "depth", "cells", "warps", "form", "blocks", "ahead", "guards", "GCells/s", "worth",
+        "registers",
         "limit",
     )  # fmt: skip
     notes = (
@@ -114,9 +114,7 @@ def candidate_section(found: Sequence[Candidate]) -> Section:
 
 
 def rejection_section(rejected: Sequence[Rejection]) -> Section:
-    """
-    Why schedules were left out, with how many of them each reason stopped, and at which depths.
-    """
+    """Reasons for leaving schedules out, each with the number of schedules and the depths."""
     depths: dict[str, list[int]] = {}
     for rejection in rejected:
         depths.setdefault(rejection.reason, []).append(rejection.depth)
@@ -133,13 +131,13 @@ def rejection_section(rejected: Sequence[Rejection]) -> Section:
 
 
 def span_of(numbers: Sequence[int]) -> str:
-    """The least and the largest of some numbers, or the only one."""
+    """The least and the largest of some numbers, or the only number."""
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low} to {high}"
 
 
 def candidate_row(candidate: Candidate) -> tuple[str, ...]:
-    """A schedule that was considered, with what limits it."""
+    """A considered schedule, with its limit."""
     schedule, cost = candidate.schedule, candidate.cost
     registers = f"{cost.registers}, tight" if candidate.tight else str(cost.registers)
     return (
@@ -158,14 +156,15 @@ def candidate_row(candidate: Candidate) -> tuple[str, ...]:
 
 
 def level_of(schedule: Schedule) -> str:
-    """What holds a tile, and that it stays where nothing is streamed: `block, stays`."""
+    """The threads holding a tile, and whether the tile is resident: `block, stays`."""
     return f"{schedule.tile}, stays" if schedule.stays else schedule.tile
 
 
 def level_section(best: Sequence[Candidate]) -> Section:
-    """The best schedule of each level that may hold a tile."""
+    """The best schedule of each level of tiles."""
     columns = (
-        "tile", "depth", "cells", "blocks", "sync", "GCells/s", "valid", "steps", "ns a step", "waiting",
+        "tile", "depth", "cells", "blocks", "sync", "GCells/s", "valid", "steps", "ns a step",
+        "waiting",
     )  # fmt: skip
     notes = (
         Fact("blocks", "of a tile"),
@@ -185,7 +184,7 @@ def level_section(best: Sequence[Candidate]) -> Section:
 
 
 def level_row(candidate: Candidate) -> tuple[str, ...]:
-    """The best schedule of a level, with what it wins by overlapping less and loses by waiting."""
+    """The best schedule of a level, with gains by less overlap and losses by waiting."""
     schedule, cost = candidate.schedule, candidate.cost
     return (
         level_of(schedule),

@@ -1,7 +1,8 @@
-"""What `timetile explain` and `CompiledProgram.explain` answer, as data: printers only lay it out.
+"""The answers of `timetile explain` and `CompiledProgram.explain`, as data: printers only lay them
+out.
 
-An `Explanation` has one `LoopSummary` per time loop (how fast, what limits it, what can be
-changed), sections with the details, and the remarks of the compiler.
+An `Explanation` has one `LoopSummary` for each time loop (speed, limits, possible changes),
+sections with details, and the remarks of the compiler.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fact:
-    """A label and a text beside it."""
+    """A label and a text."""
 
     label: str
     text: str
@@ -19,7 +20,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, facts, and a table with notes that say what its columns mean."""
+    """A heading, facts, and a table with notes on its columns."""
 
     title: str
     facts: tuple[Fact, ...] = ()
@@ -31,9 +32,9 @@ class Section:
 @dataclass(frozen=True)
 class Resources:
     """
-    What one block of a kernel takes of a multiprocessor: `registers` and `spill_bytes` per thread,
-    both None without the assembler, `shared_bytes` per block; and how many `blocks` of `warps`
-    warps a multiprocessor holds, with the resource that allows no more of them.
+    The resources of one block of a kernel: `registers` and `spill_bytes` of a thread, both None
+    without the assembler, `shared_bytes` of the block. `blocks` blocks of `warps` warps fit a
+    multiprocessor, limited by the resource `limit`.
     """
 
     shared_bytes: int
@@ -46,7 +47,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A schedule that was not chosen: steps of a launch, cells of a thread, predicted GCells/s."""
+    """A schedule not chosen: steps of a launch, cells of a thread, predicted GCells/s."""
 
     depth: int
     cells: tuple[int, ...]
@@ -58,15 +59,19 @@ class LoopSummary:
     """
     One time loop in short.
 
-    `cells` is the extent of the hull of all cells that a step writes, `kernel` the kernel that most
-    steps of a run are done by, `depth` its time steps. `gcells_per_second` is the cost model's
-    prediction for launches of that kernel, `single_step_bound` what memory allows a program that
-    advances one step per launch (both in 1e9 cell updates per second). `launch_seconds` is one
-    launch, `overhead_seconds` the part of it that does not depend on the number of cells. `limit`
-    is what the launch spends most of its time on. `tile` and `stored` are extents in cells: what a
-    tile computes, and what it stores. `redundancy` is computed cells divided by useful ones. `fill`
-    is the share of the device's resident blocks that the launch uses, None without the assembler.
-    `advice` says what the user can change.
+    - `cells`: the extent of the hull of all cells written by a step.
+    - `kernel`: the kernel of most steps of a run; `depth`: its time steps.
+    - `gcells_per_second`: the cost model's prediction for launches of the kernel;
+      `single_step_bound`: the bound by memory of a program with one step per launch (both in 1e9
+      cell updates per second).
+    - `launch_seconds`: one launch; `overhead_seconds`: the part of a launch independent of the
+      number of cells.
+    - `limit`: the resource taking most of the launch's time.
+    - `tile`, `stored`: extents in cells of a tile's computed and stored cells.
+    - `redundancy`: computed cells divided by useful cells.
+    - `fill`: the share of the device's resident blocks used by the launch; None without the
+      assembler.
+    - `advice`: possible changes by the user.
     """
 
     title: str
@@ -98,8 +103,8 @@ class LoopSummary:
 @dataclass(frozen=True)
 class Explanation:
     """
-    What became of a program. `str()` is the summary of every time loop, `full()` all sections too;
-    a notebook shows the summary with the sections folded below it.
+    The explanation of a program. `str()` is the summary of every time loop, `full()` all sections
+    too; a notebook shows the summary with folded sections below.
     """
 
     function: str

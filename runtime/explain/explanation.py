@@ -1,6 +1,4 @@
-"""Gathers what became of a program into an `Explanation`; compiles its kernels where that was not
-done.
-"""
+"""Gathers the explanation of a program, and compiles missing kernels."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ LIMITS = {
 
 
 def limit_text(cost: Cost) -> str:
-    """What a launch spends most of its time on."""
+    """The resource taking most of a launch's time."""
     busiest = LIMITS[cost.limit]
     overhead = cost.launch_seconds / cost.seconds
     waiting = cost.waiting_seconds / cost.step_seconds
@@ -79,6 +77,7 @@ class LoopReport:
 
     @property
     def title(self) -> str:
+        """The title of the loop's sections."""
         return "Time loop" if self.alone else f"Time loop {self.number}"
 
     @cached_property
@@ -99,10 +98,7 @@ class LoopReport:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """
-        The schedules that were compared, and those that were left out; none where the passes were
-        given.
-        """
+        """The compared schedules, and those left out; none for given passes."""
         options = self.program.kernels.options
         if options.passes is not None:
             return Comparison([], [])
@@ -110,9 +106,7 @@ class LoopReport:
 
     @cached_property
     def found(self) -> list[Candidate]:
-        """
-        The schedules that were compared, the chosen one first; none where the passes were given.
-        """
+        """The compared schedules, the chosen schedule first; none for given passes."""
         options, found = self.program.kernels.options, self.comparison.found
         if options.passes is not None:
             return []
@@ -130,7 +124,7 @@ class LoopReport:
         return self.program.kernels.kernel(op.sym_name.data)
 
     def resources(self, op: KernelOp) -> Resources:
-        """What a block of a kernel takes."""
+        """The resources of a block of a kernel."""
         kernel = self.kernel(op)
         if not kernel.registers:
             return Resources(kernel.shared_bytes)
@@ -145,7 +139,7 @@ class LoopReport:
         )
 
     def alternative(self) -> Alternative | None:
-        """The best schedule that was not chosen."""
+        """The best schedule not chosen."""
         if len(self.found) < 2:
             return None
         other = self.found[1]
@@ -156,7 +150,7 @@ class LoopReport:
         return ", ".join(dict.fromkeys(str(element_type(buffer)) for buffer in self.loop.buffers))
 
     def summary(self) -> LoopSummary:
-        """How fast the loop is, what limits it, what can be changed."""
+        """Speed, limits and possible changes of the loop."""
         target = self.program.kernels.options.target
         deepest = self.kernels[0]
         cost, geometry, resources = self.costs[deepest], Geometry(deepest), self.resources(deepest)
@@ -194,7 +188,7 @@ class LoopReport:
         )
 
     def drop_sections(self) -> Iterator[Section]:
-        """What ran out at a depth that was asked for, if it is much slower than the one before."""
+        """The resource that ran out at a requested depth, if much slower than the depth before."""
         options = self.program.kernels.options
         if options.passes is not None or options.depth is None:
             return
@@ -241,8 +235,8 @@ def kernel_names(program: CompiledProgram) -> list[str]:
 
 def explanation_of(program: CompiledProgram, steps: int | None = None) -> Explanation:
     """
-    What became of a program. `steps` is the number of steps of the run whose launches are counted.
-    Kernels that were not compiled are compiled now.
+    The explanation of a program. `steps` is the number of steps of a run with counted launches.
+    Missing kernels are compiled.
     """
     reports = reports_of(program)
     summaries = tuple(report.summary() for report in reports)

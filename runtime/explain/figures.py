@@ -1,4 +1,4 @@
-"""Figures about a program and its kernels, computed from the IR: what `timetile explain` shows."""
+"""Figures about a program and its kernels, computed from the IR, for `timetile explain`."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def reach(updates: Sequence[UpdateOp]) -> list[tuple[int, int]]:
 
 
 def loop_radius(loop: LoopOp) -> int:
-    """Cells that a step looks away from its own, along the axis where it looks furthest."""
+    """The largest distance, in cells along an axis, of a step's reads from the own cell."""
     return max((max(-low, high) for low, high in reach(loop.updates)), default=0)
 
 
 def read_fields(loop: LoopOp) -> list[SSAValue]:
-    """The fields that a step reads as it finds them: not what it wrote itself before."""
+    """The fields read by a step before the step writes them."""
     written: set[SSAValue] = set()
     found: dict[SSAValue, None] = {}
     for update in loop.updates:
@@ -79,22 +79,22 @@ def read_fields(loop: LoopOp) -> list[SSAValue]:
 
 
 def written_fields(loop: LoopOp) -> list[SSAValue]:
-    """The fields that a step writes."""
+    """The fields written by a step."""
     return list(dict.fromkeys(t for update in loop.updates for t in update.targets))
 
 
 def cell_bytes(fields: Sequence[SSAValue]) -> int:
-    """Bytes of one cell of all these fields together."""
+    """Bytes of one cell of all fields together."""
     return sum(CELL_BYTES[element_type(field)] for field in fields)
 
 
 def copy_bound(loop: LoopOp, target: Target) -> float:
-    """GCells/s of one step per launch, where memory is all that counts."""
+    """GCells/s of one step per launch, bound by memory alone."""
     return target.part.copy_tb_per_s * 1e3 / cell_bytes([*read_fields(loop), *written_fields(loop)])
 
 
 def traffic(kernel: KernelOp) -> float:
-    """Bytes per cell and step that a kernel cannot avoid: each field once in or out per launch."""
+    """Bytes per cell and step unavoidable for a kernel: each field once in or out per launch."""
     loaded = {stage.data for stage in kernel.stages if isinstance(stage, LoadOp) and stage.data}
     stored = {stage.field for stage in kernel.stages if isinstance(stage, StoreOp)}
     return cell_bytes([*loaded, *stored]) / kernel.steps.data
@@ -111,13 +111,14 @@ class Redundancy:
 
     @property
     def total(self) -> float:
+        """Computed cells over useful cells."""
         return self.plane * self.stream
 
 
 def chunk_heights(kernel: KernelOp) -> str:
     """
-    The planes of the chunks, as the kernel's columns of tiles start, how many columns where that is
-    fixed, and how many planes of each are joined.
+    The planes of chunks, in starting order of the kernel's columns of tiles, with fixed numbers of
+    columns and joined planes.
     """
     heights: list[str] = []
     for variant in Geometry(kernel).used_variants:
@@ -128,7 +129,7 @@ def chunk_heights(kernel: KernelOp) -> str:
 
 
 def redundancy(kernel: KernelOp) -> Redundancy:
-    """What a placed kernel computes more often than once, or outside the bounds."""
+    """The work of a placed kernel done more often than once, or outside the bounds."""
     geometry = Geometry(kernel)
     useful = prod(geometry.upper[axis.axis] - geometry.lower[axis.axis] for axis in geometry.axes)
     computed = geometry.plane_tiles * prod(axis.layout.extent for axis in geometry.axes)
@@ -143,7 +144,7 @@ def redundancy(kernel: KernelOp) -> Redundancy:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Blocks that share a multiprocessor, the warps of each, and what keeps more of them away."""
+    """Blocks of a multiprocessor, the warps of each, and the limiting resource."""
 
     blocks: int
     warps: int
@@ -167,7 +168,7 @@ def occupancy(kernel: Kernel, target: Target) -> Occupancy:
 
 @dataclass(frozen=True)
 class LaunchCounts:
-    """How often each kernel is launched for a number of steps, and what else the plan needs."""
+    """The number of launches of each kernel for a number of steps, and other needs of the plan."""
 
     launches: Counter[str]
     scratch: int
@@ -176,8 +177,8 @@ class LaunchCounts:
 
 def launch_counts(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -> LaunchCounts:
     """
-    The plan of a loop for a number of steps, counted; `kernels` are its own, those of a single step
-    last.
+    The counted plan of a loop for a number of steps. `kernels` are the loop's own, with single
+    steps last.
     """
     parts = parts_of_step(kernels)
     found = plan_kernels(rotation_of(loop), kernels, steps)

@@ -15,7 +15,7 @@ def row(cells: Iterable[str], tag: str = "td") -> str:
 
 
 def fact_table(facts: Iterable[Fact]) -> str:
-    """Facts as a table of two columns; empty where there are none."""
+    """Facts as a table of two columns; empty without facts."""
     rows = [row((fact.label, fact.text)) for fact in facts]
     return f"<table>{''.join(rows)}</table>" if rows else ""
 
@@ -31,6 +31,7 @@ def section_html(section: Section) -> str:
 
 
 def parts(explanation: Explanation) -> Iterator[str]:
+    """The parts of the page, in order."""
     for loop in explanation.loops:
         yield f"<h4>{escape(title(explanation, loop))}</h4>"
         yield fact_table(summary_facts(loop))

@@ -1,4 +1,4 @@
-"""Sections about the kernels of a time loop: their tiles, resources and queues, and the launches."""
+"""Sections about the kernels of a time loop: tiles, resources and queues, and the launches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NO_ASSEMBLER = 'unknown without the assembler; pip install "timetile[assembler]"
 
 
 def schedule_section(loop: LoopOp, deepest: KernelOp) -> Section:
-    """What was decided for all kernels of a loop."""
+    """The decisions for all kernels of a loop."""
     assert deepest.layout is not None
     entries = DictionaryAttr({}) if loop.schedule is None else loop.schedule
     chosen = ", ".join(f"{name} {entry_text(entry)}" for name, entry in entries.data.items())
@@ -50,7 +50,7 @@ def schedule_section(loop: LoopOp, deepest: KernelOp) -> Section:
 
 
 def work_row(kernel: KernelOp) -> tuple[str, ...]:
-    """One kernel's tiles and what they compute."""
+    """One kernel's tiles and computed cells."""
     geometry, extra = Geometry(kernel), redundancy(kernel)
     return (
         f"@{kernel.sym_name.data}",
@@ -65,7 +65,7 @@ def work_row(kernel: KernelOp) -> tuple[str, ...]:
 
 
 def classes_text(kernel: KernelOp) -> str:
-    """What the cells of a kernel's tiles are there for, as shares."""
+    """The purposes of the cells of a kernel's tiles, as shares."""
     classes = classify(Geometry(kernel))
     counts = {
         "stored": classes.valid,
@@ -77,7 +77,7 @@ def classes_text(kernel: KernelOp) -> str:
 
 
 def work_section(kernels: Sequence[KernelOp]) -> Section:
-    """How the kernels cut the domain, and what they compute more than once."""
+    """The cut of the domain, and cells computed more than once."""
     columns = ("kernel", "steps", "tiles", "cells of a tile", "stored", "planes of a chunk",
                "computed / useful cells", "bytes")  # fmt: skip
     deepest = kernels[0]
@@ -96,7 +96,7 @@ def work_section(kernels: Sequence[KernelOp]) -> Section:
 
 
 def resource_row(kernel: Kernel, target: Target) -> tuple[str, ...]:
-    """What one kernel takes of a multiprocessor."""
+    """The resources of one kernel."""
     row = [f"@{kernel.name}", f"{kernel.grid} x {kernel.block}", f"{kernel.shared_bytes} B"]
     if kernel.registers:
         room = occupancy(kernel, target)
@@ -107,9 +107,10 @@ def resource_row(kernel: Kernel, target: Target) -> tuple[str, ...]:
 
 
 def resource_section(kernels: Iterable[Kernel], target: Target) -> Section:
-    """What the kernels take of a multiprocessor."""
+    """The resources of the kernels."""
     facts = () if assembler_version() is not None else (Fact("registers", NO_ASSEMBLER),)
-    columns = ("kernel", "blocks x threads", "shared", "registers", "spilled", "blocks of a multiprocessor",
+    columns = ("kernel", "blocks x threads", "shared", "registers", "spilled",
+               "blocks of a multiprocessor",
                "waves full")  # fmt: skip
     rows = tuple(resource_row(kernel, target) for kernel in kernels)
     note = Fact(
@@ -119,7 +120,7 @@ def resource_section(kernels: Iterable[Kernel], target: Target) -> Section:
 
 
 def queue_rows(kernel: KernelOp, loop: LoopOp) -> Iterator[tuple[str, ...]]:
-    """What each queue is made by, when, how many planes of it are kept, and where."""
+    """The maker, time, number of kept planes and home of each queue."""
     numbers: dict[SSAValue, str] = {}
     for stage in kernel.stages:
         for result in stage.results:
@@ -149,7 +150,7 @@ def made_by(stage: StageOp, numbers: dict[SSAValue, str], loop: LoopOp) -> str:
 
 
 def field_of(argument: SSAValue, loop: LoopOp) -> str:
-    """The name that the program has for the field behind a kernel's argument."""
+    """The program's name for the field behind a kernel's argument."""
     kernel = argument.owner.parent_op() if isinstance(argument.owner, Block) else None
     assert isinstance(kernel, KernelOp)
     kind, index = kernel.argument_role(argument).role
@@ -168,7 +169,7 @@ def queue_section(deepest: KernelOp, loop: LoopOp) -> Section:
 
 
 def launch_facts(loop: LoopOp, kernels: Sequence[KernelFacts], given: int | None) -> Iterator[Fact]:
-    """The launches of a number of steps, where that is known."""
+    """The launches of a number of steps, if known."""
     steps = constant_steps(loop) if given is None else given
     if steps is None:
         yield Fact("plan", "made per call, when the number of steps is known; see --steps N")

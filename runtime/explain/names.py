@@ -21,7 +21,7 @@ def name_of(value: SSAValue) -> str:
 
 
 def names(values: Iterable[SSAValue]) -> str:
-    """Values by name, with commas; `none` where there are none."""
+    """Values by name, with commas; `none` without values."""
     return ", ".join(map(name_of, values)) or "none"
 
 
@@ -31,12 +31,12 @@ def spans(bounds: StencilBoundsAttr) -> str:
 
 
 def short(attribute: Attribute) -> str:
-    """An attribute as the IR prints it, without its dialect."""
+    """An attribute printed without its dialect."""
     return str(attribute).removeprefix("#").removeprefix("tile.")
 
 
 def entry_text(entry: Attribute) -> str:
-    """An entry of a schedule without its type."""
+    """An entry of a schedule without the type."""
     match entry:
         case StringAttr():
             return entry.data

@@ -61,7 +61,10 @@ def resources_text(found: Resources) -> str:
     """The resources of a block, in a line."""
     shared = f"{found.shared_bytes} bytes of shared memory"
     if found.registers is None:
-        return f'takes {shared}; its registers are unknown without the assembler (pip install "timetile[assembler]")'
+        return (
+            f"takes {shared}; its registers are unknown without the assembler "
+            '(pip install "timetile[assembler]")'
+        )
     spills = f"{found.spill_bytes} bytes spilled" if found.spill_bytes else "none spilled"
     return (
         f"takes {found.registers} registers a thread ({spills}) and {shared}; a multiprocessor "

@@ -14,7 +14,7 @@ from timetile.runtime.explain.data import Explanation, Fact, Section
 from timetile.runtime.explain.summary_facts import summary_facts, title
 
 TEXT_WIDTH = 140
-"""Columns of an explanation that is text, not a terminal."""
+"""Columns of an explanation as text, without a terminal."""
 
 HINT = "timetile explain --all shows the time loop, the kernels, the cost model and the buffers"
 
@@ -46,7 +46,7 @@ def print_table(console: Console, section: Section) -> None:
 
 
 def print_section(console: Console, section: Section) -> None:
-    """A heading, facts, a table, and what its columns mean."""
+    """Print a heading, facts, a table, and notes on its columns."""
     print_heading(console, section.title)
     print_facts(console, section.facts)
     if section.columns:

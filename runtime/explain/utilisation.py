@@ -1,10 +1,11 @@
-"""What of the machine a kernel uses (AN5D, section 5), and what its registers allow (section 6.3).
+"""The utilisation of a machine by a kernel (AN5D, section 5), and the limit by registers (section
+6.3).
 
-The paper's unit is a thread, which holds one cell of a tile; here a thread holds several, so
-classes are counted in cells, and for the widest halo, that of the deepest level. `passes/cost`
-decides, and goes beyond: it counts issue slots, shuffles and exchanges, lets computing and memory
-overlap, knows the makespan of guarded and other tiles, and registers by the planes that are really
-kept. `timetile explain` shows what is here beside it.
+The paper's unit is a thread with one cell of a tile. Threads here hold several cells, so classes
+are counted in cells, and for the widest halo, of the deepest level. `passes/cost` decides, and goes
+further: it counts issue slots, shuffles and exchanges, lets computing and memory overlap, and
+computes the makespan of guarded and other tiles, and registers by kept planes. `timetile explain`
+shows the figures of this file beside.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ Offset = tuple[int, ...]
 @dataclass(frozen=True)
 class CellClasses:
     """
-    The cells of one plane of all tiles: `valid` ones are computed and stored, `redundant` ones
-    computed for their neighbours' sake, `boundary` ones read from the halo, the rest lies
-    `out_of_bound`.
+    The cells of one plane of all tiles: `valid` cells are computed and stored, `redundant` cells
+    computed for neighbours, `boundary` cells read from the halo, and the rest lies `out_of_bound`.
     """
 
     valid: int
@@ -40,7 +40,7 @@ class CellClasses:
 
 
 def between(axis: AxisTiling, low: int, high: int) -> int:
-    """Cells of all tiles along an axis whose coordinate is one of [low, high)."""
+    """Cells of all tiles along an axis with a coordinate in [low, high)."""
     count = 0
     for tile in range(axis.count):
         start = axis.origin + tile * axis.useful
@@ -49,7 +49,7 @@ def between(axis: AxisTiling, low: int, high: int) -> int:
 
 
 def classify(geometry: Geometry) -> CellClasses:
-    """The classes of a kernel's cells, for the first field that it stores."""
+    """The classes of a kernel's cells, for the first stored field."""
     shape = FieldShape.of(geometry.stored_fields[0])
     bounds = [(geometry.lower[a.axis], geometry.upper[a.axis]) for a in geometry.axes]
     valid = prod(high - low for low, high in bounds)
@@ -61,17 +61,16 @@ def classify(geometry: Geometry) -> CellClasses:
 
 def alu_utilisation(fused: int, others: int) -> float:
     """
-    Floating-point operations of a cell by those that its instructions could do: fused multiply-adds
-    do two, others one.
+    Floating-point operations of a cell over the most possible for its instructions: fused
+    multiply-adds do two, others one.
     """
     return (2 * fused + others) / (2 * (fused + others)) if fused + others else 1.0
 
 
 def multiprocessor_utilisation(blocks: int, resident: int) -> float:
     """
-    The share of a launch in which multiprocessors have blocks, where the device holds `resident` at
-    once: the waves of blocks over whole waves. (The paper prints their floor over their ceiling,
-    which is 0 for less than a wave.)
+    The share of a launch with blocks on multiprocessors, for `resident` blocks at once: waves of
+    blocks over whole waves. (The paper prints floor over ceiling, 0 for less than a wave.)
     """
     if not resident:
         return 0.0
@@ -81,9 +80,9 @@ def multiprocessor_utilisation(blocks: int, resident: int) -> float:
 
 def thread_reads(taps: Collection[Offset], stream: int, *, cached: bool) -> int:
     """
-    Reads of shared memory by a thread of one cell (table 2): all taps but those of its own column
-    along the stream, which are in registers; with what the assembler keeps, one for every column of
-    a box.
+    Reads of shared memory by a thread of one cell (table 2): all taps except in the own column
+    along the stream, kept in registers. With `cached`, one read for every column of a box, as the
+    assembler keeps values.
     """
     taps = set(taps)
 
@@ -104,7 +103,7 @@ def registers(depth: int, radius: int, cell_bytes: int) -> int:
 
 
 def fits(depth: int, radius: int, cell_bytes: int, threads: int, target: Target) -> bool:
-    """The configuration is not pruned: a block of threads has the registers that it needs."""
+    """Whether the configuration is kept: a block of threads has enough registers."""
     needed = registers(depth, radius, cell_bytes)
     enough = needed * threads <= target.isa.registers_per_multiprocessor
     return needed <= target.isa.registers_per_thread and enough

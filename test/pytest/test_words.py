@@ -88,11 +88,10 @@ LIMIT = 4.0
 REACHED: dict[str, float] = {
     "passes": 5.0,
     "passes/cost": 11.2,
-    "passes/targets": 10.2,
+    "passes/targets": 10.1,
     "lowering/cpu": 9.0,
     "lowering/tile_to_gpu": 10.7,
     "runtime/bundle": 4.2,
-    "runtime/explain": 10.5,
     "runtime/spellings": 6.5,
 }
 """Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better; add none."""
@@ -106,7 +105,6 @@ BEGIN_WITH_THE_SAME: dict[str, int] = {
 WITHOUT_DOCSTRING: dict[str, int] = {
     "lowering": 3,
     "lowering/ptx": 8,
-    "runtime/explain": 1,
 }
 """How many public classes, functions and methods of a package may lack a docstring. Lower a number; add none."""
 
