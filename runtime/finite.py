@@ -1,4 +1,4 @@
-"""Finds NaN or infinities in fields, and warns of a run that made such cells."""
+"""Finds NaN or infinities in fields, and warns of runs with new NaN or infinities."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ def readers_of(value: SSAValue) -> list[Operation]:
 
 def counts_steps(op: Operation, value: SSAValue) -> bool:
     """
-    Whether the operation is a time loop, of kernels or of the host, and the value is its number of
-    steps or its upper bound, and nothing else there.
+    Whether the operation is a time loop, of kernels or of the host, and the value nothing but the
+    number of steps or the upper bound.
     """
     if isinstance(op, LoopOp):
         return op.steps is value

@@ -51,7 +51,7 @@ def turned_roles(loop: LoopOp) -> list[int]:
 
 
 def rotation_of(loop: LoopOp | scf.ForOp) -> list[int]:
-    """For each carried value of a loop: the number of the value in its place after one step."""
+    """For each carried value of a loop: the number of the successor after a step."""
     if isinstance(loop, LoopOp):
         return list(loop.rotation)
     args, last = loop.body.block.args[1:], loop.body.block.last_op
@@ -61,7 +61,7 @@ def rotation_of(loop: LoopOp | scf.ForOp) -> list[int]:
 
 
 def partners_of(function: FuncOp) -> dict[int, set[int]]:
-    """For each argument: the arguments whose buffers take turns with its buffer in some loop."""
+    """For each argument: the arguments with buffers in turn with the argument's, in some loop."""
     partners: dict[int, set[int]] = {}
     for loop in function.body.block.ops:
         if not isinstance(loop, LoopOp | scf.ForOp):

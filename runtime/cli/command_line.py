@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 import traceback
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn, get_args
 
@@ -31,6 +33,9 @@ Command = Callable[[Options, Log], int]
 EMIT = ("temporal", "tile", "gpu", "nvvm", "ptx", "bundle")
 
 
+NEAR = 0.75
+"""The least likeness of a wrong option and the option meant, between 0 and 1."""
+
 COMMANDS = "run|compile|explain|example|cache|doctor"
 """What the command line does."""
 
@@ -47,6 +52,16 @@ class SentenceParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End with one sentence, and exit status 2."""
         self.exit(2, f"timetile: {message}; see {self.prog} --help\n")
+
+
+def unknown_option(parser: argparse.ArgumentParser, word: str) -> str:
+    """A sentence about a word of the command line without a meaning, with the nearest option."""
+    name, _, _ = word.partition("=")
+    known = re.findall(r"(?<![\w-])--?[a-z][a-z-]*", parser.format_help())
+    near = get_close_matches(name, sorted(set(known)), 1, NEAR)
+    hint = f"; write {near[0]}" if near else ""
+    kind = "option" if word.startswith("-") else "argument"
+    return f"{name} is no {kind} of {parser.prog}{hint}"
 
 
 def natural(text: str) -> int:
@@ -179,7 +194,7 @@ def make_parser() -> argparse.ArgumentParser:
     def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(name, help=text, description=text)
         sub.add_argument("--verbose", action="store_true", help="show what is being done")
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=command, parser=sub)
         return sub
 
     add_run_options(add("run", run.run, "run a program on arrays"))
@@ -212,7 +227,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", type=Path, metavar="DIR", help="write the example there, in a file")
 
     sub = add("cache", machine.cache, "show, verify or clear the disk cache of kernels")
-    sub.add_argument("action", choices=("path", "verify", "clear"))
+    sub.add_argument("action", choices=("path", "verify", "clear"), metavar="path|verify|clear")
     add("doctor", machine.doctor, "show what of driver, GPU, assembler and cache was found")
     return parser
 
@@ -242,7 +257,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command `timetile`: 0 for success, 2 for a failure the user can mend."""
     tolerate_narrow_terminals()
     try:
-        options = make_parser().parse_args(arguments, namespace=Options())
+        options, unknown = make_parser().parse_known_args(arguments, namespace=Options())
+        if unknown:
+            options.parser.error(unknown_option(options.parser, unknown[0]))
     except SystemExit:
         discard_answer_that_fails()
         raise

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from xdsl.passes import ModulePass
 
 from timetile.dialects.tile import KernelOp
 from timetile.passes.diagnostics import LOGGER
+from timetile.runtime.cli.example import examples
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import progress
 from timetile.runtime.cli.usage import UsageError
@@ -33,6 +35,20 @@ def parse_passes(spec: str) -> tuple[ModulePass, ...]:
         raise UsageError(f"--pipeline {spec!r} cannot be used: {error}") from error
 
 
+def check_program_path(path: Path) -> None:
+    """UsageError for the name of an example, and for a program in Python."""
+    if path.suffix == ".py":
+        raise UsageError(
+            f"{path} is a program in Python; run it with python {path}, or give a program in MLIR, "
+            "as the mlir of a model"
+        )
+    if not path.exists() and str(path) in examples():
+        raise UsageError(
+            f"{path} is the name of an example, and no file; timetile example {path} --out DIR "
+            "writes the file"
+        )
+
+
 def compiled(
     options: Options, executor: Executor | None, threads: int | None = None
 ) -> CompiledProgram:
@@ -41,6 +57,7 @@ def compiled(
         raise UsageError(
             "--depth has no effect with --pipeline; write temporal-fusion{depths=N} in the pipeline"
         )
+    check_program_path(options.program)
     check_device(options.device, executor)
     try:
         threads = thread_count(threads)

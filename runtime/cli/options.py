@@ -18,6 +18,7 @@ class Options(argparse.Namespace):
     """The parsed command line. The present options depend on the command."""
 
     command: Callable[[Options, Log], int]
+    parser: argparse.ArgumentParser
     verbose: bool
     all: bool
     program: Path

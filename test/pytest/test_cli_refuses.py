@@ -73,6 +73,23 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
             "argument --depth: 0 is not a number of 1 or more; see timetile run --help",
         ),
         ("run no.mlir", "cannot open no.mlir: No such file or directory"),
+        (
+            "run heat2d --steps 1",
+            "heat2d is the name of an example, and no file; timetile example heat2d --out DIR writes the file",
+        ),
+        (
+            "explain model.py",
+            "model.py is a program in Python; run it with python model.py, or give a program in MLIR, as the mlir of a model",
+        ),
+        (
+            "run {heat} --stpes=3",
+            "--stpes is no option of timetile run; write --steps; see timetile run --help",
+        ),
+        ("run {heat} 3", "3 is no argument of timetile run; see timetile run --help"),
+        (
+            "explain {heat} --emit ptx",
+            "--emit is no option of timetile explain; see timetile explain --help",
+        ),
         ("run {png}", "{png} is not a text file; give a program in MLIR"),
         (
             "run {heat}",
