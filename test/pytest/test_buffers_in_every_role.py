@@ -16,6 +16,7 @@ from support.executors import executors
 from support.expressions import Tap
 from support.generate_roles import programs_of_any_roles
 from support.programs import program_text
+from support.sizes import taking_turns
 from timetile.runtime.program import Executor
 
 pytestmark = pytest.mark.covering(times=2)
@@ -76,7 +77,7 @@ def test_buffers_end_as_the_unfused_program_leaves_them(name: str, executor: Exe
 @given(drawn=programs_of_any_roles(), depth=st.integers(1, 3), steps=st.integers(0, 9))
 def test_buffers_in_any_role(drawn: Program, depth: int, steps: int):
     note(program_text(drawn))
-    for executor in executors():
+    for executor in taking_turns(executors(), steps):
         compiled = timetile.compile(
             program_text(drawn), executor=executor, depth=depth, fp_contract="off", cache=False
         )

@@ -81,6 +81,7 @@ def test_a_cliff_has_its_reason(name: str, element: str, halos: Halos, depth: in
     assert drop.why.split(":")[0] in {"registers", "shared memory", "cells", "code"}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("halos", ["common", "apart"])
 @pytest.mark.parametrize("name", ["j2d5pt", "j2d9pt", "j2d9pt-gol", "gradient"])
 def test_rows_in_fp64_have_none(name: str, halos: Halos):

@@ -53,6 +53,7 @@ def many_fields(fields: int, rank: int, size: int) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("depth", [None, 1, 2])
 @pytest.mark.parametrize(("fields", "rank", "size"), [(18, 2, 19), (40, 2, 4100), (24, 3, 11)])
 def test_a_schedule_fits(fields: int, rank: int, size: int, depth: int | None):

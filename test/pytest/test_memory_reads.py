@@ -120,6 +120,7 @@ def test_steps_that_no_tile_holds(wide: Wide):
     assert 'reads = "memory"' in str(loop.schedule)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     ("rank", "radius", "domain"),
     [

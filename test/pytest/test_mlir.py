@@ -15,6 +15,7 @@ import timetile
 from support.catalogue import CATALOGUE, Entry, entry
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, warp_row
+from support.sizes import spread
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 
@@ -63,7 +64,7 @@ def check(text: str, passes: Schedule | None, depth: int) -> Counter[str]:
     return total
 
 
-@pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", spread(CATALOGUE), ids=lambda case: case.name)
 def test_mlir_reads_every_program(case: Entry):
     check(program_text(case.make(case.domains[0])), None, 2)
 

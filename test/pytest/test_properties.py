@@ -1,6 +1,7 @@
 """
 Random programs under random schedules leave what an independent evaluation leaves, bit for bit, in all
-buffers, halos included. `pytest --hypothesis-profile=nightly test/pytest/test_properties.py` tries many.
+buffers, halos included; the executors take turns. `pytest --hypothesis-profile=nightly
+test/pytest/test_properties.py` tries many, on all executors.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from support.executors import executors, kernel_executors
 from support.generate import programs, schedules, travelling_sums
 from support.programs import program_text
 from support.schedules import Schedule
+from support.sizes import taking_turns
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.program import CompiledProgram, Executor
 
@@ -44,7 +46,7 @@ def check(
 @given(program=programs(), depth=st.integers(1, 4), steps=st.integers(0, 9), common=st.booleans())
 def test_programs_with_the_default_schedule(program: Program, depth: int, steps: int, common: bool):
     note(program_text(program))
-    for executor in executors():
+    for executor in taking_turns(executors(), steps):
         check(program, steps, executor, depth, None, common)
 
 
@@ -53,7 +55,7 @@ def test_programs_with_any_schedule(data: st.DataObject, depth: int, steps: int,
     program = data.draw(programs())
     schedule: Schedule = data.draw(schedules(program.rank))
     note(program_text(program))
-    for executor in kernel_executors():
+    for executor in taking_turns(kernel_executors(), steps):
         try:
             check(program, steps, executor, depth, schedule.passes(depth), common)
         except CompileError as error:
@@ -68,7 +70,7 @@ def test_programs_with_any_schedule(data: st.DataObject, depth: int, steps: int,
 def test_sums_that_travel(drawn: tuple[Program, Schedule], depth: int, steps: int, common: bool):
     program, schedule = drawn
     note(program_text(program))
-    for executor in kernel_executors():
+    for executor in taking_turns(kernel_executors(), steps):
         try:
             found = check(program, steps, executor, depth, schedule.passes(depth), common)
         except CompileError as error:

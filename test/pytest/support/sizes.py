@@ -46,6 +46,11 @@ def few(cases: Sequence[T]) -> list[T]:
     return spread(cases) if is_check else list(cases)
 
 
+def taking_turns(cases: Sequence[T], number: int) -> list[T]:
+    """The case whose turn it is in the example of a number; all in `make nightly`."""
+    return list(cases) if is_nightly() else [cases[number % len(cases)]]
+
+
 def is_nightly() -> bool:
     """Whether everything runs."""
     return settings.get_current_profile_name() == "nightly"
