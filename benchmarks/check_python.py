@@ -67,7 +67,7 @@ def wrong(name: str, dtype: str, size: int, steps: int, way: Way) -> list[str]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--size", type=int, default=300)
     options.add_argument("--steps", type=int, default=100)
     chosen = options.parse_args()

@@ -101,7 +101,7 @@ def check(program: CpuProgram, runners: Sequence[Runner]) -> None:
         left.append(fields)
     for others in left[1:]:
         for a, b in zip(left[0], others, strict=True):
-            unit = np.finfo(program.kind).eps * float(np.abs(a).max())
+            unit = float(np.finfo(program.kind).eps) * float(np.abs(a).max())
             assert float(np.abs(a - b).max()) <= 64 * unit, program.name
 
 

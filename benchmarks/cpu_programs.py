@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,13 @@ def star25(fields: list[Array], scalars: tuple[float, ...]) -> list[Array]:
     inner = (slice(4, -4),) * 3
     total = np.float32(-205 / 24) * now[inner]
     for distance, weight in enumerate((8 / 5, -1 / 5, 8 / 315, -1 / 560), start=1):
-        shell: Array | None = None
+        ends: list[Array] = []
         for axis in range(3):
             for step in (-distance, distance):
                 end = now.shape[axis] - 4 + step
                 at = tuple(slice(4 + step, end) if k == axis else inner[k] for k in range(3))
-                shell = now[at] if shell is None else shell + now[at]
+                ends.append(now[at])
+        shell = reduce(np.add, ends)
         total += np.float32(weight) * shell
     following[inner] = np.float32(2) * now[inner] - before[inner] + medium[inner] * total
     return [following, before, now, medium]
@@ -83,7 +85,7 @@ class CpuProgram:
     scalars: tuple[float, ...] = ()
 
     @property
-    def kind(self) -> type[np.generic]:
+    def kind(self) -> type[np.float64] | type[np.float32]:
         return np.float64 if self.dtype == "f64" else np.float32
 
     def text(self) -> str:

@@ -14,11 +14,12 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import devito as dv
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -27,7 +28,13 @@ from timing import copy_bandwidth
 import timetile.devito
 from timetile.runtime.gpu import device
 
+dv: Any = import_module("devito")
+"""Devito has no types."""
+
 dv.configuration["log-level"] = "ERROR"
+
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass
@@ -56,9 +63,9 @@ class Row:
 
 def drawn(function: Any, low: float, high: float) -> Any:
     """The function with cells between two bounds, halo included; one plane is drawn and repeated."""
-    data = function.data_with_halo
+    data: Array = function.data_with_halo
     random = np.random.default_rng(sum(map(ord, function.name)))
-    plane = low + (high - low) * random.random(data.shape[-2:], dtype=np.float32)
+    plane: Array = low + (high - low) * random.random(data.shape[-2:], dtype=np.float32)
     data[:] = plane
     return function
 
@@ -77,7 +84,7 @@ def elastic(shape: tuple[int, ...]) -> Model:
     grid = dv.Grid(shape=shape, extent=tuple(10.0 * (n - 1) for n in shape), dtype=np.float32)
     v = dv.VectorTimeFunction(name="v", grid=grid, space_order=4)
     tau = dv.TensorTimeFunction(name="tau", grid=grid, space_order=4)
-    changed = sorted({*v, *tau}, key=lambda part: part.name)
+    changed: list[Any] = sorted({*v, *tau}, key=attrgetter("name"))
     for part in changed:
         drawn(part, -1, 1)
     lam, mu = (drawn(dv.Function(name=n, grid=grid, space_order=4), 1, 2) for n in ("lam", "mu"))
@@ -138,7 +145,7 @@ def measure(
 
 def main() -> None:
     """Check, measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, help="write the figures to this file, as JSON")
     parser.add_argument("--steps", type=int, default=96)
     parser.add_argument("--small", action="store_true", help="check only")

@@ -55,7 +55,7 @@ class Plate:
         self.shape = tuple(side + 2 * halo for side in domain)
         kind, cells = np.dtype(ELEMENTS[element]), int(np.prod(self.shape, dtype=np.int64))
         self.bytes = cells * kind.itemsize
-        piece = np.random.default_rng(7).random(min(cells, 1 << 22), kind)
+        piece = np.random.default_rng(7).random(min(cells, 1 << 22)).astype(kind)
         self.pointers = [gpu.allocate(self.bytes) for _ in range(count)]
         for pointer in self.pointers:
             for start in range(0, self.bytes, piece.nbytes):

@@ -17,7 +17,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -71,7 +71,10 @@ def measured_rows() -> Iterator[Row]:
     seen: set[Row] = set()
     for path in sorted(RESULTS.glob("*.json")):
         report: Any = json.loads(path.read_text())
-        for entry in report if isinstance(report, list) else report.get("rows", ()):
+        entries: list[dict[str, Any]] = (
+            report if isinstance(report, list) else report.get("rows", [])
+        )
+        for entry in entries:
             if not {"stencil", "schedule", "depth", "halos"} <= set(entry):
                 continue
             row = Row(
@@ -114,12 +117,12 @@ def kernel_hashes(row: Row) -> dict[str, str]:
         loop.schedule = schedule
         write_depths(loop, [row.depth])
     kernels = ProgramKernels(module, options, None)
-    arch = options.target
+    target = options.target
     hashes: dict[str, str] = {}
     for loop in kernels.facts:
         for known in loop:
             lowered = kernels_of(kernels.nvvm(known.name))
-            ptx = print_module(lowered, arch.isa.ptx_version, arch.name)
+            ptx = print_module(lowered, target.isa.ptx_version, target.name)
             hashes[known.name] = sha256(ptx.encode()).hexdigest()[:16]
     return hashes
 
@@ -147,7 +150,7 @@ def read(path: Path) -> dict[Row, dict[str, str]]:
     rows: dict[Row, dict[str, str]] = {}
     for entry in entries:
         kernels = entry.pop("kernels")
-        rows[Row(**{**entry, "domain": tuple(entry["domain"])})] = kernels
+        rows[replace(Row(**entry), domain=tuple(entry["domain"]))] = kernels
     return rows
 
 

@@ -28,8 +28,9 @@ from timing import launch_times
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile
-from timetile.passes.candidates import candidates
+from timetile.passes.candidates import Trials, candidates
 from timetile.passes.schedule import Schedule
+from timetile.passes.schedule_space import schedules
 from timetile.runtime.gpu import device
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
@@ -67,7 +68,8 @@ class Case:
         found = candidates(loop, module, SM_90, None)
         if spilled:
             known = {(c.depth, c.schedule) for c in found}
-            more = candidates(loop, module, SM_90, None, may_spill=True)
+            trials = Trials(loop, module, SM_90, may_spill=True)
+            more = trials.ranked(None, schedules(loop, SM_90))
             found += [c for c in more if (c.depth, c.schedule) not in known]
         chosen, *others = [((c.depth, c.schedule), c.cost.gcells_per_second) for c in found]
         others.sort(key=lambda trial: -trial[1])

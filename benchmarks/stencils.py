@@ -42,7 +42,7 @@ def ordered(terms: dict[Offset, float]) -> tuple[tuple[Offset, float], ...]:
 def star(name: str, rank: int, radius: int) -> Stencil:
     """A star with distinct coefficients that sum to 1."""
     zero = (0,) * rank
-    offsets = [zero]
+    offsets: list[Offset] = [zero]
     for axis, distance, sign in product(range(rank), range(1, radius + 1), (-1, 1)):
         offsets.append(tuple(sign * distance if k == axis else 0 for k in range(rank)))
     raw = {o: 0.05 + 0.01 * n for n, o in enumerate(offsets)}

@@ -18,7 +18,7 @@ from timetile.runtime.program import CompiledProgram
 
 
 def events(
-    gpu: Device, run: Callable[[], None], repeats: int, *, queued: bool = False
+    gpu: Device, run: Callable[[], object], repeats: int, *, queued: bool = False
 ) -> list[float]:
     """
     Milliseconds of each of `repeats` runs, after one that warms up. What is `queued` waits behind another
@@ -68,7 +68,7 @@ def launch_of(compiled: CompiledProgram, facts: Any, fields: Fields) -> tuple[Ke
                 places.append(index)
             case ("capture", _):
                 places.append(next(captures))
-            case (kind, _):
+            case kind:
                 raise ValueError(f"the benchmarks have no arguments of the kind {kind}")
     pointers = [fields.pointer(place) for place in places]
     arguments = Arguments(pointers, (ctypes.c_void_p,) * len(pointers))
