@@ -34,9 +34,6 @@ dv: Any = import_module("devito")
 dv.configuration["log-level"] = "ERROR"
 
 
-Array = np.ndarray[Any, Any]
-
-
 @dataclass
 class Model:
     """Equations, the functions that they change, the time step, and the arrays that a step reads and writes."""
@@ -63,9 +60,10 @@ class Row:
 
 def drawn(function: Any, low: float, high: float) -> Any:
     """The function with cells between two bounds, halo included; one plane is drawn and repeated."""
-    data: Array = function.data_with_halo
+    data: Any = function.data_with_halo
+    shape: tuple[int, ...] = data.shape[-2:]
     random = np.random.default_rng(sum(map(ord, function.name)))
-    plane: Array = low + (high - low) * random.random(data.shape[-2:], dtype=np.float32)
+    plane = low + (high - low) * random.random(shape, dtype=np.float32)
     data[:] = plane
     return function
 

@@ -70,10 +70,9 @@ def measured_rows() -> Iterator[Row]:
     """The rows of all results that name a schedule, each once."""
     seen: set[Row] = set()
     for path in sorted(RESULTS.glob("*.json")):
-        report: Any = json.loads(path.read_text())
-        entries: list[dict[str, Any]] = (
-            report if isinstance(report, list) else report.get("rows", [])
-        )
+        table: object = json.loads(path.read_text())
+        report = cast(dict[str, Any], table) if isinstance(table, dict) else {"rows": table}
+        entries = cast(list[dict[str, Any]], report.get("rows", []))
         for entry in entries:
             if not {"stencil", "schedule", "depth", "halos"} <= set(entry):
                 continue

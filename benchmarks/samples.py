@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, DictionaryAttr
@@ -60,8 +60,8 @@ class Sample:
     @property
     def whole_schedule(self) -> Schedule:
         """The schedule, with its default entries."""
-        entries = {
-            name: tuple(value) if isinstance(value, list) else value
+        entries: dict[str, Any] = {
+            name: tuple(cast(list[int], value)) if isinstance(value, list) else value
             for name, value in self.schedule.items()
         }
         return Schedule(**entries)
@@ -96,13 +96,14 @@ def measured(row: Mapping[str, Any], kernel: Mapping[str, Any], commit: str) -> 
 
 def samples_of(name: str) -> Iterator[Sample]:
     """The samples of a table of results."""
-    table = json.loads((RESULTS / name).read_text())
+    table: object = json.loads((RESULTS / name).read_text())
     if isinstance(table, dict):
-        for row in table["rows"]:
+        report = cast(dict[str, Any], table)
+        for row in report["rows"]:
             for kernel in row["all"]:
-                yield measured(row, kernel, table["commit"])
+                yield measured(row, kernel, report["commit"])
         return
-    for row in table:
+    for row in cast(list[dict[str, Any]], table):
         if "error" not in row:
             yield measured(row, row, row["commit"])
 

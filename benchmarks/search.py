@@ -69,7 +69,7 @@ class Case:
         if spilled:
             known = {(c.depth, c.schedule) for c in found}
             trials = Trials(loop, module, SM_90, may_spill=True)
-            more = trials.ranked(None, schedules(loop, SM_90))
+            more = trials.compared(None, schedules(loop, SM_90)).found
             found += [c for c in more if (c.depth, c.schedule) not in known]
         chosen, *others = [((c.depth, c.schedule), c.cost.gcells_per_second) for c in found]
         others.sort(key=lambda trial: -trial[1])
