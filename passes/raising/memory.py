@@ -42,10 +42,15 @@ def memory_of(field: SSAValue) -> SSAValue:
     return field
 
 
-def choices(field: SSAValue) -> list[tuple[object, SSAValue]]:
+Choice = tuple[object, SSAValue | None]
+"""What a name may be of, None for any memory, and the condition for that."""
+
+
+def choices(field: SSAValue) -> list[Choice]:
     """
     The possible memory of a name, each with a condition: one for a plain name, two for a field
-    picked by a condition.
+    picked by a condition, the fields at the start of a loop for a result of the loop, and any
+    memory for a result of a call.
     """
     root = memory_of(field)
     owner = root.owner
@@ -55,7 +60,25 @@ def choices(field: SSAValue) -> list[tuple[object, SSAValue]]:
         place = owner.results.index(root)
         ends = [region.block.last_op for region in owner.regions]
         return [((owner, k), end.operands[place]) for k, end in enumerate(ends) if end is not None]
+    if isinstance(owner, scf.ForOp | LoopOp):
+        begins = owner.iter_args if isinstance(owner, scf.ForOp) else owner.buffers
+        return [((owner, k), value) for k, value in enumerate(begins) if is_memory(value.type)]
+    if isinstance(owner, func.CallOp):
+        return [(owner, ANY_MEMORY)]
     return [(None, root)]
+
+
+def take_turns(first: SSAValue, other: SSAValue) -> bool:
+    """Two names are results of one loop, whose fields take turns: none is another."""
+    loop = first.owner
+    if loop is not other.owner or not isinstance(loop, scf.ForOp | LoopOp):
+        return False
+    if isinstance(loop, LoopOp):
+        return True
+    end = loop.body.block.last_op
+    names = [memory_of(value) for value in loop.body.block.args if is_memory(value.type)]
+    yielded = [memory_of(v) for v in end.operands if is_memory(v.type)] if end is not None else []
+    return set(names) == set(yielded) and len(set(yielded)) == len(yielded)
 
 
 def may_be_one(first: SSAValue | None, other: SSAValue | None) -> bool:
@@ -64,6 +87,8 @@ def may_be_one(first: SSAValue | None, other: SSAValue | None) -> bool:
     """
     if first is None or other is None:
         return True
+    if take_turns(memory_of(first), memory_of(other)):
+        return memory_of(first) is memory_of(other)
     mine, theirs = choices(first), choices(other)
     if len(mine) == len(theirs) == 1 and mine[0][0] is theirs[0][0] is None:
         return mine[0][1] is theirs[0][1]

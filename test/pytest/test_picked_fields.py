@@ -82,6 +82,71 @@ def test_picked_fields_are_what_the_dialect_says(pick: str, body: str, executor:
         assert a.tobytes() == b.tobytes()
 
 
+AFTER = """
+!field = !stencil.field<[-1,13]xf64>
+!temp = !stencil.temp<?xf64>
+func.func private @other(%A: !field, %B: !field) -> !field {
+  func.return %B : !field
+}
+func.func @step(%A: !field, %B: !field, %C: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %z:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    LOOP
+    scf.yield %b, %a : !field, !field
+  }
+  %k = func.call @other(%A, %B) : (!field, !field) -> !field
+  %u = stencil.load NAME : !field -> !temp
+  %w = stencil.load %C : !field -> !temp
+  stencil.store %w to %B(<[0], [12]>) : !temp to !field
+  %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %l = stencil.access %x[-1] : !temp
+    %r = stencil.access %x[1] : !temp
+    %s = arith.subf %l, %r : f64
+    stencil.return %s : f64
+  }
+  stencil.store %v to %C(<[0], [12]>) : !temp to !field
+  stencil.store %v to NAME(<[3], [6]>) : !temp to !field
+  return
+}
+"""
+LOOPS = {
+    "loop": """%f = stencil.load %a : !field -> !temp
+    stencil.store %f to %b(<[1], [12]>) : !temp to !field""",
+    "host": """%f = stencil.load %a : !field -> !temp
+    stencil.store %f to %b(<[1], [12]>) : !temp to !field
+    %m = builtin.unrealized_conversion_cast %b : !field to memref<14xf64>
+    %ti = arith.index_cast %t : index to i64
+    %td = arith.sitofp %ti : i64 to f64
+    memref.store %td, %m[%t] : memref<14xf64>""",
+}
+
+
+@pytest.mark.parametrize("executor", ["numpy", "planes"])
+@pytest.mark.parametrize("name", ["%z#0", "%z#1", "%k"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_results_of_loops_and_calls_are_fields_of_before(loop: str, name: str, executor: Any):
+    text = AFTER.replace("LOOP", LOOPS[loop]).replace("NAME", name)
+    program = timetile.compile(
+        text, executor=executor, function="step", fp_contract="off", cache=False
+    )
+    found, right = ([np.random.default_rng(k).random(14) for k in range(3)] for _ in range(2))
+    program(*found, 5)
+    a, b, c = right
+    for t in range(5):
+        b[2:13] = a[2:13]
+        if loop == "host":
+            b[t] = t
+        a, b = b, a
+    named = {"%z#0": a, "%z#1": b, "%k": right[1]}[name]
+    loaded = named.copy()
+    right[1][1:13] = c[1:13]
+    c[1:13] = loaded[0:12] - loaded[2:14]
+    named[4:7] = c[4:7]
+    for x, y in zip(found, right, strict=True):
+        assert x.tobytes() == y.tobytes()
+
+
 NUMBERS = """
 !field = !stencil.field<[0,8]xf64>
 func.func @scaled(%A: !field, %saved: memref<8xf64>, %m: memref<8xf64>, %factor: !llvm.ptr) {
