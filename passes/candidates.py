@@ -1,6 +1,5 @@
-"""
-What the cost model says of every schedule of a loop that fits, the best first, and why others were
-left out.
+"""The cost model's predictions for all fitting schedules of a loop, the best first, and reasons for
+leaving out the others.
 """
 
 from __future__ import annotations
@@ -43,23 +42,26 @@ from timetile.passes.trial_kernels import TrialKernels
 
 @dataclass(frozen=True)
 class Candidate:
-    """A schedule at a depth, and what the model says of it."""
+    """A schedule at a depth, with the model's prediction."""
 
     schedule: Schedule
     depth: int
     cost: Cost
     worth: float
     """
-    What candidates are compared by: the predicted speed (GCells/s), less where predictions are less
-    certain.
+    The measure for comparing candidates: the predicted speed (GCells/s), reduced where predictions
+    are less certain.
     """
     tight: bool = False
-    """Registers may suffice for the interior copy, but not for the guarded ones: those spill."""
+    """
+    Whether registers may suffice for the interior code, but not for guarded code, which then
+    spills.
+    """
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """A schedule that was not considered at a depth and beyond."""
+    """A schedule left out at a depth and beyond."""
 
     schedule: Schedule
     depth: int
@@ -68,7 +70,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The candidates, the best first, and the schedules that were left out."""
+    """The candidates, the best first, and the schedules left out."""
 
     found: list[Candidate]
     rejected: list[Rejection]
@@ -76,8 +78,8 @@ class Comparison:
 
 def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tight: bool) -> float:
     """
-    The predicted speed (GCells/s), less for depth, for spills, and for kinds of kernels that fall
-    short of it.
+    The predicted speed (GCells/s), reduced for depth, for spills, and for kinds of kernels known to
+    fall short of predictions.
     """
     speed = cost.gcells_per_second * factors.level**depth
     if schedule.stays and schedule.tile == "device":
@@ -89,14 +91,13 @@ def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tigh
 
 
 def first_reason(rules: Iterable[Rule], trial: Trial) -> str | None:
-    """The reason of the first rule that has one."""
+    """The reason of the first rule with a reason; None if all rules pass."""
     return next((reason for rule in rules if (reason := rule(trial)) is not None), None)
 
 
 def turns_twice(trial: Trial) -> bool:
     """
-    Two steps of a loop that keeps sums of one axis fit the registers side by side, and its code is
-    short enough.
+    Whether two steps of a loop with sums of one axis fit the registers side by side, in short code.
     """
     facts, setting, schedule = trial.facts, trial.setting, trial.schedule
     if trial.kernels.rank != 2 or schedule.form != "rows" or period_of(facts, setting) > 1:
@@ -116,9 +117,8 @@ def turns_twice(trial: Trial) -> bool:
 
 def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
     """
-    An even number of planes ahead for a loop of two turns, if that fits: both turns fetch into one
-    group of slots, whose place is found once (measured: 2%; in FP64 only where columns are alone,
-    others spill).
+    An even number of planes ahead for a loop of two turns, if possible: both turns fetch into one
+    group of slots, found once (measured: 2%; in FP64 only for columns alone, as others spill).
     """
     alone = trial.schedule.columns is not None
     if not alone and trial.facts.words > 1:
@@ -129,10 +129,10 @@ def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
 
 def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Cost]:
     """
-    Which tiles run the copy with guards, those on the rim or all, and what the model says of it.
-    All do in tiles whose blocks wait for the slowest, and those of a plane of two axes where that
-    is faster. Those on the rim do where tiles of one axis are streamed (measured: j2d5pt FP64 1815
-    and 1917, j2d9pt 887 and 1007).
+    The choice of guards, for tiles on the rim or all tiles, with the model's prediction. All tiles
+    have guards if blocks of a tile wait for the slowest, and in planes of two axes if faster. Only
+    rim tiles have guards if tiles of one axis are streamed (measured: j2d5pt FP64 1815 and 1917,
+    j2d9pt 887 and 1007).
     """
 
     def asked(guards: Schedule) -> tuple[Trial, Cost]:
@@ -160,21 +160,21 @@ class Trials:
         self.kernels = TrialKernels(loop, module)
 
     def spilling(self) -> Trials:
-        """Trials of the loop that may spill; they share the kernels that were built."""
+        """Trials of the loop that may spill, with the kernels built so far."""
         trials = Trials(self.loop, self.kernels.module, self.target, may_spill=True)
         trials.kernels = self.kernels
         return trials
 
     def trial(self, schedule: Schedule, depth: int) -> Trial | None:
-        """A schedule at a depth; None where it has no kernel."""
+        """A schedule at a depth; None without a kernel."""
         facts = self.kernels.facts(depth, schedule)
         return None if facts is None else Trial(self.kernels, self.target, schedule, depth, facts)
 
     def compared(self, depth: int | None, considered: Iterable[Schedule]) -> Comparison:
         """
-        The candidates that fit, at one depth or at every depth, the best by the model first; of
-        equals the one that needs fewer registers. Deeper kernels of a schedule that is left out are
-        not tried.
+        The fitting candidates, at one depth or at every depth, the best by the model first; of
+        equals the candidate with fewer registers. Deeper kernels of a left-out schedule are not
+        tried.
         """
         deepest = DEEPEST_LINE if self.kernels.rank == 1 else DEEPEST
         if self.kernels.rank == 3 and self.kernels.several_planes:
@@ -195,7 +195,7 @@ class Trials:
         return Comparison(found, rejected)
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | str:
-        """The candidate at a depth, fetching as early as fits, or the reason why there is none."""
+        """The candidate at a depth, fetching as early as fits, or the reason for none."""
         trial = self.trial(schedule, depth)
         if trial is None:
             return NO_KERNEL
@@ -223,7 +223,7 @@ class Trials:
         return self.finished(trial, geometry, ahead)
 
     def finished(self, trial: Trial, geometry: Geometry, ahead: int) -> Candidate | str:
-        """The candidate of a trial that fits, or the reason why its code is too long."""
+        """The candidate of a fitting trial, or the reason for too long code."""
         parameters = self.target.parameters
         twice = turns_twice(trial)
         if twice:
@@ -253,8 +253,8 @@ class Trials:
 
     def lowers(self, candidate: Candidate) -> bool:
         """
-        A kernel of a single step, and those of the depths below that complete a plan, fit the tile
-        and the shared memory with the candidate's schedule, too.
+        Whether a kernel of a single step, and those of smaller depths needed for a plan, fit the
+        tile and the shared memory with the candidate's schedule, too.
         """
         home_cycles = rotation_of(self.loop).home_cycles
         return all(
@@ -263,7 +263,9 @@ class Trials:
         )
 
     def holds(self, schedule: Schedule, depth: int) -> bool:
-        """A kernel of a depth leaves cells of the schedule's tile, and what it shares fits."""
+        """
+        Whether a kernel of a depth leaves cells of the schedule's tile, and fits the shared memory.
+        """
         whole = replace(schedule, form="none")
         facts = self.kernels.facts(depth, schedule) or self.kernels.facts(depth, whole)
         if facts is None:
@@ -276,8 +278,8 @@ class Trials:
 
 def compare(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -> Comparison:
     """
-    All schedules of a loop at one depth or at every depth: those that fit, and why others were left
-    out.
+    All schedules of a loop at one depth or at every depth: fitting ones, and reasons for the
+    others.
     """
     return Trials(loop, module, target).compared(depth, schedules(loop, target))
 
@@ -285,5 +287,5 @@ def compare(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -
 def candidates(
     loop: LoopOp, module: ModuleOp, target: Target, depth: int | None
 ) -> list[Candidate]:
-    """All candidates that fit, at one depth or at every depth, the best by the model first."""
+    """All fitting candidates, at one depth or at every depth, the best by the model first."""
     return compare(loop, module, target, depth).found

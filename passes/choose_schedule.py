@@ -1,13 +1,13 @@
-"""choose-schedule: how deep, how wide and where, written on the loop for the later passes.
+"""choose-schedule: choose depth, tiles and placement, and write the choice on the loop for later
+passes.
 
 After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule {tile = "warp", ...}`
 
-`schedule_space.py` lists the schedules that are considered: tiles of a warp for one and two axes,
-of a block for small plates and for three axes, of a cluster or the device, in several widths, and
-every depth whose planes fit the registers. `candidates.py` asks the cost model (`cost`) of each.
-The fastest wins whose kernels fit at all depths that complete a plan. If none does, every tap is
-read from memory, and a remark says so. The choice is a pure function of the IR, the options and the
-target.
+`schedule_space.py` lists the considered schedules: tiles of a warp for one and two axes, of a block
+for small plates and for three axes, of a cluster or the device, in several widths, and every depth
+with planes fitting the registers. `candidates.py` asks the cost model (`cost`) about each. The
+fastest wins whose kernels fit at all depths of a plan. If none fits, every tap is read from memory,
+with a remark. The choice is a pure function of the IR, the options and the target.
 """
 
 from __future__ import annotations
@@ -33,24 +33,21 @@ from timetile.passes.temporal_fusion import complete_depths, write_depths
 
 SPILLED_REGISTERS = 400
 """
-Registers that a kernel may ask for where it must spill, of the 255 that a thread has: beyond, every
-plane is written to memory and read back, and kernels that read their taps from there do less.
+Most registers asked for by a kernel that must spill, of the 255 of a thread. With more, every plane
+is written to memory and read back, and kernels reading taps from memory do less.
 """
 
 
 CLIFF = 0.85
-"""
-The share of a depth's speed below which what fits the registers gives way to what spills some of
-them.
-"""
+"""The share of a depth's speed below which a fitting schedule gives way to a spilling one."""
 
 
 def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -> Candidate | None:
     """
-    The fastest candidate by the model, the first of equals. Where not even one step fits the
-    registers, or not the depth that is asked for, they are spilled, and where the fields of one
-    step do not fit the shared memory, blocks are lean. Of a depth that is asked for, tiles that
-    spill are also taken where all others are much slower.
+    The fastest candidate by the model, the first of equals. If not even one step fits the
+    registers, or a requested depth does not, registers are spilled. If the fields of one step do
+    not fit the shared memory, blocks are lean. For a requested depth, spilling tiles are also taken
+    if all others are much slower.
     """
     trials = Trials(loop, module, target)
     found = first_that_lowers(trials, depth, schedules(loop, target))
@@ -68,7 +65,7 @@ def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -
 
 
 def spilling(trials: Trials, depth: int, *, lean: bool) -> Candidate | None:
-    """The fastest candidate that may spill; no tile that stays, as it has nothing but registers."""
+    """The fastest candidate that may spill; never a resident tile, held in registers alone."""
     loop = trials.loop
     considered = lean_schedules(loop) if lean else schedules(loop, trials.target)
     streamed = (schedule for schedule in considered if not schedule.stays)
@@ -78,7 +75,7 @@ def spilling(trials: Trials, depth: int, *, lean: bool) -> Candidate | None:
 def first_that_lowers(
     trials: Trials, depth: int | None, considered: Iterable[Schedule]
 ) -> Candidate | None:
-    """The best candidate whose single steps fit its tile, too."""
+    """The best candidate with single steps that fit its tile, too."""
     return next(filter(trials.lowers, trials.compared(depth, considered).found), None)
 
 
@@ -86,8 +83,8 @@ def choose(
     loop: LoopOp, module: ModuleOp, target: Target, depth: int | None
 ) -> tuple[Schedule, int]:
     """
-    The schedule of a loop, and its depth: the one that is given, or the deepest of those below that
-    a plan would take which fits, or one step read from memory, which always does.
+    The schedule of a loop, and its depth: the given depth, or the deepest fitting depth below that
+    is useful for a plan, or one step read from memory, always possible.
     """
     tried = (None,) if depth is None else complete_depths((depth,))
     for given in tried:

@@ -1,28 +1,29 @@
-"""peel-boundaries: the lowered copies of a kernel, and how many planes a chunk of each advances.
+"""
+peel-boundaries: make copies of a kernel's code for the rim and the inside, and choose the planes of
+a chunk for each.
 
 After: `variants [#tile.variant<axes [1], planes 499>, #tile.variant<axes [], planes 648>]`
 
 A variant is a copy of the code. Tiles inside the bounds run without a test for the in-plane bounds;
 tiles on the rim run a copy with guards. (Along the stream, the head and the tail of every chunk
-have guards.) There is one copy, with guards, where no cell is replaced outside the bounds, or where
-the schedule's `guards` are those of `all` tiles: all tiles then advance together, and find in L2
-what their neighbours have loaded.
+have guards.) There is one copy, with guards, if no cell is replaced outside the bounds, or if the
+schedule's `guards` are `all`: all tiles then advance together, and find their neighbours' loads in
+L2.
 
-A column of tiles is cut into chunks of planes, so that the launch ends first. Chunks on the rim
-start first, as they take longest, and have fewer planes: a step of theirs costs `edge-weight` steps
-inside. Each chunk fills the pipeline once. Three ways to cut columns are compared:
+A column of tiles is cut into chunks of planes, so that the launch ends early. Chunks on the rim
+take longest: they start first, and have fewer planes. A step of a rim chunk costs `edge-weight`
+steps inside. Each chunk fills the pipeline once. Three ways to cut columns are compared:
 
-- chunks of one height, in whole waves of tiles that the device holds at once;
-- as many whole columns as the device holds, and chunks of the columns that are left:
+- chunks of one height, in whole waves of tiles;
+- as many whole columns as the device holds, and chunks of the remaining columns:
   `#tile.variant<axes [1, 2], columns 132, planes 512>, #tile.variant<axes [1, 2], planes 74>`;
-- where a warp holds a tile, exactly as many chunks as the device holds tiles. Of every column as
-  many chunks are cut as fit, and the planes that are left of all columns are `joined`: a chunk of
-  these goes on in the next column (`planes 624, joined 260`). That takes registers. Columns are cut
-  one by one where the schedule's `columns` are `alone`, and where joining saves less than 1% in
-  FP64.
+- for warp tiles, exactly as many chunks as the device holds tiles. Every column is cut into as many
+  chunks as fit, and the remaining planes of all columns are `joined`: a chunk of these goes on in
+  the next column (`planes 624, joined 260`), at a cost in registers. Columns are cut one by one if
+  the schedule's `columns` are `alone`, and if joining saves less than 1% in FP64.
 
-If chunks of one height have too many planes, the first and the last chunk of a column have fewer
-where tiles share a block or planes are joined, else the last one.
+If chunks of one height exceed the column, the first and the last chunk share the difference if
+tiles share a block or planes are joined; otherwise the last chunk takes all.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def variants_of(
     kernel: KernelOp, columns: Sequence[Columns], *, guards_all: bool
 ) -> list[VariantAttr]:
     """
-    The variants of columns in their order: the last ones inside, and on the rim, take what is left
-    of their kind.
+    The variants of columns in order. The last ones inside, and on the rim, take the rest of their
+    kind.
     """
     last = {part.on_rim: part for part in columns}
     variants: list[VariantAttr] = []
@@ -64,7 +65,7 @@ def variants_of(
 
 
 def check_residency(kernel: KernelOp, target: Target) -> None:
-    """Refuse a tile whose blocks wait for each other where the device does not hold all of them."""
+    """Refuse a tile of blocks waiting for each other if the device does not hold all of them."""
     assert kernel.layout is not None
     most = target.resident_blocks(kernel.blocks_per_multiprocessor)
     if kernel.layout.has_messages and kernel.layout.blocks > most:

@@ -1,7 +1,4 @@
-"""
-The schedules that `choose-schedule` compares: layouts by the number of axes, and how deep each is
-tried.
-"""
+"""The schedules compared by `choose-schedule`: layouts by number of axes, and depths."""
 
 from __future__ import annotations
 
@@ -19,36 +16,29 @@ from timetile.passes.schedule import Form, Schedule, SyncOption
 from timetile.passes.targets.target import Target
 
 DEEPEST = 16
-"""The deepest kernel that is considered in two and three dimensions."""
+"""The deepest kernel considered in two and three dimensions."""
 
 DEEPEST_LINE = 32
-"""
-The deepest kernel that is considered in one dimension, where a level costs no register and little
-overlap.
-"""
+"""The deepest kernel considered in one dimension: a level costs no register and little overlap."""
 
 FEW_CELLS = 1 << 24
-"""Cells of a plate from which there are always enough tiles for blocks of all warps."""
+"""Cells of a plate from which tiles always fill blocks of all warps."""
 
 MOST_AHEAD = 7
-"""The most planes that are fetched ahead of their use in two dimensions."""
+"""Most planes fetched ahead of their use in two dimensions."""
 
 DEEPEST_BOX = 6
-"""Levels of a box in 3D that are considered: four are the most that ever were fastest."""
+"""Most levels of a box in 3D: four levels are the most ever found fastest."""
 
 CLUSTER_ROWS = (4, 6)
-"""
-Rows of a thread with which tiles of two blocks are considered: edges weigh little, and registers
-suffice.
-"""
+"""Rows of a thread for tiles of two blocks: edges weigh little, and registers suffice."""
 
 DEVICE_ROWS = (3, 4, 5)
-"""Rows of a thread with which streamed tiles of the device are considered."""
+"""Rows of a thread for streamed tiles of the device."""
 
 DEVICE_SYNCS: tuple[SyncOption, ...] = ("flags", "grid")
 """
-How the blocks of a tile wait for each other: by the words that they send, or at a barrier of the
-grid.
+How the blocks of a tile wait for each other: by words of messages, or at a barrier of the grid.
 """
 
 DEVICE_MEETINGS: tuple[tuple[SyncOption, int], ...] = (("flags", 1), ("grid", 1), ("grid", 2))
@@ -58,15 +48,15 @@ lazy streaming, section 4.3.2).
 """
 
 HALVED_RADIUS = 3
-"""Planes on each side from which the sums of stars are considered in halves (the semi-stencil)."""
+"""Planes on each side from which sums of stars are considered in halves (the semi-stencil)."""
 
 STAYING_ROWS = (4, 6, 8, 10, 12, 16)
-"""Rows of a thread with which plates stay in the registers of a block."""
+"""Rows of a thread for resident plates of a block."""
 
 DEVICE_PLATES = (((6, 4), 16), ((4, 4), 16), ((8, 4), 8), ((6, 8), 8))
 """
-Cells of a thread, and warps of a block, with which plates stay in the registers of the device: as
-many cells as fit, in rows as wide as their overlap asks for.
+Cells of a thread, and warps of a block, for resident plates of the device: as many cells as fit, in
+rows wide enough for their overlap.
 """
 
 DEVICE_VOLUMES = (((4, 2, 2), 16), ((4, 4, 2), 8), ((4, 4, 2), 16))
@@ -77,20 +67,19 @@ Warps lie along the second axis, and the blocks along the first.
 
 DEEPEST_VOLUME = 4
 """
-The deepest kernel of volumes that stay: what blocks send each other grows with every level, and is
-what they wait for.
+The deepest kernel of resident volumes: messages between blocks, and waits for them, grow with every
+level.
 """
 
 DEVICE_SHARES = (1, 2, 3)
 """
-Tiles that stay and that the device holds at once: more of them overlap more, and leave fewer blocks
-idle.
+Resident tiles held by the device at once: more tiles overlap more, and leave fewer blocks idle.
 """
 
 STAYING_DEEPEST = 12
 """
-The deepest kernel of plates that stay: all levels are written out, and code that runs once is
-fetched as often as it runs.
+The deepest kernel of resident plates: all levels are written out, and code run once is fetched at
+each run.
 """
 
 LANE_BYTES = (16, 32, 64)
@@ -99,17 +88,17 @@ Bytes of a lane's cells in one dimension. More bytes overlap less; fewer bytes m
 """
 
 SUM_ROWS = (2, 3, 4, 5, 6, 8)
-"""Rows of a thread with which the planes of boxes enter sums as they arrive."""
+"""Rows of a thread for boxes with planes entering sums on arrival."""
 
 SUM_CELLS = {8: (4, 6), 4: (4, 6, 8, 12)}
 """
-Cells of a lane with which rows of boxes enter sums as they arrive, in planes of one axis, by bytes
-of the element.
+Cells of a lane for boxes with rows entering sums on arrival, in planes of one axis, by bytes of the
+element.
 """
 
 
 def reach(loop: LoopOp) -> tuple[int, ...]:
-    """The farthest that one step looks along each axis."""
+    """The largest distance of one step's reads along each axis, in cells."""
     rank = len(written_bounds(loop).lb)
     far = [0] * rank
     for update in loop.updates:
@@ -130,8 +119,8 @@ def shuffles_several_planes(loop: LoopOp) -> bool:
 
 def strip_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
     """
-    Cells of a lane in strips of cells of so many bytes. Wider ones overlap less, but their loops
-    outgrow the instruction cache; not so where sums are all that is kept.
+    Cells of a lane in strips, for cells of `size` bytes. Wider strips overlap less, but their loops
+    outgrow the instruction cache, unless only sums are kept.
     """
     return (4, 8) if far[-1] >= LANES // 4 else (4,) if size == 8 else (4, 6)
 
@@ -147,7 +136,7 @@ def star_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 
 def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
-    """The layouts that are considered, by the number of axes."""
+    """The considered layouts, by number of axes."""
     far = reach(loop)
     size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
     if len(far) == 1:
@@ -208,9 +197,8 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
 
 def staying_schedules(size: int) -> Iterator[Schedule]:
     """
-    Plates that stay in the registers of a block for all steps of a launch, of cells of so many
-    bytes. A lane holds 16 bytes of a row at most: the accesses of more take turns (fitted: 0.2 us a
-    row).
+    Plates resident in the registers of a block for all steps of a launch, for cells of `size`
+    bytes. A lane holds at most 16 bytes of a row: wider accesses take turns (fitted: 0.2 us a row).
     """
     for rows, cells in product(STAYING_ROWS, (2, 4)):
         if cells * size > VECTOR_BYTES:
@@ -225,8 +213,8 @@ def device_schedules(
     shapes: Sequence[tuple[tuple[int, ...], int]], target: Target
 ) -> Iterator[Schedule]:
     """
-    Tiles that stay in the registers of as many blocks as the device holds, or of a half or a third
-    of them (DTB); what blocks wait for is known of the architecture that it was measured on.
+    Tiles resident in the registers of as many blocks as the device holds, or of a half or a third
+    of them (DTB). Waits of blocks are known for measured architectures only.
     """
     if not target.fit.is_measured:
         return
@@ -244,10 +232,7 @@ def device_schedules(
 
 
 def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
-    """
-    Layouts of few warps, for kernels of so many fields that what they fetch fits the shared memory
-    no other way.
-    """
+    """Layouts of few warps, for kernels with too many fields for the shared memory otherwise."""
     far = reach(loop)
     for warps in (4, 2, 1):
         if len(far) == 2:
@@ -261,8 +246,8 @@ def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
 
 def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
     """
-    The depths that are considered, or the one that is given: from two on where blocks need
-    something of each other or plates stay, and of these every other.
+    The considered depths, or the given depth: from two on if blocks exchange or plates are
+    resident, and of resident plates every other depth.
     """
     least = 2 if schedule.stays or schedule.tile == "device" else 1
     is_volume = len(schedule.cells) == 3
