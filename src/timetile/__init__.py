@@ -79,7 +79,8 @@ _HOME = {
 def __dir__() -> list[str]:
     """What the package has, loaded or not."""
     own = {name for name in globals() if name.startswith("__")}
-    return sorted({*own, *__all__, "devito"})
+    # Not devito: help() loads all that is listed, and Devito may not be installed.
+    return sorted({*own, *__all__})
 
 
 def __getattr__(name: str) -> object:
