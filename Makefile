@@ -39,6 +39,7 @@ EXECUTOR ?= planes
 nightly: .venv/dev
 	$(BIN)/python test/fuzz.py --pairs $(PAIRS) --seed $(SEED) --executor $(EXECUTOR) \
 		--keep build/fuzz --out build/fuzz.json
+	$(BIN)/python benchmarks/ptx_hashes.py --check benchmarks/results/ptx-hashes.json --processes 4
 	$(BIN)/pytest -n auto --hypothesis-profile=nightly
 
 # Style, types, and the direction of imports.

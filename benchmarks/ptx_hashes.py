@@ -1,13 +1,15 @@
-"""The hash of the PTX of every kernel of the benchmarks, to see that a change leaves emitted code alone.
+"""The hash of the PTX of every kernel of the benchmarks, to see that a change leaves emitted code
+alone.
 
     python benchmarks/ptx_hashes.py --check benchmarks/results/ptx-hashes.json
     python benchmarks/ptx_hashes.py --check benchmarks/results/ptx-hashes.json --sample 12
     python benchmarks/ptx_hashes.py --write benchmarks/results/ptx-hashes.json
 
-A row is a program, its element type and size, and a schedule that a result in `benchmarks/results` names. The
-schedule is pinned: a change of the cost model changes no row. `--write` takes the rows from the results.
-`--sample` takes that many rows, spread over all kinds of tiles, synchronisations and forms.
-Nothing is assembled, and no GPU is needed. All rows take about an hour of one core.
+A row is a program, its element type and size, and a schedule that a result in `benchmarks/results`
+names. The schedule is pinned: a change of the cost model changes no row. `--write` takes the rows
+from the results. `--sample` takes that many rows, spread over all kinds of tiles, synchronisations
+and forms. Nothing is assembled, and no GPU is needed. All 179 rows take seven minutes of one core,
+a sample of 12 some 15 seconds. The command ends with 1 if a kernel changed, and names it.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from timetile.runtime.kernels import Halos, Options, ProgramKernels, loops_of, r
 from timetile.runtime.loading import load
 
 RESULTS = Path(__file__).parent / "results"
+HASHES = RESULTS / "ptx-hashes.json"
 
 KINDS = ("tile", "form", "storage", "addressing", "sync", "stream", "columns", "guards")
 """Entries of a schedule that a sample covers."""
@@ -60,7 +63,9 @@ class Row:
 
     @property
     def kinds(self) -> set[str]:
-        """The entries of the schedule that decide which code is emitted, and what the code is for."""
+        """
+        The entries of the schedule that decide which code is emitted, and what the code is for.
+        """
         entries = self.schedule.strip("{}").split(", ")
         kinds = {entry for entry in entries if entry.split(" = ")[0] in KINDS}
         return kinds | {self.halos, f"{len(self.domain)} {self.dtype}"}
@@ -69,7 +74,7 @@ class Row:
 def measured_rows() -> Iterator[Row]:
     """The rows of all results that name a schedule, each once."""
     seen: set[Row] = set()
-    for path in sorted(RESULTS.glob("*.json")):
+    for path in sorted(set(RESULTS.glob("*.json")) - {HASHES}):
         table: object = json.loads(path.read_text())
         report = cast(dict[str, Any], table) if isinstance(table, dict) else {"rows": table}
         entries = cast(list[dict[str, Any]], report.get("rows", []))

@@ -66,7 +66,7 @@ def partial_sum(stage: ApplyOp) -> ApplyOp | None:
     element = queue_type(stage.res[0]).element
     for queue in stage.queues:
         part = queue.owner
-        if not isinstance(part, ApplyOp) or len(part.res) != 1 or part.otherwise:
+        if not isinstance(part, ApplyOp) or len(part.res) != 1 or part.outside:
             continue
         if queue_type(queue).element != element:
             continue
@@ -94,7 +94,7 @@ def carry(stage: ApplyOp, holders: dict[SSAValue, SSAValue]) -> ApplyOp:
     Let a stage take cells outside the bounds from older levels keeping such cells. `holders` are,
     for each field, the latest queue with the field's cells outside the bounds.
     """
-    taken = list(stage.otherwise)
+    taken = list(stage.outside)
     for number, queue in enumerate(taken):
         field = halo_of(queue)
         if field is None or field not in holders:
@@ -102,9 +102,9 @@ def carry(stage: ApplyOp, holders: dict[SSAValue, SSAValue]) -> ApplyOp:
         older = holders[field]
         if path := carriers(stage, older):
             for part in path[:-1]:
-                older = replace_apply(part, otherwise=[older]).res[0]
+                older = replace_apply(part, outside=[older]).res[0]
             taken[number] = older
-    return replace_apply(stage, otherwise=taken)
+    return replace_apply(stage, outside=taken)
 
 
 def carry_halos(kernel: KernelOp) -> None:
@@ -116,7 +116,7 @@ def carry_halos(kernel: KernelOp) -> None:
                 # Data that has its halo around it holds its own.
                 holders[stage.halo or data] = stage.result
             case ApplyOp(replaces_cells=True):
-                fields = [halo_of(queue) for queue in stage.otherwise]
+                fields = [halo_of(queue) for queue in stage.outside]
                 stage = carry(stage, holders)
                 holders.update(
                     (field, result) for field, result in zip(fields, stage.res) if field is not None

@@ -176,19 +176,19 @@ class KernelBuilder:
                 queues.append(self.load(self.arguments[role], None))
         targets = [versions[own.index(target)] for target in update.targets]
         whole = overwrites(update, self.bounds)
-        otherwise: list[SSAValue] = []
+        outside: list[SSAValue] = []
         for target in targets:
             if whole:
-                otherwise.append(self.load(None, self.halo(target.origin)))
+                outside.append(self.load(None, self.halo(target.origin)))
             else:
-                otherwise.append(self.current(target))
+                outside.append(self.current(target))
         apply = ApplyOp(
             update.cell,
             queues,
             update.tap_list,
             self.rank,
             [QueueType(element_type(target), 0) for target in update.targets],
-            otherwise,
+            outside,
             [
                 self.arguments[RoleAttr(RoleKind.SCALAR, self.loop.scalars.index(s))]
                 for s in update.scalars
@@ -234,14 +234,13 @@ def erase_unread(kernel: KernelOp) -> None:
         elif isinstance(stage, ApplyOp) and stage.replaces_cells:
             reads_beyond = any(neighbour_taps(r) or feeds_else(r) for r in stage.res)
             if not reads_beyond:
-                replace_apply(stage, otherwise=[])
+                replace_apply(stage, outside=[])
 
 
 def feeds_else(queue: SSAValue) -> bool:
     """Whether a stage takes cells outside its box from the queue."""
     return any(
-        isinstance(use.operation, ApplyOp) and queue in use.operation.otherwise
-        for use in queue.uses
+        isinstance(use.operation, ApplyOp) and queue in use.operation.outside for use in queue.uses
     )
 
 

@@ -16,7 +16,7 @@ def replace_apply(
     *,
     queues: Sequence[SSAValue] | None = None,
     taps: Sequence[Tap] | None = None,
-    otherwise: Sequence[SSAValue] | None = None,
+    outside: Sequence[SSAValue] | None = None,
 ) -> ApplyOp:
     """Replace the stage by a copy with the given operands, as operands cannot be assigned."""
     new = ApplyOp(
@@ -25,7 +25,7 @@ def replace_apply(
         old.tap_list if taps is None else taps,
         old.kernel.rank,
         [queue_type(result) for result in old.res],
-        old.otherwise if otherwise is None else otherwise,
+        old.outside if outside is None else outside,
         old.scalars,
         old.index_axes,
         old.box,

@@ -203,7 +203,7 @@ class Splitter:
             [Tap(used.index(tap.operand), tap.offset) for tap in taps],
             apply.kernel.rank,
             [QueueType(value.type, 0) for value in part.results],
-            apply.otherwise if ends else (),
+            apply.outside if ends else (),
             [apply.scalars[k] for k in function.others if k < scalars],
             [apply.index_axes[k - scalars] for k in function.others if k >= scalars],
             box=apply.box if ends else None,
@@ -225,7 +225,7 @@ class Splitter:
             [Tap(k, along_row(apply, place)) for k in range(len(totals))],
             apply.kernel.rank,
             [QueueType(kind, 0) for kind in kinds],
-            apply.otherwise,
+            apply.outside,
             box=apply.box,
         )
 

@@ -55,7 +55,7 @@ def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
         if not isinstance(stage, ApplyOp):
             continue
         box = boxes[stage] = kernel.bounds if stage.box is None else stage.box
-        if stage.otherwise:
+        if stage.outside:
             continue
         for extent in [beyond[result] for result in stage.res if result in beyond]:
             spans = zip(box.lb, box.ub, extent.low, extent.high)
@@ -307,7 +307,7 @@ class PlanesLaunch:
         A plane of each result: computed in the stage's box; outside the plane of `else`, or unset.
         """
         made = [self.unset(queue) for queue in stage.res]
-        for number, queue in enumerate(stage.otherwise):
+        for number, queue in enumerate(stage.outside):
             made[number] = self.read(stage, queue, stage.lag - queue_lag(queue), step).copy()
         box = self.boxes[stage]
         if not self.holds(box, plane):

@@ -475,7 +475,7 @@ class ApplyOp(IRDLOperation):
 
     queues = var_operand_def(QueueType)
     scalars = var_operand_def()
-    otherwise = var_operand_def(QueueType)
+    outside = var_operand_def(QueueType)
     cell = prop_def(FlatSymbolRefAttrConstr)
     taps = prop_def(INTEGERS)
     indices = opt_prop_def(INTEGERS)
@@ -493,14 +493,14 @@ class ApplyOp(IRDLOperation):
         taps: Sequence[Tap],
         rank: int,
         result_types: Sequence[QueueType],
-        otherwise: Sequence[SSAValue] = (),
+        outside: Sequence[SSAValue] = (),
         scalars: Sequence[SSAValue] = (),
         indices: Sequence[int] = (),
         box: StencilBoundsAttr | None = None,
     ):
         assert all(len(tap.offset) == rank for tap in taps)
         super().__init__(
-            operands=[queues, scalars, otherwise],
+            operands=[queues, scalars, outside],
             properties={
                 "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
                 "taps": encode_taps(taps),
@@ -518,7 +518,7 @@ class ApplyOp(IRDLOperation):
     @property
     def replaces_cells(self) -> bool:
         """Cells outside the kernel's bounds are not computed by the cell function."""
-        return self.box is None and bool(self.otherwise)
+        return self.box is None and bool(self.outside)
 
     @property
     def tap_list(self) -> tuple[Tap, ...]:
@@ -547,11 +547,11 @@ class ApplyOp(IRDLOperation):
         if not parts:
             return
         computed = reduce(CellBox.__or__, parts)
-        if self.otherwise:
+        if self.outside:
             computed &= CellBox.of(self.kernel.bounds if self.box is None else self.box)
         for tap in () if computed.is_empty else self.tap_list:
             yield self.queues[tap.operand], computed.moved(tap.offset)
-        for queue, result in zip(self.otherwise, self.res):
+        for queue, result in zip(self.outside, self.res):
             if result in made and made[result] not in computed:
                 yield queue, made[result]
 
@@ -562,14 +562,12 @@ class ApplyOp(IRDLOperation):
             raise VerifyException("an apply has at least one result")
         if len({queue_lag(r) for r in self.res}) != 1:
             raise VerifyException("the results of an apply have one lag")
-        if self.otherwise and len(self.otherwise) != len(self.res):
-            raise VerifyException(
-                f"{len(self.otherwise)} else operands for {len(self.res)} results"
-            )
-        for queue, result in zip(self.otherwise, self.res):
+        if self.outside and len(self.outside) != len(self.res):
+            raise VerifyException(f"{len(self.outside)} else operands for {len(self.res)} results")
+        for queue, result in zip(self.outside, self.res):
             if queue_type(queue).element != queue_type(result).element:
                 raise VerifyException("an else operand has the element type of its result")
-        for queue in self.otherwise:
+        for queue in self.outside:
             load = queue.owner
             if self.box is not None and isinstance(load, LoadOp) and load.data is None:
                 raise VerifyException(
@@ -610,9 +608,9 @@ class ApplyOp(IRDLOperation):
         printer.print_symbol_name(self.cell.string_value())
         print_taps(printer, self.tap_list, self.queues)
         print_scalars_and_indices(printer, self.scalars, self.index_axes)
-        if self.otherwise:
+        if self.outside:
             printer.print_string(" else ")
-            printer.print_list(self.otherwise, printer.print_operand)
+            printer.print_list(self.outside, printer.print_operand)
         if self.box is not None:
             printer.print_string(" in ")
             self.box.print_parameters(printer)
@@ -626,9 +624,9 @@ class ApplyOp(IRDLOperation):
         cell = parser.parse_symbol_name()
         queues, taps = parse_taps(parser)
         scalars, indices = parse_scalars_and_indices(parser)
-        otherwise: list[SSAValue] = []
+        outside: list[SSAValue] = []
         if parser.parse_optional_keyword("else"):
-            otherwise = parse_values(parser, parser.Delimiter.NONE)
+            outside = parse_values(parser, parser.Delimiter.NONE)
         box = None
         if parser.parse_optional_keyword("in"):
             box = parse_bounds(parser)
@@ -637,7 +635,7 @@ class ApplyOp(IRDLOperation):
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
         return cls.build(
-            operands=[queues, scalars, otherwise],
+            operands=[queues, scalars, outside],
             properties={
                 "cell": SymbolRefAttr(cell),
                 "taps": encode_taps(taps),

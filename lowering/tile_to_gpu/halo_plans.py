@@ -105,7 +105,7 @@ def older_levels(
     for stage in kernel.stages:
         if not isinstance(stage, ApplyOp) or not stage.replaces_cells:
             continue
-        for result, source in zip(stage.res, stage.otherwise):
+        for result, source in zip(stage.res, stage.outside):
             if keeps_in_registers(stage, source):
                 function = functions[stage.cell.string_value()]
                 behind = stage.lag - queue_lag(source)
@@ -137,7 +137,7 @@ def reach_of_tap(stage: ApplyOp, moved: Position, known: Mapping[SSAValue, Reach
     outside the bounds computes them, as far as its readers look, which is `known`.
     """
     around: Reach = ((0, 0),) * len(moved)
-    if not stage.otherwise:
+    if not stage.outside:
         around = reduce(widest, (known[result] for result in stage.res))
     return tuple((low - d, high + d) for (low, high), d in zip(around, moved, strict=True))
 

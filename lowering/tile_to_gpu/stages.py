@@ -183,7 +183,7 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     inside = inside_box(step, stage, at)
     own_cell: Reach = ((0, 0),) * len(at)
     chosen: list[SSAValue] = []
-    for queue, result in zip(stage.otherwise, results):
+    for queue, result in zip(stage.outside, results):
         source = code.queues[queue]
         old = read(step, source, stage.lag - source.lag, at, own_cell)
         chosen.append(step.body.select(inside, result, old))

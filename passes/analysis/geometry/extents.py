@@ -70,7 +70,7 @@ def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent
                 tapped = tapped_from(stage, needed, zero, outside=outside)
                 for tap in stage.tap_list:
                     need(stage.queues[tap.operand], tapped.shifted(tap.offset))
-                for queue in stage.otherwise:
+                for queue in stage.outside:
                     need(queue, stage_extent(stage, needed, zero))
             case _:
                 pass
@@ -91,7 +91,7 @@ def held_extent(
     for stage, tap in taps_of(queue):
         parts.append(tapped_from(stage, needed, zero, outside=outside).shifted(tap.offset))
     for stage in dict.fromkeys(use.operation for use in queue.uses):
-        if isinstance(stage, ApplyOp) and queue in stage.otherwise:
+        if isinstance(stage, ApplyOp) and queue in stage.outside:
             parts.append(stage_extent(stage, needed, zero))
     return reduce(Extent.union, parts) if parts else None
 
@@ -105,7 +105,7 @@ def tapped_from(
     stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent, *, outside: bool
 ) -> Extent:
     """The extent of cells computed by a stage, and of the reads at each tap."""
-    return zero if outside and stage.otherwise else stage_extent(stage, needed, zero)
+    return zero if outside and stage.outside else stage_extent(stage, needed, zero)
 
 
 def served_by_copies(kernel: KernelOp) -> list[ExchangeOp]:

@@ -106,10 +106,10 @@ def guarding_field(queue: SSAValue) -> SSAValue | None:
     stage = queue.owner
     if isinstance(stage, LoadOp):
         return stage.halo
-    if not isinstance(stage, ApplyOp) or not stage.otherwise:
+    if not isinstance(stage, ApplyOp) or not stage.outside:
         return None
     results: list[SSAValue] = list(stage.res)
-    older = stage.otherwise[results.index(queue)]
+    older = stage.outside[results.index(queue)]
     if (field := guarding_field(older)) is not None:
         return field
     # Data at home has its halo around it. A stage with a box takes its other cells from there by

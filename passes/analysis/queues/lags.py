@@ -36,7 +36,7 @@ def reads(
         queues = stage.queues
         for tap in stage.tap_list:
             yield queues[tap.operand], 0 if stream is None else tap.offset[stream]
-        for queue in stage.otherwise:
+        for queue in stage.outside:
             yield queue, 0
     else:
         yield stage.queue, 0
