@@ -134,6 +134,21 @@ def goes_on() -> str | None:
     return None if np.array_equal(found, expected(41)) else "4 calls are not one"
 
 
+def stops() -> str | None:
+    """Snapshots of arrays on the host and on the GPU have the bits of one run."""
+    host, placed = arrays(), [OnGpu(array) for array in arrays()]
+    with compiled() as program:
+        for state in (host, placed):
+            steps = [step for step, _ in program.snapshots(state, steps=23, every=7)]
+            if steps != [7, 14, 21, 23]:
+                return f"the stops are {steps}"
+        found = [*host, *(each.read() for each in placed)]
+    for each in placed:
+        each.free()
+    wrong = [k for k, array in enumerate(found) if not np.array_equal(array, expected(23)[k % 2])]
+    return f"the fields {wrong} are wrong" if wrong else None
+
+
 def many_streams() -> str | None:
     """Streams that are gone before the program is closed, more than are kept."""
     cuda, program = device().cuda, compiled()
@@ -230,7 +245,7 @@ def arrays_elsewhere() -> str | None:
 
 
 CHECKS = (
-    close, dropped, closed_at_once, goes_on, many_streams, dropped_while_captured, threads,
+    close, dropped, closed_at_once, goes_on, stops, many_streams, dropped_while_captured, threads,
     ptx_of_newer_gpus, arrays_elsewhere,
 )  # fmt: skip
 
