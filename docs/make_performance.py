@@ -138,9 +138,13 @@ def cpu_cells(row: Row) -> tuple[str, ...]:
 def cpu_section(rows: list[Row]) -> str:
     """The table of the processor, with where, with what and how it was measured."""
     first = rows[0]
-    versions = ", ".join(f"{name} {version}" for name, version in first["versions"].items())
+    # gcc begins with its name.
+    versions = ", ".join(
+        f"{name} {version.removeprefix(f'{name} ')}" for name, version in first["versions"].items()
+    )
     facts = f"{first['machine']}; {versions}; commit {first['commit']}:"
-    return f"{facts}\n\n    {first['command']}\n\n{table(ON_CPU, map(cpu_cells, rows))}"
+    command = f"```console\n$ {first['command']}\n```"
+    return f"{facts}\n\n{command}\n\n{table(ON_CPU, map(cpu_cells, rows))}"
 
 
 def replace(text: str, name: str, made: str) -> str:

@@ -196,6 +196,43 @@ def test_a_step_may_have_fields_of_one_axis_and_of_two(threads: int):
         assert np.array_equal(expected, found)
 
 
+BOUNDED = """
+func.func private @mean(%0: f64, %1: f64, %2: f64) -> f64 {
+  %third = arith.constant 3.000000e-01 : f64
+  %s = arith.addf %0, %1 : f64
+  %t = arith.addf %s, %2 : f64
+  %r = arith.mulf %t, %third : f64
+  func.return %r : f64
+}
+func.func @run(%A: !stencil.field<[-1,41]x[-1,18]xf64>, %B: !stencil.field<[-1,41]x[-1,18]xf64>,
+               %n: index) {
+  %r:2 = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @mean(%a[-1, 0], %a[1, 0], %a[0, 1]) in <[0, 0], [40, 17]>
+      outside #temporal.boundary<KIND>
+  } : !stencil.field<[-1,41]x[-1,18]xf64>, !stencil.field<[-1,41]x[-1,18]xf64>
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["periodic", "mirror"])
+def test_boundaries_are_updates_as_others(kind: str):
+    """
+    A periodic axis reaches across the whole box: no team has blocks for all updates of its step, which
+    then run one by one.
+    """
+    text = BOUNDED.replace("KIND", kind)
+    start = np.random.default_rng(4).random((2, 42, 19))
+    expected = start.copy()
+    timetile.compile(text, executor="numpy", cache=False)(*expected, 8)
+    with passes(3, 2, 5):
+        compiled = timetile.compile(text, executor="cpu", cache=False)
+        for compiled.threads in THREADS:
+            found = start.copy()
+            compiled(*found, 8)
+            assert np.array_equal(expected, found), compiled.threads
+
+
 def test_large_fields_are_shared_by_threads_as_they_are():
     """One axis of two spans, without a change of how many cells a thread has at least."""
     program = sum_program("f32", star(1, 1))((2 * native.CELLS_PER_THREAD + 3,))
