@@ -1,4 +1,4 @@
-"""C code that loads a bundle's kernels and launches them, with the CUDA driver alone."""
+"""C code loading a bundle's kernels and launching them, with the CUDA driver alone."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ class Planner:
         return fields[buffer].bytes
 
     def add_kernels(self) -> None:
-        """Compile the kernels of the launches, and add them."""
+        """Compile and add the kernels of the launches."""
         kinds: dict[str, tuple[str, ...]] = {}
         for op in self.program.kernels.tiled.ops:
             if isinstance(op, KernelOp):

@@ -1,25 +1,28 @@
-"""Programs as the Open Earth Compiler prints them (MLIR of 2020 and 2021), in the spelling of xDSL.
+"""Programs of the Open Earth Compiler (MLIR of 2020 and 2021), translated to xDSL's spelling.
 
 Before:
 ```
-func @damp(%arg0: !stencil.field<?x?x?xf64>, %arg1: !stencil.field<0x?x0xf64>) attributes {stencil.program} {
-  %0 = stencil.cast %arg0([-4, -4, -4] : [68, 68, 68]) : (!stencil.field<?x?x?xf64>) -> !stencil.field<72x72x72xf64>
+func @damp(%arg0: !stencil.field<?x?x?xf64>, %arg1: !stencil.field<0x?x0xf64>) {
+  %0 = stencil.cast %arg0([-4, -4, -4] : [68, 68, 68])
+      : (!stencil.field<?x?x?xf64>) -> !stencil.field<72x72x72xf64>
   %3 = stencil.apply (%a = %2 : !stencil.temp<?x?x?xf64>) -> !stencil.temp<?x?x?xf64> {
     %4 = stencil.access %a [0, 0, -1] : (!stencil.temp<?x?x?xf64>) -> f64
     %5 = addf %4, %4 : f64
 ```
 After:
 ```
-func.func @damp(%arg0: !stencil.field<?x?x?xf64>, %arg1: !stencil.field<?xf64>) attributes {stencil.program} {
-  %0 = stencil.cast %arg0 : !stencil.field<?x?x?xf64> -> !stencil.field<[-4,68]x[-4,68]x[-4,68]xf64>
+func.func @damp(%arg0: !stencil.field<?x?x?xf64>, %arg1: !stencil.field<?xf64>) {
+  %0 = stencil.cast %arg0 : !stencil.field<?x?x?xf64>
+      -> !stencil.field<[-4,68]x[-4,68]x[-4,68]xf64>
   %3 = stencil.apply (%a = %2 : !stencil.temp<?x?x?xf64>) -> (!stencil.temp<?x?x?xf64>) {
     %4 = stencil.access %a[0, 0, -1] : !stencil.temp<?x?x?xf64>
     %5 = arith.addf %4, %4 : f64
 ```
-1. Operations of the dialect that was called std are those of arith and math; `func` is `func.func`.
-2. A field's type says how many cells it has, and a cast where they begin: both are in the type now.
-3. An axis of 0 cells is one that a field does not have: `_` in an access.
-4. Bounds that shape inference adds to loads, applies and values are left out; those of stores
+1. Operations of the former dialect std become operations of arith and math; `func` becomes
+   `func.func`.
+2. A field's type states the number of cells, and a cast their beginning: now the type states both.
+3. An axis of 0 cells is missing in a field: `_` in an access.
+4. Bounds added by shape inference to loads, applies and values are removed; bounds of stores
    decide.
 """
 
@@ -247,8 +250,7 @@ def modern_earth(text: str) -> str:
 
 def line_in_turn(text: str) -> int | None:
     """
-    The number, from 1, of the first line with an apply whose cells are computed in turn along an
-    axis.
+    The number, from 1, of the first line of an apply with cells computed in turn along an axis.
     """
     text = COMMENT.sub("", text)
     found = IN_TURN.search(text)

@@ -1,4 +1,4 @@
-"""Programs as xDSL of 2023 and 2024 printed them, in the spelling of today's.
+"""Programs in the spelling of xDSL of 2023 and 2024, translated to today's.
 
 Before:
 ```
