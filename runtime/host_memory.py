@@ -237,6 +237,17 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
 """Operations with a host handler by every executor."""
 
 
+def copy_memory(memory: Memory, op: memref.CopyOp, source: Any, target: Any) -> None:
+    """Copy all cells of a field, or of memory that only the host uses, to another."""
+    shape, dtype = memref_shape(op.source, source), dtype_of(element_of(op.source))
+    near = is_numpy_array(source)
+    cells = np.array(source if near else memory.contents(source, shape, dtype))
+    if is_numpy_array(target):
+        target[...] = cells.reshape(target.shape)
+    else:
+        memory.fill(target, cells)
+
+
 def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
     """The host handlers of operations that read, write or make memory."""
 
@@ -274,14 +285,7 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
         return [memory.spread(op, operands[0])]
 
     def copy(op: memref.CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        source, target = operands
-        shape, dtype = memref_shape(op.source, source), dtype_of(element_of(op.source))
-        near = is_numpy_array(source)
-        cells = np.array(source if near else memory.contents(source, shape, dtype))
-        if is_numpy_array(target):
-            target[...] = cells.reshape(target.shape)
-        else:
-            memory.fill(target, cells)
+        copy_memory(memory, op, *operands)
         return []
 
     def gather(op: GatherOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:

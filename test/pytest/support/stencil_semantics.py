@@ -190,6 +190,23 @@ def run(function: FuncOp, arguments: Sequence[Any]) -> None:
     on_host(function.body.block, known)
 
 
+def own_memory(op: Operation, known: dict[SSAValue, Any]) -> bool:
+    """Run an operation that makes, copies or frees memory; False for another one."""
+    match op:
+        case memref.AllocOp():
+            known[op.memref] = np.zeros(op.memref.type.get_shape())
+        case stencil.AllocOp():
+            bounds = op.field.type.bounds
+            known[op.field] = np.zeros([b - a for a, b in zip(bounds.lb, bounds.ub)])
+        case memref.CopyOp():
+            known[op.destination][...] = known[op.source]
+        case memref.DeallocOp():
+            return True
+        case _:
+            return False
+    return True
+
+
 def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
     """Run the operations of a host block; what it yields."""
     for op in block.ops:
@@ -212,12 +229,7 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
                 store(op.field, known[op.field], op.bounds, known[op.temp])
             case UnrealizedConversionCastOp() | stencil.CastOp() | stencil.ExternalLoadOp():
                 known[op.results[0]] = known[op.operands[0]]
-            case memref.AllocOp():
-                known[op.memref] = np.zeros(op.memref.type.get_shape())
-            case stencil.AllocOp():
-                bounds = op.field.type.bounds
-                known[op.field] = np.zeros([b - a for a, b in zip(bounds.lb, bounds.ub)])
-            case memref.DeallocOp():
+            case _ if own_memory(op, known):
                 continue
             case llvm.UndefOp():
                 known[op.res] = None
@@ -251,8 +263,6 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
                     known.update(zip(op.results, on_host(region.block, known)))
             case arith.SelectOp():
                 known[op.result] = known[op.lhs] if known[op.cond] else known[op.rhs]
-            case memref.CopyOp():
-                known[op.destination][...] = known[op.source]
             case ReturnOp() | scf.YieldOp():
                 return [known[value] for value in op.operands]
             case _:
