@@ -10,14 +10,10 @@ from xdsl.ir import Operation
 
 from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import instructions, is_approximate
-from timetile.passes.targets.target import target_named
 from timetile.runtime.cpu import cell_function
 from timetile.runtime.explain.figures import flops_of
 from timetile.runtime.kernels import loops_of
 from timetile.runtime.program import CompiledProgram
-
-SM_90 = target_named("sm_90")
-
 
 ROUNDED: dict[type[Operation], dict[str, int]] = {
     xmath.SqrtOp: {"f64": 8, "f32": 4},
@@ -54,7 +50,7 @@ def fma_bound(compiled: CompiledProgram, element: str) -> float:
         for op in function.walk()
         if flops_of(op)
     )
-    per_second = (
-        SM_90.isa.fma_per_cycle[np.dtype(ELEMENTS[element]).itemsize] * SM_90.multiprocessors
-    )
-    return round(per_second * SM_90.part.clock_ghz / operations, 1)
+    target = compiled.kernels.options.target
+    per_cycle = target.isa.fma_per_cycle[np.dtype(ELEMENTS[element]).itemsize]
+    per_second = per_cycle * target.multiprocessors * target.part.clock_ghz
+    return round(per_second / operations, 1)

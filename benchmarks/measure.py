@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bounds import SM_90, fma_bound
+from bounds import fma_bound
 from fields import Cells, Fields, View
 from peers import PEERS
 from rich.console import Console
@@ -113,6 +113,7 @@ def measure(
         for a, b in zip(run_on(fused, fields, steps), bench.unfused(text, steps))
     )
     kernel = fused.kernels.kernel(deepest.name)
+    target = fused.kernels.options.target
     cost = predicted(fused, deepest.name)
     runner = fused.runner(0)
     cells = int(np.prod(domain))
@@ -145,11 +146,11 @@ def measure(
         "gcells_per_s_predicted": round(cost.gcells_per_second, 1),
         "limit_predicted": cost.limit,
         "fma_bound": fma_bound(fused, element),
-        "copy_bound": round(copy_bound(loops_of(fused.module)[0], SM_90), 1),
+        "copy_bound": round(copy_bound(loops_of(fused.module)[0], target), 1),
         "best_peer": PEERS.get((name, element)),
         "schedule": schedule_of(fused),
         "registers": kernel.registers,
-        "warps_per_multiprocessor": kernel.block // 32 * occupancy(kernel, SM_90).blocks,
+        "warps_per_multiprocessor": kernel.block // 32 * occupancy(kernel, target).blocks,
         "spill_bytes": kernel.spill_bytes,
         "shared_bytes": kernel.shared_bytes,
         "grid": kernel.grid,
@@ -166,7 +167,7 @@ def predicted(compiled: CompiledProgram, name: str) -> Cost:
     """What the cost model says of a kernel."""
     module = compiled.kernels.tiled
     placed = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
-    return predict(placed[name], module, SM_90)
+    return predict(placed[name], module, compiled.kernels.options.target)
 
 
 def commit() -> str:

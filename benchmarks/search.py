@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bounds import SM_90
 from measure import Bench, commit
 from rich.console import Console
 from rich.table import Table
@@ -28,9 +27,10 @@ from timing import launch_times
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile
-from timetile.passes.candidates import Trials, candidates
+from timetile.passes.candidates import Trials
 from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import schedules
+from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.gpu import device
 from timetile.runtime.kernels import Options, loops_of, raise_program
 from timetile.runtime.loading import load
@@ -50,6 +50,8 @@ class Case:
     name: str
     element: str
     domain: tuple[int, ...]
+    target: str
+    """The architecture or the part whose schedules are compared."""
 
     @cached_property
     def text(self) -> str:
@@ -65,11 +67,12 @@ class Case:
         """
         module = self.raised()
         (loop,) = loops_of(module)
-        found = candidates(loop, module, SM_90, None)
+        trials = Trials(loop, module, target_named(self.target))
+        considered = list(schedules(loop, trials.target))
+        found = trials.compared(None, considered).found
         if spilled:
             known = {(c.depth, c.schedule) for c in found}
-            trials = Trials(loop, module, SM_90, may_spill=True)
-            more = trials.compared(None, schedules(loop, SM_90)).found
+            more = trials.spilling().compared(None, considered).found
             found += [c for c in more if (c.depth, c.schedule) not in known]
         chosen, *others = [((c.depth, c.schedule), c.cost.gcells_per_second) for c in found]
         others.sort(key=lambda trial: -trial[1])
@@ -81,7 +84,7 @@ class Case:
         module = self.raised()
         loops_of(module)[0].schedule = schedule.to_attribute()
         return timetile.compile(
-            module, executor=executor, depth=depth, arch="sm_90", halos="common"
+            module, executor=executor, depth=depth, arch=self.target, halos="common"
         )
 
 
@@ -130,13 +133,14 @@ def main() -> None:
     parser.add_argument("rows", nargs="+", help="stencil:dtype:domain")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--commit", default=None)
+    parser.add_argument("--target", choices=NAMES, default="h200", help="the GPU that measures")
     parser.add_argument("--processes", type=int, default=14)
     parser.add_argument("--most", type=int, default=MOST, help="schedules of a row")
     parser.add_argument(
         "--spilled", action="store_true", help="also schedules that may not fit the registers"
     )
     options = parser.parse_args()
-    cases = [Case(*parse_row(text)[:3]) for text in options.rows]
+    cases = [Case(*parse_row(text)[:3], options.target) for text in options.rows]
     trials = {case: case.trials(options.most, spilled=options.spilled) for case in cases}
     with ProcessPoolExecutor(options.processes) as pool:
         jobs = [pool.submit(assemble, c, trial) for c in cases for trial, _ in trials[c]]

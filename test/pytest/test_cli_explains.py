@@ -16,6 +16,7 @@ from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.passes.targets.isa import ISAS
+from timetile.passes.targets.target import target_named
 from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import SAID, Cache
 from timetile.runtime.cli import compiled, doctor, main
@@ -194,7 +195,7 @@ def test_occupancy(registers: int, shared: int, blocks: int, limit: str):
         "k", "", None, "sm_90", grid=1, block=128, cluster=1, apart=1, message_words=0, bound_waits=False,
         shared_bytes=shared, registers=registers, spill_bytes=0,
     )  # fmt: skip
-    found = occupancy(kernel, ISAS["sm_90"])
+    found = occupancy(kernel, target_named("sm_90"))
     assert (found.blocks, found.warps, found.limit) == (blocks, 4, limit)
 
 
