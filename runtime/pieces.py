@@ -85,10 +85,15 @@ def check_pieces(function: FuncOp) -> None:
     """
     loops = [op for op in function.body.block.ops if is_time_loop(op)]
     if not loops:
+        for op in filter(is_time_loop, function.body.walk()):
+            refuse(
+                op,
+                "it is inside another operation, and would start again in each piece of the run; "
+                "write a function of the time loop alone",
+            )
         refuse(
             function,
-            "it has no time loop at its top level, and a run stops between the steps of one; call "
-            "the program once "
+            "it has no time loop, and a run stops between the steps of one; call the program once "
             "for each step",
         )
     if len(loops) > 1:

@@ -33,7 +33,7 @@ IN_PIECES = (
 )  # fmt: skip
 """Time loops of kernels and of the host: with sources, with conditions, with the number of the step."""
 
-NO_LOOP = "it has no time loop at its top level, and a run stops between the steps of one; call the program once for each step"
+NO_LOOP = "it has no time loop, and a run stops between the steps of one; call the program once for each step"
 
 
 def arguments_of(program: CompiledProgram) -> list[Any]:
@@ -94,6 +94,13 @@ TWO_LOOPS = HEAT.replace(
     + "  func.return",
 ).replace("%s1", "%sum1").replace("%s2", "%sum2")  # fmt: skip
 
+IN_A_LOOP = (
+    PROGRAMS["driven"]
+    .replace("%n: index)", "%n: index, %shots: index)")
+    .replace("  %r:2 =", "  scf.for %shot = %c0 to %shots step %c1 {\n  %r:2 =")
+    .replace("  return\n", "  }\n  return\n")
+)
+
 CARRIES_A_NUMBER = PROGRAMS["driven"].replace(
     "%r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {",
     "%w0 = arith.constant 0.0 : f64\n"
@@ -113,6 +120,12 @@ CARRIES_A_NUMBER = PROGRAMS["driven"].replace(
             PROGRAMS["prepared"],
             "temporal.loop",
             "it is outside the time loop, and would run again in each piece of the run; move it to a function of its own",
+        ),
+        (
+            IN_A_LOOP,
+            "scf.for",
+            "it is inside another operation, and would start again in each piece of the run; write a function of the time "
+            "loop alone",
         ),
         (
             TWO_LOOPS,
