@@ -1,16 +1,16 @@
 """
-How a time loop passes over its fields on a processor: how many steps at once, and how much of a
+The pass of a time loop over fields on a processor: the number of steps at once, and the part of a
 field at a time.
 
-`passes/analysis/skews.py` says in which order cells may be computed; any choice here is right. The
-choice that moves the fewest bytes between the cache of a core and the memory behind it is taken:
+Any choice is right by the proof in `passes/analysis/skews.py`. `BlockingRule` takes the choice with
+the fewest bytes moved between the cache of a core and the memory behind the cache:
 
-- A pass of `depth` steps moves each field once. If it takes `columns` places of the second axis at
-  a time, what the steps reach beyond `columns` places is moved once more for the next ones.
-- The cache must keep, of each field, the rows that are not done with: `rows`, and as many more as
-  the steps of a pass reach and lag. If one step of all columns does not fit, a row is moved for
-  each row that reads it.
-- In the second phase of a pass one thread waits, for half of a span on average.
+- A pass of `depth` steps moves each field once. With `columns` places of the second axis at a time,
+  the cells reached by the steps beyond `columns` places are moved again for the next `columns`.
+- The cache must keep the rows of each field until the last step is done with them: `rows`, plus the
+  reach and the lags of the steps. If even a single step of all columns does not fit, a row is moved
+  for each row reading the row.
+- In the second phase of a pass a thread waits, for half of a span on average.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from timetile.passes.analysis.skews import Skew
 from timetile.runtime.arithmetic import dtype_of
 
 MOST_DEPTH = 16
-"""Steps of a pass: moving a field once for so many steps takes less time than computing them."""
+"""Most steps of a pass: moving a field once for 16 steps takes less time than the arithmetic."""
 
 CELLS_AT_ONCE = 1 << 12
-"""Cells that are worth a call of an update's function: they take a few microseconds."""
+"""Cells worth a call of an update's function: a few microseconds."""
 
 FEWEST_COLUMNS = 8
-"""Places of the second axis that are taken at a time, at least."""
+"""The least number of places of the second axis taken at a time."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Blocking:
     rows: int
     columns: int
     together: bool = True
-    """The updates of a step are done together, or each on its whole box before the next one."""
+    """Whether the updates of a step share blocks. Otherwise each update takes a whole box."""
 
 
 @dataclass(frozen=True)
 class Use:
     """
-    What steps do with a field: the bytes of one place of the two outermost axes, all its bytes, and
-    how many places beyond its own a step touches along the two axes.
+    The use of a field by a step: the bytes of a place of the two outermost axes, all bytes of the
+    field, and the number of further places touched along the two axes.
     """
 
     unit: int
@@ -71,26 +71,27 @@ class Use:
 
 
 class BlockingRule:
-    """Chooses how a loop passes over its fields, on cores that have `cache` bytes for them."""
+    """Chooses the passes of a loop, for cores with `cache` bytes for fields."""
 
     def __init__(self, loop: LoopOp, cache: int):
         self.skews = (Skew.of(loop, 0), Skew.of(loop, 1))
         fields = (*loop.body.block.args, *loop.captures)
         self.uses = [Use.of(field, self.skews) for field in fields]
         self.cache = cache
-        # What a call of an update's function has in all columns.
+        # Cells of a row in all columns, of 8 bytes each.
         row = self.skews[1].places(1) * max((use.unit for use in self.uses), default=1) // 8
         self.rows = max(1, CELLS_AT_ONCE // max(1, row))
 
     def most_threads(self, depth: int) -> int:
         """
-        As many threads as passes of some steps have blocks for, none narrower than the widest span.
+        The most threads with a block each in passes of some steps, no block narrower than the
+        widest span.
         """
         skew = self.skews[0]
         return skew.places(depth) // max(1, skew.spans.most(depth))
 
     def choice(self, steps: int, threads: int) -> Blocking:
-        """How so many steps are done by so many threads."""
+        """The pass for a number of steps and of threads."""
         together = threads <= max(1, self.most_threads(1))
         everything = Blocking(1, self.rows, max(1, self.skews[1].places(1)), together)
         if not together:
@@ -101,7 +102,7 @@ class BlockingRule:
         return min(candidates, key=lambda blocking: self.moved(blocking, threads))
 
     def blocked(self, steps: int, threads: int) -> Iterator[Blocking]:
-        """For each depth the most columns that the cache has place for."""
+        """The passes with the most columns kept by the cache, for each depth."""
         for depth in range(1, steps + 1):
             if threads > max(1, self.most_threads(depth)):
                 return
@@ -112,12 +113,12 @@ class BlockingRule:
                 yield Blocking(depth, self.rows, -(-places // blocks))
 
     def beyond(self, use: Use, axis: int, depth: int) -> int:
-        """How many places beyond its own a pass of some steps touches of a field along an axis."""
+        """The number of further places of a field touched by a pass of some steps along an axis."""
         return use.reaches[axis] + (depth - 1) * self.skews[axis].lags.step
 
     def columns_kept(self, depth: int) -> int:
         """
-        The places of the second axis of which the cache keeps what a pass of some steps needs.
+        The most places of the second axis whose cells the cache keeps during a pass of some steps.
         """
         column, around = 0, 0
         for use in self.uses:
@@ -128,7 +129,7 @@ class BlockingRule:
 
     def moved(self, blocking: Blocking, threads: int) -> float:
         """
-        The bytes that are moved for one place and step, and what waiting is worth beside them.
+        The bytes moved for a place and a step. Waiting threads count as if more bytes were moved.
         """
         depth, columns = blocking.depth, blocking.columns
         total = 0.0

@@ -1,4 +1,4 @@
-"""The cache that a processor core has to itself: how many bytes of fields it keeps near."""
+"""The size of the cache of a processor core."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from functools import cache
 from pathlib import Path
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-"""Where Linux describes the caches of the first core, one in each folder."""
+"""The description of the first core's caches by Linux, a folder for each cache."""
 
 USUAL_BYTES = 1 << 20
-"""Of a core whose system does not say: most have as much, or more."""
+"""The size if the system has no description: most cores have as much, or more."""
 
 UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 @cache
 def core_cache_bytes() -> int:
-    """The bytes of the second-level cache, a core's share of it where cores share it."""
+    """The bytes of the second-level cache, divided by the number of cores sharing the cache."""
     found = of_macos() if sys.platform == "darwin" else of_linux(CACHES)
     return found or USUAL_BYTES
 
 
 def of_linux(caches: Path) -> int | None:
-    """What the folder of a core's caches says; None where it does not."""
+    """The size by a folder of Linux; None if the folder does not describe the cache."""
     for folder in sorted(caches.glob("index*")):
         try:
             level, size, shared = (
@@ -48,13 +48,13 @@ def cores_in(ranges: str) -> int:
 
 
 def of_macos() -> int | None:
-    """What the system says of its fastest cores; None where it does not."""
+    """The size by macOS, of the fastest cores; None if macOS does not describe the cache."""
     size = system_fact("hw.perflevel0.l2cachesize") or system_fact("hw.l2cachesize")
     return size and size // (system_fact("hw.perflevel0.cpusperl2") or 1)
 
 
 def system_fact(name: str) -> int | None:
-    """A fact of macOS by its name; None where it has none of the name."""
+    """A fact of macOS by name; None for an unknown name."""
     library = ctypes.CDLL(None)
     value, size = ctypes.c_int64(0), ctypes.c_size_t(8)
     failed: int = library.sysctlbyname(

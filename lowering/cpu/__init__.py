@@ -1,1 +1,1 @@
-"""From time loops to the llvm dialect: the code that runs on the processor's own cores."""
+"""From time loops to the llvm dialect: code for the cores of the processor."""

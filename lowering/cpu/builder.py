@@ -23,7 +23,7 @@ def llvm_type(kind: Attribute) -> Attribute:
 
 
 WIDTHS: dict[Attribute, int] = {i1: 1, i32: 32, i64: 64}
-"""The bits of the integers that cells compute with."""
+"""The bits of the integers of cells."""
 
 
 def width(value: SSAValue) -> int:
@@ -32,12 +32,12 @@ def width(value: SSAValue) -> int:
 
 
 LoopBody = Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
-"""Appends one turn of a loop, given its counter and what it carries; returns what it carries on."""
+"""Appends a turn of a loop, from the counter and the carried values; returns the new values."""
 
 
 class Builder:
     """
-    Builds one function: appends operations to `block`, its blocks to the function, and constants to
+    Builds a function: appends operations to `block`, new blocks to the function, and constants to
     the head of `entry`, the function's first block.
     """
 
@@ -45,7 +45,7 @@ class Builder:
         self.entry = self.block = entry
         self.constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self.callees: dict[str, llvm.LLVMFunctionType] = {}
-        """The library functions that are called, by name, and their types."""
+        """The library functions called, by name, with types."""
 
     def add(self, op: OpT) -> OpT:
         """Append an operation."""
@@ -79,7 +79,7 @@ class Builder:
                          | llvm.AbstractFloatArithOp],
         a: SSAValue, b: SSAValue,
     ) -> SSAValue:  # fmt: skip
-        """An operation of two operands of one type."""
+        """An operation of two operands of the same type."""
         return self.add(kind(a, b)).res
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -91,7 +91,7 @@ class Builder:
         return self.add(llvm.FCmpOp(a, b, predicate)).res
 
     def select(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        """One value where the condition holds, the other elsewhere."""
+        """`yes` if the condition holds, otherwise `no`."""
         return self.add(llvm.SelectOp(condition, yes, no)).res
 
     def either(self, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -99,17 +99,17 @@ class Builder:
         return self.binary(llvm.OrOp, a, b)
 
     def bits(self, value: SSAValue, kind: Attribute) -> SSAValue:
-        """The bits of a value as one of another type of the same width."""
+        """The bits of a value as a value of another type of the same width."""
         return self.add(llvm.BitcastOp(value, kind)).result
 
     def intrinsic(self, name: str, arguments: Sequence[SSAValue], kind: Attribute) -> SSAValue:
-        """What an intrinsic of LLVM computes of some values."""
+        """The result of an intrinsic of LLVM."""
         result = self.add(llvm.CallIntrinsicOp(name, arguments, [kind])).ress
         assert result is not None
         return result
 
     def library(self, name: str, arguments: Sequence[SSAValue], kind: Attribute) -> SSAValue:
-        """What a function computes that is declared here and found when the code is loaded."""
+        """The result of a library function, declared here and bound when the code is loaded."""
         self.callees[name] = llvm.LLVMFunctionType([a.type for a in arguments], kind)
         result = self.add(llvm.CallOp(name, *arguments, return_type=kind)).returned
         assert result is not None
@@ -120,7 +120,7 @@ class Builder:
         return self.add(llvm.GEPOp.from_mixed_indices(pointer, [elements], kind)).result
 
     def loaded(self, pointer: SSAValue, kind: Attribute) -> SSAValue:
-        """What a pointer points to, wherever a NumPy array may lie: at any address."""
+        """The value at a pointer: at any address, as NumPy arrays may lie anywhere."""
         return self.add(llvm.LoadOp(pointer, kind, 1)).dereferenced_value
 
     def store(self, value: SSAValue, pointer: SSAValue) -> None:
@@ -142,11 +142,11 @@ class Builder:
         return self.binary(llvm.MulOp, a, b)
 
     def smaller(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """The smaller one of two integers."""
+        """The smaller of two integers."""
         return self.intrinsic("llvm.smin.i64", [a, b], i64)
 
     def larger(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """The larger one of two integers."""
+        """The larger of two integers."""
         return self.intrinsic("llvm.smax.i64", [a, b], i64)
 
     # Control flow.
@@ -162,7 +162,7 @@ class Builder:
         self, low: SSAValue, high: SSAValue, step: SSAValue, body: LoopBody,
         carried: Sequence[SSAValue] = (),
     ) -> Sequence[SSAValue]:  # fmt: skip
-        """A loop that counts from `low` below `high`; what it carries after the last turn."""
+        """A loop from `low` to below `high`; returns the carried values after the last turn."""
         head, turn = self.new_block([i64, *(value.type for value in carried)]), self.new_block()
         self.add(llvm.BrOp(head, low, *carried))
         counter, *values = head.args
@@ -176,7 +176,7 @@ class Builder:
         return values
 
     def when(self, condition: SSAValue, body: Callable[[], object]) -> None:
-        """What is done only where a condition holds."""
+        """Run `body` only if a condition holds."""
         then, after = self.new_block(), self.new_block()
         self.add(llvm.CondBrOp(condition, then, [], after, []))
         self.block = then
@@ -186,7 +186,7 @@ class Builder:
 
 
 def is_true(value: IntegerAttr) -> bool:
-    """A constant of type i1 holds: it is written 1 or -1."""
+    """A constant of type i1 is true: written as 1 or -1."""
     return value.type == i1 and bool(value.value.data)
 
 

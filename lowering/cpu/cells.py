@@ -1,4 +1,4 @@
-"""What each operation of a cell is in the llvm dialect: one table, for every executor's bits.
+"""Operations of a cell in the llvm dialect: a table, with the bits of every executor.
 
 No operation carries fast-math flags: LLVM neither contracts nor reorders. Where LLVM leaves a
 result open (a shift by the width, a quotient by 0, a float without an integer) the lowering selects
@@ -28,10 +28,10 @@ from timetile.passes.diagnostics import refuse
 
 Operands = Sequence[SSAValue]
 Lowering = Callable[[Builder, Operation, Operands], SSAValue]
-"""Appends what an operation is on these operands, and returns its result."""
+"""Appends an operation on some operands, and returns the result."""
 
 BITS: dict[Attribute, IntegerType] = {f32: i32, f64: i64}
-"""The integers that hold a float's bits."""
+"""The integers with the bits of a float."""
 
 SUFFIX: dict[Attribute, str] = {f32: "f32", f64: "f64", i1: "i1", i32: "i32", i64: "i64"}
 """How an intrinsic's name spells a type."""
@@ -77,7 +77,7 @@ def chosen(predicate: str) -> Lowering:
 
 
 def ordered_extremum(build: Builder, a: SSAValue, b: SSAValue, *, largest: bool) -> SSAValue:
-    """The extremum of two numbers; of zeros +0 is the larger one."""
+    """The extremum of two numbers; +0 is larger than -0."""
     kind = BITS[a.type]
     # Equal numbers have equal bits, unless they are zeros: then the sign is all that differs.
     join = llvm.AndOp if largest else llvm.OrOp
@@ -87,7 +87,7 @@ def ordered_extremum(build: Builder, a: SSAValue, b: SSAValue, *, largest: bool)
 
 
 def propagating(*, largest: bool) -> Lowering:
-    """An extremum that is NaN where an operand is."""
+    """An extremum; NaN if an operand is NaN."""
 
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
         a, b = operands
@@ -99,7 +99,7 @@ def propagating(*, largest: bool) -> Lowering:
 
 
 def ignoring(*, largest: bool) -> Lowering:
-    """An extremum that is the other operand where one is NaN."""
+    """An extremum; if an operand is NaN, the other operand."""
 
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
         a, b = operands
@@ -118,7 +118,7 @@ def reciprocal_root(build: Builder, op: Operation, operands: Operands) -> SSAVal
 
 
 def float_type(kind: Attribute):
-    """A type that is f32 or f64, as such."""
+    """The float type f32 or f64."""
     return f32 if kind == f32 else f64
 
 
@@ -141,7 +141,7 @@ def library_call(build: Builder, op: Operation, operands: Operands) -> SSAValue:
 
 
 def safe_divisor(build: Builder, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue]:
-    """A divisor that no processor stumbles over, and whether the given one is 0."""
+    """A divisor safe on every processor, and whether the given divisor is 0."""
     none = build.compare("eq", b, build.like(0, b))
     unsafe = none
     if signed:
@@ -151,7 +151,7 @@ def safe_divisor(build: Builder, b: SSAValue, *, signed: bool) -> tuple[SSAValue
 
 
 def signed_quotient(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """The quotient rounded towards zero, 0 where the divisor is 0; it wraps around."""
+    """The quotient rounded towards zero, wrapped around; 0 if the divisor is 0."""
     a, b = operands
     safe, none = safe_divisor(build, b, signed=True)
     quotient = build.binary(llvm.SDivOp, a, safe)
@@ -162,7 +162,7 @@ def signed_quotient(build: Builder, op: Operation, operands: Operands) -> SSAVal
 
 
 def signed_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """What the signed quotient leaves, with the sign of `a`; 0 where the divisor is 0."""
+    """The remainder of the signed quotient, with the sign of `a`; 0 if the divisor is 0."""
     a, b = operands
     # Any number leaves 0 by the safe divisor, which is 1 where the given one is 0 or -1.
     safe, _ = safe_divisor(build, b, signed=True)
@@ -177,14 +177,14 @@ def unsigned_quotient(build: Builder, op: Operation, operands: Operands) -> SSAV
 
 
 def unsigned_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """What the unsigned quotient leaves, 0 where the divisor is 0."""
+    """The remainder of the unsigned quotient; 0 if the divisor is 0."""
     a, b = operands
     safe, _ = safe_divisor(build, b, signed=False)
     return build.binary(llvm.URemOp, a, safe)
 
 
 def shifted(kind: type[llvm.ArithmeticBinOpOverflow | llvm.ArithmeticBinOpExact]) -> Lowering:
-    """A shift; one by the width or more leaves what shifts one by one would: zeros, or the sign."""
+    """A shift. A shift by the width or more is a series of small shifts: zeros, or signs."""
 
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
         a, count = operands
@@ -237,7 +237,7 @@ def constant(build: Builder, op: Operation, operands: Operands) -> SSAValue:
 
 
 def resized(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """An integer of another width: cut off, or extended by its sign."""
+    """An integer of another width: cut off, or extended by the sign."""
     return with_width(build, operands[0], result_type(op), llvm.SExtOp)
 
 
@@ -249,7 +249,7 @@ def extended(build: Builder, op: Operation, operands: Operands) -> SSAValue:
 def with_width(
     build: Builder, value: SSAValue, kind: Attribute, extend: type[llvm.SExtOp | llvm.ZExtOp]
 ) -> SSAValue:
-    """An integer as one of another type."""
+    """An integer as an integer of another type."""
     if value.type == kind:
         return value
     if WIDTHS[kind] < width(value):
@@ -278,7 +278,7 @@ def from_unsigned(build: Builder, op: Operation, operands: Operands) -> SSAValue
 
 
 def to_integer(name: str) -> Lowering:
-    """A float cut off to an integer; the nearest one where there is none, 0 for NaN."""
+    """A float cut off to an integer; beyond all integers the nearest integer, 0 for NaN."""
 
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
         kind = result_type(op)
@@ -365,11 +365,11 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     arith.TruncFOp: refloated,
     **dict.fromkeys(LIBRARY, library_call),
 }
-"""Every operation that a cell may have on a CPU."""
+"""Every operation of a cell on a CPU."""
 
 
 def lower_operation(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """Append one operation of a cell; CompileError where it has no meaning here."""
+    """Append an operation of a cell; CompileError if the operation has no meaning on a CPU."""
     lowering = LOWERINGS.get(type(op))
     if lowering is None:
         refuse(op, "it cannot be executed on a CPU; use operations of arith and math on numbers")

@@ -13,18 +13,17 @@ llvm.func internal @loop0.part(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %count: i6
 llvm.func @loop0.steps(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %n: i64, %depth: i64, ...)
 ```
 1. Each update becomes a function: loops over spans of the two outermost axes, and over all of the
-   other axes. The cell function stands in the innermost loop. Its pointers do not alias, so that
-   LLVM vectorises.
-2. Each loop becomes a function that passes over a part of the fields. It takes one block of rows
-   and columns after the other. For each block it calls the updates of all steps of the pass, in
-   program order, each on the cells whose places are in the block. `passes/analysis/skews.py` says
-   why that order is right.
-3. Each loop becomes a function that every thread of a team calls once for any number of steps. It
-   makes a pass for every `%depth` steps, in one phase or two, waits for the other threads after
-   each phase, and rotates pointers.
+   other axes, around the cell function. Pointers do not alias, and LLVM vectorises.
+2. Each loop becomes a function for a part of the fields. The function takes blocks of rows and
+   columns in order. For each block the function calls the updates of all steps of the pass, in
+   program order, each on the cells with places in the block. `passes/analysis/skews.py` proves the
+   order right.
+3. Each loop becomes a function for any number of steps, called once by every thread of a team. The
+   function makes a pass for every `%depth` steps, in one phase or two, waits for the other threads
+   after each phase, and rotates pointers.
 
-The depth and the sizes of blocks are arguments: the runtime chooses them (`runtime/blocking.py`).
-The loops stay: the host function runs them, as it runs those that have GPU kernels.
+The runtime chooses the depth and the sizes of blocks (`runtime/blocking.py`), and passes both as
+arguments. The loops stay: the host function runs time loops of all executors.
 """
 
 from __future__ import annotations
@@ -61,19 +60,19 @@ def cell_of(update: UpdateOp) -> FuncOp:
 Operands = Sequence[SSAValue]
 
 TEAM: list[Attribute] = [i64, i64, i1, i64, i64, i64, i64, POINTER]
-"""The types of the arguments after those of `Given`: see `StepsFunction`."""
+"""The types of the arguments of `StepsFunction` after the arguments of `Given`."""
 
 
 class StepsFunction:
     """
-    Builds the function that runs the steps of a loop, on one thread of a team. Its arguments are
-    those of `Given`, then
-    1. `steps`, `depth`: how many of them pass over the fields at once, and `together`: whether the
-       updates of a step do so, or one by one, of single steps;
-    2. `rows` and `columns`: how many places of the two outermost axes are taken at a time;
-    3. `thread` and `threads`: which of how many threads it is, each with a block of the outermost
-       places that is no narrower than the widest span of `depth` steps;
-    4. `barrier`: where the threads of the team wait for each other.
+    Builds the function running the steps of a loop, on a thread of a team. The arguments are the
+    arguments of `Given`, then
+    1. `steps`; `depth`, the number of steps of a pass; `together`, true if the updates of a step
+       share blocks. Otherwise `depth` is 1, and each update takes a whole box;
+    2. `rows` and `columns`: the number of places of the two outermost axes taken at a time;
+    3. `thread` and `threads`: the number of the thread, and of all threads. Each thread has a block
+       of the outermost places, no narrower than the widest span of `depth` steps;
+    4. `barrier`: the address of the team's barrier.
     """
 
     def __init__(self, loop: LoopOp, number: int):
@@ -103,7 +102,7 @@ class StepsFunction:
         return self.function
 
     def one_pass(self, count: SSAValue, arguments: Operands, teamed: SSAValue) -> None:
-        """A pass of some steps: of all updates together, or of one after the other."""
+        """A pass of some steps: all updates together, or update after update."""
         build, updates = self.build, range(len(self.loop.updates))
         if len(updates) == 1:
             self.phases(None, count, arguments, teamed)
@@ -121,8 +120,8 @@ class StepsFunction:
         self, only: int | None, count: SSAValue, arguments: Operands, teamed: SSAValue
     ) -> None:
         """
-        A pass of all updates, or of one only. One thread needs no second phase, nor do spans that
-        have no width.
+        A pass of all updates, or of update `only`. A single thread needs no second phase, and
+        neither do spans without width.
         """
         build, zero, one = self.build, self.build.int(0), self.build.int(1)
         skew = Skew.of(self.loop, 0, None if only is None else [self.loop.updates[only]])
@@ -155,7 +154,7 @@ class StepsFunction:
         return build.plus(build.int(skew.low), before)
 
     def rotated(self, names: Sequence[SSAValue], count: SSAValue) -> Sequence[SSAValue]:
-        """What the arguments of the body name after some steps."""
+        """The buffers named by the arguments of the body after some steps."""
         build = self.build
 
         def turn(step: SSAValue, names: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -171,14 +170,14 @@ def declared(callees: dict[str, llvm.LLVMFunctionType]) -> list[llvm.FuncOp]:
 
 
 def parts_of(loop: LoopOp, number: int) -> list[PartFunction]:
-    """What passes over a part of the fields: all updates, and each of several updates by itself."""
+    """The functions for parts: all updates together, and each of several updates alone."""
     updates = range(len(loop.updates))
     alone = updates if len(updates) > 1 else ()
     return [PartFunction(loop, number), *(PartFunction(loop, number, k) for k in alone)]
 
 
 def functions_of(loops: Sequence[LoopOp]) -> list[llvm.FuncOp]:
-    """The functions of time loops, and of the library's what they call."""
+    """The functions of time loops, and declarations of the library functions called."""
     functions: list[llvm.FuncOp] = []
     callees: dict[str, llvm.LLVMFunctionType] = {}
     for number, loop in enumerate(loops):

@@ -1,5 +1,5 @@
 """
-A function of the mathematical library on whole arrays, for the executor that computes with NumPy.
+A function of the mathematical library on whole arrays, for the NumPy executor.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from timetile.lowering.cpu.updates import POINTER, function_of
 from timetile.passes.analysis.cells.library import PREFIX
 
 Compute = Callable[[Builder, Sequence[SSAValue]], SSAValue]
-"""Appends what is computed of one element of each operand, and returns it."""
+"""Appends the computation of an element from an element of each operand; returns the result."""
 
 ELEMENTWISE = "elementwise"
-"""The function of a module for one library function."""
+"""The name of the function in a module for a library function."""
 
 
 def argument_kinds(operands: int) -> list[Attribute]:
     """
-    The types of the arguments: the operands' first elements, the results', and how many there are.
+    The types of the arguments: pointers to operands and results, and the number of elements.
     """
     return [*(POINTER for _ in range(operands + 1)), i64]
 
@@ -33,8 +33,8 @@ def elementwise_functions(
     name: str, operands: Sequence[Attribute], result: Attribute, compute: Compute
 ) -> list[llvm.FuncOp]:
     """
-    A function that computes every element of a contiguous array, and those of the library that it
-    calls.
+    A function computing every element of a contiguous array, with declarations of the library
+    functions called.
     """
     function, entry = function_of(name, argument_kinds(len(operands)))
     build, (*sources, target, count) = Builder(entry), entry.args
@@ -53,7 +53,7 @@ def elementwise_functions(
 
 
 def library_module(name: str, operands: int, kind: Attribute) -> ModuleOp:
-    """A module with a loop that calls a library function on each element."""
+    """A module with a loop calling a library function on each element."""
 
     def call(build: Builder, values: Sequence[SSAValue]) -> SSAValue:
         return build.library(PREFIX + name, values, kind)

@@ -1,4 +1,4 @@
-"""What the functions of a time loop work on, and what they are called."""
+"""The arguments of the functions of a time loop, and the names of the functions."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from timetile.lowering.cpu.updates import POINTER
 
 
 def update_name(loop: int, update: int) -> str:
-    """The function of an update, by the numbers of its loop and of itself."""
+    """The name of the function of an update, by the numbers of loop and update."""
     return f"loop{loop}.update{update}"
 
 
 def part_name(loop: int, update: int | None = None) -> str:
-    """The function that runs steps on a part of a loop's places, with all updates or with one."""
+    """The name of the function for a part of the places, with all updates or with `update` only."""
     return f"loop{loop}.part" if update is None else f"{update_name(loop, update)}.part"
 
 
 def steps_name(loop: int) -> str:
-    """The function that runs the steps of a loop."""
+    """The name of the function running all steps of a loop."""
     return f"loop{loop}.steps"
 
 
 @dataclass(frozen=True)
 class Given:
-    """What the steps of a loop work on, in the order in which its functions take it."""
+    """The values used by the steps of a loop, in the order of arguments."""
 
     buffers: tuple[SSAValue, ...]
-    """The arguments of the loop's body: they rotate."""
+    """The arguments of the loop's body, which rotate."""
     captures: tuple[SSAValue, ...]
     scalars: tuple[SSAValue, ...]
 
@@ -47,7 +47,7 @@ class Given:
 
     @property
     def kinds(self) -> list[Attribute]:
-        """How functions take them: fields as pointers to their first cells."""
+        """The types of arguments: a field is a pointer to the first cell."""
         return [type_of(value) for value in self.values]
 
 

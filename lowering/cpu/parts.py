@@ -1,6 +1,6 @@
 """
-Some steps of a time loop on a part of its places, as one function: the order that
-`analysis/skews.py` is about.
+Some steps of a time loop on a part of the places, as a function. `analysis/skews.py` proves the
+order right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from timetile.lowering.cpu.updates import fields_of, function_of, scalars_of
 from timetile.passes.analysis.skews import Lags, Skew, extent_of
 
 PART: list[Attribute] = [i64] * 7
-"""The types of the arguments that say which part, and how: see `PartFunction`."""
+"""The types of the arguments of `PartFunction` after the arguments of `Given`."""
 
 
 def lag_of(build: Builder, lags: Lags, step: SSAValue, update: int) -> SSAValue:
@@ -35,12 +35,12 @@ def most_lag(build: Builder, lags: Lags, steps: SSAValue) -> SSAValue:
 
 class PartFunction:
     """
-    Builds the function that runs some steps on a part of the places: all updates of a step, or the
-    one numbered `only`. Its arguments are those of `Given`, then
+    Builds the function running some steps on a part of the places: all updates of a step, or only
+    update `only`. The arguments are the arguments of `Given`, then
     1. `count`: how many steps;
-    2. `low`, `opening`, `high`, `closing`: the part. Of each stage it has the places of the
-       outermost axis from `low` (plus the width of the stage's span, where `opening` is 1) to
-       `high` (plus that width, where `closing` is 1), and all places of the second axis;
+    2. `low`, `opening`, `high`, `closing`: the part. A stage with a span of width w has the places
+       from `low + opening * w` to `high + closing * w` of the outermost axis, and all places of
+       the second axis;
     3. `rows` and `columns`: how many places of the two axes are taken at a time.
     """
 
@@ -79,7 +79,7 @@ class PartFunction:
         return self.function
 
     def stages(self, row: SSAValue, column: SSAValue) -> None:
-        """All stages on some places, which begin at a row and a column."""
+        """All stages on the block of places starting at a row and a column."""
         build, count = self.build, len(self.given.buffers)
         others = self.arguments[count:]
 
@@ -114,7 +114,7 @@ class PartFunction:
     def cells(
         self, axis: int, places: tuple[SSAValue, SSAValue], lag: SSAValue, update: int
     ) -> tuple[SSAValue, SSAValue]:
-        """The cells of an update's box that have some places along an axis."""
+        """The cells of an update's box with places in a span along an axis."""
         build = self.build
         low, high = extent_of(self.skews[axis].updates[update].box, axis)
         return (

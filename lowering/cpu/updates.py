@@ -24,7 +24,7 @@ POINTER = llvm.LLVMPointerType()
 
 
 def fields_of(update: UpdateOp) -> tuple[SSAValue, ...]:
-    """The fields of an update, each once: what it reads, then what it writes."""
+    """The fields of an update, each once: sources, then targets."""
     return tuple(dict.fromkeys((*update.sources, *update.targets)))
 
 
@@ -34,7 +34,7 @@ def scalars_of(update: UpdateOp) -> tuple[SSAValue, ...]:
 
 
 def strides(bounds: StencilBoundsAttr) -> list[int]:
-    """How many cells lie between neighbours along each axis of a field with these bounds."""
+    """The number of cells between neighbours along each axis of a field with some bounds."""
     found = [1]
     for low, high in reversed(list(zip(bounds.lb, bounds.ub))[1:]):
         found.insert(0, found[0] * (high - low))
@@ -43,8 +43,8 @@ def strides(bounds: StencilBoundsAttr) -> list[int]:
 
 def strides_of(field: SSAValue) -> list[int]:
     """
-    How many cells lie between neighbours along each axis of a field: none along the axes that a field of fewer axes
-    lacks, where that is read as it is.
+    The number of cells between neighbours along each axis of a field: 0 along the missing axes of a
+    field of fewer axes read in place.
     """
     owner, bounds = field.owner, field_bounds(field)
     if not isinstance(owner, BroadcastOp) or not is_never_written(owner.source):
@@ -65,8 +65,8 @@ def function_of(
     name: str, kinds: Sequence[Attribute], linkage: str = "external", apart: int = 0
 ) -> tuple[llvm.FuncOp, Block]:
     """
-    A function without a result, and its first block. Its first arguments do not alias, as many as
-    are `apart`.
+    A function without a result, and the first block of the function. The first `apart` arguments do
+    not alias.
     """
     entry = Block(arg_types=kinds)
     alone = DictionaryAttr({"llvm.noalias": UnitAttr()})
@@ -83,8 +83,8 @@ def function_of(
 
 class UpdateFunction:
     """
-    Builds the function of an update. Its arguments are the fields (pointers to their first cells),
-    the scalars, and where spans of the two outermost axes begin and end.
+    Builds the function of an update. The arguments are the fields (pointers to first cells), the
+    scalars, and start and end of spans of the two outermost axes.
     """
 
     def __init__(self, update: UpdateOp, cell: FuncOp, name: str):
@@ -114,14 +114,14 @@ class UpdateFunction:
         return self.function
 
     def span(self, axis: int) -> tuple[SSAValue, SSAValue]:
-        """Where the cells of the function begin along an axis, and where they end."""
+        """Start and end of the function's cells along an axis."""
         if axis < len(self.spans):
             return self.spans[axis]
         low, high = extent_of(self.update.box, axis)
         return self.build.int(low), self.build.int(high)
 
     def nest(self, axis: int) -> None:
-        """The loop of an axis, around those of the axes after it or the cell."""
+        """The loop of an axis, around the loops of later axes, or around the cell."""
         if axis == self.update.rank:
             self.one_cell()
             return
@@ -150,7 +150,7 @@ class UpdateFunction:
             self.build.store(result, address)
 
     def arithmetic(self, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-        """The cell function on these values."""
+        """The results of the cell function for some arguments."""
         block = self.cell.body.block
         values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments))
         for op in block.ops:
@@ -173,7 +173,7 @@ class UpdateFunction:
         return self.build.moved(self.corners[field], cells, kind)
 
     def offset(self, steps: Sequence[int]) -> SSAValue:
-        """The sum of the coordinates, each times its stride."""
+        """The sum of coordinate times stride over all axes."""
         key = tuple(steps)
         if key not in self.offsets:
             build = self.build

@@ -1,33 +1,34 @@
 """
-How far stages lag behind each other, so that many steps of a time loop pass over a field at once.
+Lags of stages, with which many steps of a time loop pass over a field at once.
 
-A *stage* is one update of one step. Stages are in program order: step by step, and within a step
-update by update. Each stage s has a lag along an axis, and its cell at x has the *place* c = x +
-lag(s). Places are taken in ascending order, some at a time; of the same places all stages take
-theirs, in program order.
+A *stage* is an update of a step. Stages are in program order: step by step, and within a step
+update by update. A stage s has a lag along an axis, and the cell of s at x has the *place*
+c = x + lag(s). Places are taken in ascending order, some at a time; for the same places all stages
+run, in program order.
 
-Let s come before s' in program order, let both access one cell of one buffer, and let one of the
-two accesses be a write: then s must come first. The cell lies at offset d from the cell that s
-computes, and at offset d' from the cell that s' computes. Lags are such that
+Let s come before s' in program order, let both access the same cell of the same buffer, and let at
+least one access be a write: then s must come first. The cell lies at offset d from the cell
+computed by s, and at offset d' from the cell computed by s'. Lags satisfy
 
     lag(s') >= lag(s) + d' - d                                            (1)
 
-and so c' >= c: s comes first. Where several axes are skewed c' >= c holds along each of them.
-Buffers that take turns need no rule of their own: that step t + 1 writes what step t reads is one
-more pair of accesses to one cell.
+and therefore c' >= c: s comes first. If several axes are skewed, c' >= c holds along each axis.
+Rotating buffers need no further rule: a write by step t + 1 to a buffer read by step t is a pair of
+accesses like any other.
 
-Threads share the places of the outermost axis. They need *mirrored* lags, too, such that
+Threads share the places of the outermost axis. For threads, *mirrored* lags satisfy
 
     mirrored(s') >= mirrored(s) + d - d'                                  (2)
 
-With e = x - mirrored(s), (1) and (2) say e' <= e <= c <= c': the span of s' from e' to c' contains
-the span of s from e to c. Each thread has a block of places. The blocks meet at borders b, and none
-is narrower than the widest span, so that a span has one border at most (e < b <= c). In a first
-phase each thread does the cells of its block whose spans have no border; in a second phase, the
-cells whose spans have the border at which its block begins. All threads wait for each other after
-each phase. If s' is of the first phase, its span has no border, so the span of s has none and lies
-in the same block. If s' is of the second phase, s is of the first phase, or the span of s has the
-same border. In both cases s comes first: in an earlier phase, or on the same thread.
+With e = x - mirrored(s), (1) and (2) give e' <= e <= c <= c': the span of s' from e' to c' contains
+the span of s from e to c. Each thread has a block of places. Blocks meet at borders b. No block is
+narrower than the widest span, and so no span has two borders (a border in a span: e < b <= c). In a
+first phase each thread computes the cells of a block whose spans have no border. In a second phase
+the same thread computes the cells whose spans have the border at the start of the block. All
+threads wait for each other after each phase. If s' runs in the first phase, the span of s' has no
+border, so the span of s has none and lies in the same block. If s' runs in the second phase, s runs
+in the first phase, or the span of s has the same border. In both cases s comes first: in an earlier
+phase, or on the same thread.
 """
 
 from __future__ import annotations
@@ -44,22 +45,22 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 @dataclass(frozen=True)
 class Lags:
     """
-    The lags of stages along an axis, in cells: the update numbered k of those that are run together
-    lags `t * step + updates[k]` in step t.
+    The lags of stages along an axis, in cells: update k of the updates run together lags
+    `t * step + updates[k]` in step t.
     """
 
     step: int
     updates: tuple[int, ...]
 
     def most(self, steps: int) -> int:
-        """The largest lag in so many steps."""
+        """The largest lag in a number of steps."""
         return (steps - 1) * self.step + max(self.updates, default=0)
 
 
 @dataclass(frozen=True)
 class Access:
     """
-    What an update does with a buffer: it writes at offset 0, or reads at offsets from `low` to
+    An access of an update to a buffer: a write at offset 0, or reads at offsets from `low` to
     `high`.
     """
 
@@ -70,13 +71,13 @@ class Access:
 
 
 Accesses = Sequence[Sequence[Access]]
-"""The accesses of a step, by the argument of the loop's body that names the buffer."""
+"""The accesses of a step, for each argument of the loop's body."""
 
 
 def access_of(update: UpdateOp, number: int, field: SSAValue, axis: int) -> Access | None:
     """
-    What an update does with a field, along an axis. A field that it writes it reads at offset 0
-    only.
+    The access of an update to a field, along an axis. An update reads a field written by the same
+    update at offset 0 only.
     """
     taps = (tap for tap in update.tap_list if update.sources[tap.operand] is field)
     offsets = [tap.offset[axis] if axis < update.rank else 0 for tap in taps]
@@ -96,8 +97,8 @@ def accesses_of(loop: LoopOp, axis: int, updates: Sequence[UpdateOp]) -> Accesse
 
 def conflicts(accesses: Accesses, names: Sequence[int]) -> Iterator[tuple[Access, Access]]:
     """
-    An access of a step and one of a later step to the same buffer, where one of them writes.
-    Argument k of the later step names the buffer that argument `names[k]` of the step named.
+    Pairs of an access of a step and an access of a later step to the same buffer, with at least one
+    write. Argument k of the later step names the buffer of argument `names[k]` of the earlier step.
     """
     for name, others in zip(names, accesses, strict=True):
         for later in others:
@@ -108,8 +109,8 @@ def conflicts(accesses: Accesses, names: Sequence[int]) -> Iterator[tuple[Access
 
 def needed_lags(rotation: Sequence[int], accesses: Accesses, count: int) -> Lags:
     """
-    The least lags of a step's updates, so many, and of each step behind the step before, for which
-    (1) holds.
+    The least lags satisfying (1): of the `count` updates of a step, and of each step behind the
+    step before.
     """
     updates = [0] * count
     pairs = conflicts(accesses, range(len(rotation)))
@@ -128,7 +129,7 @@ def needed_lags(rotation: Sequence[int], accesses: Accesses, count: int) -> Lags
 
 
 def turned(accesses: Accesses) -> Accesses:
-    """The accesses along the axis turned around: with them (1) is (2)."""
+    """The accesses along the axis turned around: (1) for the result is (2) for the accesses."""
     return [
         [Access(access.update, -access.high, -access.low, access.writes) for access in row]
         for row in accesses
@@ -136,7 +137,7 @@ def turned(accesses: Accesses) -> Accesses:
 
 
 def extent_of(box: StencilBoundsAttr, axis: int) -> tuple[int, int]:
-    """Where a box begins and ends along an axis. An axis that it lacks has one cell, at 0."""
+    """Start and end of a box along an axis. A missing axis has a single cell, at 0."""
     if axis >= len(box.lb):
         return 0, 1
     return tuple(box.lb)[axis], tuple(box.ub)[axis]
@@ -145,8 +146,8 @@ def extent_of(box: StencilBoundsAttr, axis: int) -> tuple[int, int]:
 @dataclass(frozen=True)
 class Skew:
     """
-    One axis of the updates of a loop that are run together: the lags of their stages, and where the
-    places of one step begin and end.
+    An axis of updates run together: the lags of the stages, and start and end of the places of a
+    step.
     """
 
     updates: tuple[UpdateOp, ...]
@@ -159,7 +160,7 @@ class Skew:
 
     @staticmethod
     def of(loop: LoopOp, axis: int, updates: Sequence[UpdateOp] | None = None) -> Skew:
-        """Of all updates of a step, or of some that follow each other."""
+        """For all updates of a step, or for some consecutive updates."""
         together = tuple(loop.updates if updates is None else updates)
         accesses = accesses_of(loop, axis, together)
         lags = needed_lags(loop.rotation, accesses, len(together))
@@ -176,7 +177,7 @@ class Skew:
         return self.high - self.low + (steps - 1) * self.lags.step
 
     def reach(self, field: SSAValue) -> int:
-        """How many cells of a field beyond one a step touches while it takes one place."""
+        """The number of further cells of a field touched by a step at a single place."""
         accesses = [access_of(u, k, field, self.axis) for k, u in enumerate(self.updates)]
         known = [access for access in accesses if access is not None]
         lows = [access.low - self.lags.updates[access.update] for access in known]
