@@ -8,35 +8,28 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from timetile.dialects.simt.memory import (
+from timetile.dialects.simt.accesses import LoadOp, OverrideOp, PrefetchOp, StoreOp, WriteOp
+from timetile.dialects.simt.arrivals import (
+    ArriveOp,
+    ClusterBarrierOp,
+    ExpectOp,
+    PeerOp,
+    SendOp,
+    WaitOp,
+)
+from timetile.dialects.simt.buffers import (
     CELL_BYTES,
     CLUSTER_SPACE,
     GLOBAL_SPACE,
     SHARED_SPACE,
-    CopyAsyncOp,
-    LoadOp,
     OrderingEffects,
-    OverrideOp,
-    PrefetchOp,
-    SharedOp,
-    StoreOp,
-    WriteOp,
     address_space,
     buffer_element,
     buffer_type,
     cell_count,
 )
-from timetile.dialects.simt.teams import (
-    ArriveOp,
-    ClusterBarrierOp,
-    ExpectOp,
-    PeerOp,
-    PostOp,
-    SendOp,
-    TakeOp,
-    TileBarrierOp,
-    WaitOp,
-)
+from timetile.dialects.simt.copies import CopyAsyncOp, SharedOp
+from timetile.dialects.simt.messages import PostOp, TakeOp, TileBarrierOp
 from timetile.dialects.simt.threads import (
     AllOp,
     FmaUpOp,

@@ -30,7 +30,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.simt.memory import CELL_BYTES, OrderingEffects, integer
+from timetile.dialects.simt.buffers import CELL_BYTES, OrderingEffects, integer
 from timetile.dialects.syntax import (
     parse_value,
 )

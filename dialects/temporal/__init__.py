@@ -10,13 +10,9 @@ from xdsl.ir import Dialect
 
 from timetile.dialects.temporal.boundary import BoundaryAttr
 from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
-from timetile.dialects.temporal.operations import (
-    MOST_DEPTH,
-    LoopOp,
-    UpdateOp,
-    parse_scalars_and_indices,
-    print_scalars_and_indices,
-)
+from timetile.dialects.temporal.indices import parse_scalars_and_indices, print_scalars_and_indices
+from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
+from timetile.dialects.temporal.update import UpdateOp
 
 Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp], [BoundaryAttr])
 

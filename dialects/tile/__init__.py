@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from timetile.dialects.tile.apply import ApplyOp, taps_of
+from timetile.dialects.tile.exchange import ExchangeOp
 from timetile.dialects.tile.homes import HomeAttr, MailAttr, MemoryAttr, RegistersAttr, SharedAttr
 from timetile.dialects.tile.integers import int_array, ints
+from timetile.dialects.tile.kernel import KernelOp, StageOp
 from timetile.dialects.tile.kinds import (
     KINDS,
     Addressing,
@@ -23,20 +26,11 @@ from timetile.dialects.tile.kinds import (
 )
 from timetile.dialects.tile.launches import CopyOp, LaunchOp, ScratchOp
 from timetile.dialects.tile.layouts import LANES, AxisLayout, LayoutAttr
-from timetile.dialects.tile.operations import (
-    ApplyOp,
-    ExchangeOp,
-    KernelOp,
-    LoadOp,
-    NeededCells,
-    StageOp,
-    StoreOp,
-    queue_lag,
-    queue_type,
-    taps_of,
-)
+from timetile.dialects.tile.load import LoadOp
 from timetile.dialects.tile.queues import QueueType
 from timetile.dialects.tile.roles import RoleAttr
+from timetile.dialects.tile.stages import NeededCells, queue_lag, queue_type
+from timetile.dialects.tile.store import StoreOp
 from timetile.dialects.tile.variants import VariantAttr
 
 Tile = Dialect(

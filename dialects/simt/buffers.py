@@ -1,0 +1,98 @@
+"""Buffers of the simt dialect: types, address spaces, text, and effects on memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    f32,
+    f64,
+    i32,
+    i64,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.syntax import (
+    parse_optional_value,
+    parse_value,
+)
+
+GLOBAL_SPACE, SHARED_SPACE, CLUSTER_SPACE = 1, 3, 7
+"""NVVM's address spaces: global memory, shared memory of the block, shared memory of the cluster."""
+
+CELL_BYTES: dict[Attribute, int] = {f64: 8, f32: 4, i64: 8, i32: 4}
+"""Bytes of a cell, per element type of memory accesses."""
+
+
+def integer(value: int) -> IntegerAttr:
+    """An integer property, in a form read by MLIR too."""
+    return IntegerAttr(value, i64)
+
+
+def buffer_type(element: Attribute, cells: int, space: int) -> MemRefType[Attribute]:
+    """A flat buffer of `cells` elements in an address space."""
+    return MemRefType(element, [cells], memory_space=IntegerAttr(space, i64))
+
+
+def cell_count(buffer: Attribute) -> int:
+    """Cells of a flat buffer, by the buffer's type."""
+    (count,) = cast(MemRefType[Attribute], buffer).get_shape()
+    return count
+
+
+def buffer_element(buffer: SSAValue) -> Attribute | None:
+    """The type of a buffer's cells; None for an untyped pointer."""
+    kind = buffer.type
+    if not isinstance(kind, MemRefType):
+        return None
+    return cast(MemRefType[Attribute], kind).element_type
+
+
+def address_space(buffer: SSAValue) -> int:
+    """The NVVM address space of a buffer or a pointer."""
+    match buffer.type:
+        case MemRefType(memory_space=IntegerAttr(value=space)):
+            return space.data
+        case LLVMPointerType(addr_space=IntAttr() as space):
+            return space.data
+        case _:
+            raise VerifyException(f"{buffer.type} names no address space")
+
+
+class OrderingEffects(MemoryEffect):
+    """The operation orders memory accesses: passes neither erase nor move the operation."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)}
+
+
+def print_cells(
+    printer: Printer, buffer: SSAValue, index: SSAValue | None, offsets: Sequence[int]
+) -> None:
+    """Print `%buffer[%i + 0, 64]`."""
+    printer.print_operand(buffer)
+    with printer.in_square_brackets():
+        if index is not None:
+            printer.print_operand(index)
+            printer.print_string(" + ")
+        printer.print_list(offsets, lambda offset: printer.print_string(str(offset)))
+
+
+def parse_buffer(parser: Parser) -> tuple[SSAValue, SSAValue | None]:
+    """Parse `%buffer[%i +`: buffer and index."""
+    buffer = parse_value(parser)
+    parser.parse_punctuation("[")
+    index = parse_optional_value(parser)
+    if index is not None:
+        parser.parse_punctuation("+")
+    return buffer, index

@@ -1,0 +1,273 @@
+"""The stage by which a kernel computes cells, and the taps of queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import (
+    FlatSymbolRefAttr,
+    FlatSymbolRefAttrConstr,
+    SymbolRefAttr,
+)
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    Pure,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import (
+    INTEGERS,
+    decode_integers,
+    encode_integers,
+    parse_bounds,
+    parse_values,
+)
+from timetile.dialects.taps import (
+    Tap,
+    decode_taps,
+    encode_taps,
+    parse_taps,
+    print_taps,
+    verify_taps,
+)
+from timetile.dialects.temporal import (
+    parse_scalars_and_indices,
+    print_scalars_and_indices,
+)
+from timetile.dialects.tile.homes import RegistersAttr, SharedAttr
+from timetile.dialects.tile.integers import ints
+from timetile.dialects.tile.kinds import Reader
+from timetile.dialects.tile.load import LoadOp
+from timetile.dialects.tile.queues import QueueType
+from timetile.dialects.tile.stages import (
+    NeededCells,
+    in_kernel,
+    parse_home,
+    print_home,
+    queue_lag,
+    queue_type,
+)
+
+if TYPE_CHECKING:
+    from timetile.dialects.tile.kernel import KernelOp
+
+
+@irdl_op_definition
+class ApplyOp(IRDLOperation):
+    """
+    The next plane of each result: the cell function on the taps. The box is the kernel's bounds, or the box
+    after `in`. Outside the box result k takes the plane of `else` operand k; without `else` cells outside are computed
+    like cells inside, as far as needed by readers.
+
+    Example:
+    `%v = tile.apply @cell(%u[-1, 0], %u[0, 0]) else %h : !tile.queue<f64, lag 1>`
+    """
+
+    name = "tile.apply"
+
+    queues = var_operand_def(QueueType)
+    scalars = var_operand_def()
+    outside = var_operand_def(QueueType)
+    cell = prop_def(FlatSymbolRefAttrConstr)
+    taps = prop_def(INTEGERS)
+    indices = opt_prop_def(INTEGERS)
+    box = opt_prop_def(StencilBoundsAttr)
+    home = opt_prop_def(RegistersAttr | SharedAttr)
+    res = var_result_def(QueueType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = lazy_traits_def(lambda: (in_kernel(), Pure()))
+
+    def __init__(
+        self,
+        cell: str | FlatSymbolRefAttr,
+        queues: Sequence[SSAValue],
+        taps: Sequence[Tap],
+        rank: int,
+        result_types: Sequence[QueueType],
+        outside: Sequence[SSAValue] = (),
+        scalars: Sequence[SSAValue] = (),
+        indices: Sequence[int] = (),
+        box: StencilBoundsAttr | None = None,
+    ):
+        assert all(len(tap.offset) == rank for tap in taps)
+        super().__init__(
+            operands=[queues, scalars, outside],
+            properties={
+                "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
+                "taps": encode_taps(taps),
+                "indices": encode_integers(indices) if indices else None,
+                "box": box,
+            },
+            result_types=[list(result_types)],
+        )
+
+    @property
+    def kernel(self) -> KernelOp:
+        """The enclosing kernel."""
+        return cast("KernelOp", self.parent_op())
+
+    @property
+    def replaces_cells(self) -> bool:
+        """Cells outside the kernel's bounds are not computed by the cell function."""
+        return self.box is None and bool(self.outside)
+
+    @property
+    def tap_list(self) -> tuple[Tap, ...]:
+        """The taps, in the order of the cell function's arguments."""
+        return decode_taps(self.taps, self.kernel.rank)
+
+    @property
+    def index_axes(self) -> tuple[int, ...]:
+        """The axes of the coordinates among the cell function's arguments."""
+        return decode_integers(self.indices)
+
+    @property
+    def lag(self) -> int:
+        """The lag of the results, in stream steps."""
+        return queue_lag(self.res[0])
+
+    def age(self, tap: Tap) -> int:
+        """The age of the tapped plane, in stream steps; 0 is the plane of the present step."""
+        stream = self.kernel.stream_axis
+        offset = 0 if stream is None else tap.offset[stream]
+        return self.lag - queue_lag(self.queues[tap.operand]) - offset
+
+    def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
+        """The queues read, with the cells needed for the cells `made` of the results."""
+        parts = [made[result] for result in self.res if result in made]
+        if not parts:
+            return
+        computed = reduce(CellBox.__or__, parts)
+        if self.outside:
+            computed &= CellBox.of(self.kernel.bounds if self.box is None else self.box)
+        for tap in () if computed.is_empty else self.tap_list:
+            yield self.queues[tap.operand], computed.moved(tap.offset)
+        for queue, result in zip(self.outside, self.res):
+            if result in made and made[result] not in computed:
+                yield queue, made[result]
+
+    def verify_(self) -> None:
+        kernel = self.kernel
+        verify_taps(self.taps, kernel.rank, len(self.queues))
+        if not self.res:
+            raise VerifyException("an apply has at least one result")
+        if len({queue_lag(r) for r in self.res}) != 1:
+            raise VerifyException("the results of an apply have one lag")
+        if self.outside and len(self.outside) != len(self.res):
+            raise VerifyException(f"{len(self.outside)} else operands for {len(self.res)} results")
+        for queue, result in zip(self.outside, self.res):
+            if queue_type(queue).element != queue_type(result).element:
+                raise VerifyException("an else operand has the element type of its result")
+        for queue in self.outside:
+            load = queue.owner
+            if self.box is not None and isinstance(load, LoadOp) and load.data is None:
+                raise VerifyException(
+                    "a stage with a box of its own takes cells inside the bounds from else, and a load of a halo has none"
+                )
+            if self.lag < queue_lag(queue):
+                raise VerifyException(
+                    f"else reads a plane that has not arrived: lag {self.lag} must be at least "
+                    f"{queue_lag(queue)}"
+                )
+        for tap in self.tap_list:
+            if self.age(tap) < 0:
+                raise VerifyException(
+                    f"tap {list(tap.offset)} reads a plane that has not arrived: lag {self.lag} "
+                    f"must be at least {self.lag - self.age(tap)}"
+                )
+            self.verify_tap_distance(tap)
+            self.verify_own_cell(tap)
+
+    def verify_own_cell(self, tap: Tap) -> None:
+        """VerifyException for a tap beside the own cell of a load with an offset."""
+        load = self.queues[tap.operand].owner
+        if isinstance(load, LoadOp) and load.offset is not None and any(tap.offset):
+            raise VerifyException("a load with at is tapped at the own cell")
+
+    def verify_tap_distance(self, tap: Tap) -> None:
+        """VerifyException for a tap across warps, unless within the edges of an exchange."""
+        kernel = self.kernel
+        if kernel.layout is None:
+            return
+        queue = self.queues[tap.operand]
+        home = getattr(queue.owner, "home", None)
+        if isinstance(home, SharedAttr) and home.reader.data is Reader.TILE:
+            return
+        edges = ints(queue_type(queue).edges) or (0,) * len(kernel.plane_axes)
+        for axis, layout, edge in zip(kernel.plane_axes, kernel.layout.axis_layouts, edges):
+            if layout.warps * layout.blocks > 1 and abs(tap.offset[axis]) > edge:
+                raise VerifyException(
+                    f"tap {list(tap.offset)} crosses warps along axis {axis}; tap an exchange of "
+                    f"the queue with edges of at least {abs(tap.offset[axis])}, not of {edge}"
+                )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.cell.string_value())
+        print_taps(printer, self.tap_list, self.queues)
+        print_scalars_and_indices(printer, self.scalars, self.index_axes)
+        if self.outside:
+            printer.print_string(" else ")
+            printer.print_list(self.outside, printer.print_operand)
+        if self.box is not None:
+            printer.print_string(" in ")
+            self.box.print_parameters(printer)
+        print_home(printer, self.home)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_list(self.res.types, printer.print_attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ApplyOp:
+        cell = parser.parse_symbol_name()
+        queues, taps = parse_taps(parser)
+        scalars, indices = parse_scalars_and_indices(parser)
+        outside: list[SSAValue] = []
+        if parser.parse_optional_keyword("else"):
+            outside = parse_values(parser, parser.Delimiter.NONE)
+        box = None
+        if parser.parse_optional_keyword("in"):
+            box = parse_bounds(parser)
+        home = parse_home(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return cls.build(
+            operands=[queues, scalars, outside],
+            properties={
+                "cell": SymbolRefAttr(cell),
+                "taps": encode_taps(taps),
+                "indices": encode_integers(indices) if indices else None,
+                "box": box,
+                "home": home,
+            },
+            attributes=attributes.data if attributes else {},
+            result_types=[types],
+        )
+
+
+def taps_of(queue: SSAValue) -> Iterator[tuple[ApplyOp, Tap]]:
+    """The taps of a queue, with the applies."""
+    for reader in dict.fromkeys(use.operation for use in queue.uses):
+        if isinstance(reader, ApplyOp):
+            named = {k for k, operand in enumerate(reader.queues) if operand is queue}
+            for tap in reader.tap_list:
+                if tap.operand in named:
+                    yield reader, tap

@@ -1,0 +1,164 @@
+"""The stage by which the warps of a tile exchange cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import (
+    IntAttr,
+)
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import (
+    parse_value,
+)
+from timetile.dialects.tile.homes import MailAttr
+from timetile.dialects.tile.integers import ints
+from timetile.dialects.tile.kinds import Published, PublishedAttr, Sync
+from timetile.dialects.tile.load import LoadOp, verify_reader
+from timetile.dialects.tile.queues import QueueType
+from timetile.dialects.tile.stages import (
+    NeededCells,
+    in_kernel,
+    parse_home,
+    print_home,
+    queue_lag,
+    queue_type,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@irdl_op_definition
+class ExchangeOp(IRDLOperation):
+    """
+    The planes of a queue, with neighbours' cells readable across warps up to the edges of the result's type.
+    `what` is published: the `edges` read by neighbours, the whole `plane`, or the asynchronous `copies` of a field
+    loaded ahead. Copies land in memory shared by all threads of the tile, with a rim of the edges' width around the
+    tile, so that no cell is written twice. Readers read planes `delay` steps after publishing; a greater lag of the
+    result means planes published at an age above 0.
+
+    Example:
+    `%e = tile.exchange %u what edges delay 1 : !tile.queue<f64, lag 2, edges [1, 0]>`
+    """
+
+    name = "tile.exchange"
+
+    queue = operand_def(QueueType)
+    what = prop_def(PublishedAttr)
+    delay = prop_def(IntAttr)
+    home = opt_prop_def(MailAttr)
+    result = result_def(QueueType)
+
+    traits = lazy_traits_def(lambda: (in_kernel(),))
+
+    def __init__(
+        self,
+        queue: SSAValue,
+        edges: Sequence[int],
+        what: Published = Published.PLANE,
+        delay: int = 0,
+    ):
+        source = queue_type(queue)
+        super().__init__(
+            operands=[queue],
+            properties={"what": PublishedAttr(what), "delay": IntAttr(delay)},
+            result_types=[QueueType(source.element, source.lag.data + delay, edges)],
+        )
+
+    @property
+    def lag(self) -> int:
+        """The lag of the result, in stream steps."""
+        return queue_lag(self.result)
+
+    @property
+    def publishes_copies(self) -> bool:
+        """The asynchronous copies of a load serve the readers."""
+        return self.what.data is Published.COPIES
+
+    @property
+    def hold(self) -> int:
+        """The age of published planes, in stream steps."""
+        return self.lag - queue_lag(self.queue) - self.delay.data
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """Readable neighbour cells per in-plane axis."""
+        return ints(queue_type(self.result).edges)
+
+    def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
+        """The queue, with the cells needed for the cells `made` of the result."""
+        if self.result in made:
+            yield self.queue, made[self.result]
+
+    def verify_(self) -> None:
+        verify_reader(self, self.queue)
+        if self.publishes_copies and not (
+            isinstance(load := self.queue.owner, LoadOp) and load.data is not None
+        ):
+            raise VerifyException("only a load's asynchronous copies can be published")
+        delay = self.delay.data
+        if self.hold < 0:
+            raise VerifyException(
+                f"lag {self.lag} is below the source's {queue_lag(self.queue)} plus delay {delay}"
+            )
+        if not self.edges:
+            raise VerifyException("an exchange without edges serves nobody")
+        if self.home is None:
+            return
+        every, slots = self.home.every.data, self.home.slots.data
+        if not (delay == 0 and every == 1) and delay < every:
+            raise VerifyException(
+                f"delay {delay} is shorter than the {every} steps between synchronisations"
+            )
+        if slots < delay + every:
+            raise VerifyException(
+                f"{slots} slots are overwritten before they are read: delay {delay} and one "
+                f"synchronisation every {every} steps need {delay + every}"
+            )
+        if self.home.sync.data is Sync.FLAGS and slots < 2 * delay:
+            raise VerifyException(
+                f"{slots} slots are overwritten before their sender hears that they were read: "
+                f"messages that are read {delay} steps later need {2 * delay}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.queue)
+        printer.print_string(f" what {self.what.data} delay {self.delay.data}")
+        print_home(printer, self.home)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ExchangeOp:
+        queue = parse_value(parser)
+        parser.parse_keyword("what")
+        what = PublishedAttr(parser.parse_str_enum(Published))
+        parser.parse_keyword("delay")
+        delay = IntAttr(parser.parse_integer())
+        home = parse_home(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        return cls.build(
+            operands=[queue],
+            properties={"what": what, "delay": delay, "home": home},
+            attributes=attributes.data if attributes else {},
+            result_types=[parser.parse_type()],
+        )

@@ -1,0 +1,255 @@
+"""Kernels: stages in the order of a stream step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IntAttr,
+    StringAttr,
+)
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    IsolatedFromAbove,
+    NoTerminator,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import (
+    field_bounds,
+    parse_bounds,
+)
+from timetile.dialects.tile.apply import ApplyOp
+from timetile.dialects.tile.exchange import ExchangeOp
+from timetile.dialects.tile.layouts import LayoutAttr
+from timetile.dialects.tile.load import LoadOp
+from timetile.dialects.tile.roles import RoleAttr
+from timetile.dialects.tile.stages import (
+    NeededCells,
+)
+from timetile.dialects.tile.store import StoreOp
+from timetile.dialects.tile.variants import VariantAttr
+
+StageOp: TypeAlias = LoadOp | ApplyOp | ExchangeOp | StoreOp
+"""An operation of a kernel, run once per stream step."""
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """
+    A kernel: for every tile, every chunk of planes and every stream step, the stages in order.
+
+    `roles`: the role of each argument in the time loop. `steps`: time steps of a launch. `stream`: the streaming axis;
+    without a streaming axis the whole tile is a plane. `bounds`: the cells written, in the program's coordinates.
+    `layout`: the threads of a tile. `variants`: the lowered copies of the stages. `occupancy`: blocks per
+    multiprocessor.
+
+    Example:
+    ```
+    tile.kernel @heat(%src : !stencil.field<[-1,9]x[-1,9]xf64>, %dst : !stencil.field<[-1,9]x[-1,9]xf64>)
+        roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
+      %u = tile.load %src : !tile.queue<f64, lag 0>
+      tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>
+    }
+    ```
+    """
+
+    name = "tile.kernel"
+
+    sym_name = prop_def(StringAttr)
+    roles = prop_def(ArrayAttr[RoleAttr])
+    steps = prop_def(IntAttr)
+    stream = opt_prop_def(IntAttr)
+    bounds = prop_def(StencilBoundsAttr)
+    layout = opt_prop_def(LayoutAttr)
+    variants = opt_prop_def(ArrayAttr[VariantAttr])
+    occupancy = opt_prop_def(IntAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
+
+    def __init__(
+        self,
+        name: str,
+        roles: Sequence[RoleAttr],
+        steps: int,
+        stream: int | None,
+        bounds: StencilBoundsAttr,
+        body: Region | Block,
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "roles": ArrayAttr(roles),
+                "steps": IntAttr(steps),
+                "stream": None if stream is None else IntAttr(stream),
+                "bounds": bounds,
+            },
+            regions=[Region(body) if isinstance(body, Block) else body],
+        )
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the domain."""
+        return len(self.bounds.lb)
+
+    @property
+    def stream_axis(self) -> int | None:
+        """The streaming axis, if any."""
+        return None if self.stream is None else self.stream.data
+
+    @property
+    def plane_axes(self) -> tuple[int, ...]:
+        """The in-plane axes, slowest first."""
+        return tuple(axis for axis in range(self.rank) if axis != self.stream_axis)
+
+    def in_plane(self, offset: Sequence[int]) -> tuple[int, ...]:
+        """The in-plane part of an offset."""
+        return tuple(offset[axis] for axis in self.plane_axes)
+
+    @property
+    def blocks_per_multiprocessor(self) -> int:
+        """Blocks per multiprocessor; 1 before device-tiling."""
+        return 1 if self.occupancy is None else self.occupancy.data
+
+    @property
+    def stages(self) -> tuple[StageOp, ...]:
+        """The operations of a stream step, in order."""
+        return tuple(op for op in self.body.block.ops if isinstance(op, StageOp))
+
+    @property
+    def reads_memory(self) -> bool:
+        """Nothing is kept or exchanged: every tap is read from memory."""
+        loads = [op for op in self.stages if isinstance(op, LoadOp)]
+        return bool(loads) and all(load.offset is not None for load in loads)
+
+    @property
+    def is_placed(self) -> bool:
+        """Every queue has a home."""
+        return all(op.home is not None for op in self.stages if not isinstance(op, StoreOp))
+
+    def needed_cells(self) -> NeededCells:
+        """For each queue, a box around the cells on which stored cells depend."""
+        needed: NeededCells = {}
+        for stage in reversed(self.stages):
+            for queue, cells in stage.needs(needed):
+                needed[queue] = needed[queue] | cells if queue in needed else cells
+        return needed
+
+    def short_fields(self) -> Iterator[tuple[LoadOp, CellBox, CellBox]]:
+        """Loads from fields without all cells needed by stored cells: the load, the box needed, the field's box."""
+        needed = self.needed_cells()
+        for load in [stage for stage in self.stages if isinstance(stage, LoadOp)]:
+            field = CellBox.of(field_bounds(load.operands[0]))
+            if load.result not in needed:
+                continue
+            read = needed[load.result]
+            if load.offset is not None:
+                read = read.moved(load.offset)
+            if read not in field:
+                yield load, read, field
+
+    def argument_role(self, value: SSAValue) -> RoleAttr:
+        """The role of an argument of the kernel."""
+        assert isinstance(value, BlockArgument) and value.owner is self.body.block
+        return self.roles.data[value.index]
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        if len(args) != len(self.roles):
+            raise VerifyException(f"{len(args)} arguments and {len(self.roles)} roles")
+        if self.steps.data < 1:
+            raise VerifyException(f"a kernel advances at least one step, got {self.steps.data}")
+        if self.stream is not None and not 0 <= self.stream.data < self.rank:
+            raise VerifyException(f"stream axis {self.stream.data} of rank {self.rank}")
+        for op in self.body.block.ops:
+            if not isinstance(op, StageOp):
+                raise VerifyException(f"a kernel holds stages only, got {op.name}")
+            if op.results and all(result.first_use is None for result in op.results):
+                raise VerifyException(f"a queue of {op.name} has no reader")
+        homes = [op.home is not None for op in self.stages if not isinstance(op, StoreOp)]
+        if any(homes) and not all(homes):
+            raise VerifyException("every queue has a home, or none has")
+        if self.layout is not None and len(self.layout.axes) != len(self.plane_axes):
+            raise VerifyException(
+                f"layout of {len(self.layout.axes)} axes for a plane of {len(self.plane_axes)}"
+            )
+        loaded = {op.data for op in self.stages if isinstance(op, LoadOp)}
+        stored: set[SSAValue] = set()
+        for op in self.stages:
+            if isinstance(op, StoreOp):
+                if op.field in loaded:
+                    raise VerifyException("a field is loaded as data and stored in one kernel")
+                if op.field in stored:
+                    raise VerifyException("a field is stored twice in one kernel")
+                stored.add(op.field)
+        for load, needed, field in self.short_fields():
+            raise VerifyException(
+                f"stored cells depend on {needed} of a field, and {load.name} reads one that has {field}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        with printer.in_parens():
+            printer.print_list(self.body.block.args, printer.print_block_argument)
+        printer.print_string(" roles ")
+        printer.print_attribute(self.roles)
+        printer.print_string(f" steps {self.steps.data}")
+        if self.stream is not None:
+            printer.print_string(f" stream {self.stream.data}")
+        printer.print_string(" bounds ")
+        self.bounds.print_parameters(printer)
+        if self.layout is not None:
+            printer.print_string(" layout ")
+            printer.print_attribute(self.layout)
+        if self.variants is not None:
+            printer.print_string(" variants ")
+            printer.print_attribute(self.variants)
+        if self.occupancy is not None:
+            printer.print_string(f" occupancy {self.occupancy.data}")
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> KernelOp:
+        name = parser.parse_symbol_name()
+        args = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=True)
+        )
+        parser.parse_keyword("roles")
+        roles = cast(ArrayAttr[RoleAttr], parser.parse_attribute())
+        parser.parse_keyword("steps")
+        steps = parser.parse_integer()
+        stream = parser.parse_integer() if parser.parse_optional_keyword("stream") else None
+        parser.parse_keyword("bounds")
+        bounds = parse_bounds(parser)
+        optional: dict[str, Attribute] = {}
+        for keyword in ("layout", "variants"):
+            if parser.parse_optional_keyword(keyword):
+                optional[keyword] = parser.parse_attribute()
+        if parser.parse_optional_keyword("occupancy"):
+            optional["occupancy"] = IntAttr(parser.parse_integer())
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        region = parser.parse_region(args)
+        kernel = cls(name.data, roles.data, steps, stream, bounds, region)
+        kernel.properties.update(optional)
+        if attributes is not None:
+            kernel.attributes.update(attributes.data)
+        return kernel

@@ -1,0 +1,197 @@
+"""The stage by which a kernel reads a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import (
+    IntAttr,
+)
+from xdsl.dialects.stencil import FieldType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    opt_operand_def,
+    opt_prop_def,
+    result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    EffectInstance,
+    MemoryEffect,
+    MemoryEffectKind,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import (
+    INTEGERS,
+    decode_integers,
+    element_type,
+    encode_integers,
+    field_bounds,
+    parse_integers,
+    parse_optional_value,
+    parse_value,
+)
+from timetile.dialects.tile.homes import MemoryAttr, RegistersAttr, SharedAttr
+from timetile.dialects.tile.queues import QueueType
+from timetile.dialects.tile.stages import (
+    NeededCells,
+    in_kernel,
+    parse_home,
+    print_home,
+    queue_lag,
+    queue_type,
+    verify_rank,
+)
+
+if TYPE_CHECKING:
+    from timetile.dialects.tile.kernel import KernelOp
+
+
+class LoadEffects(MemoryEffect):
+    """A load reads the operands."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.READ, f) for f in op.operands}
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """
+    The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from `halo`,
+    fetched `ahead` steps early. With `at`, each cell of the plane is the field's cell at an offset (cells, per axis):
+    readers tap offset 0 and read memory, as in `tile.load %src at [0, -8] home #tile.memory`.
+
+    Example: `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
+    """
+
+    name = "tile.load"
+
+    data = opt_operand_def(FieldType)
+    halo = opt_operand_def(FieldType)
+    at = opt_prop_def(INTEGERS)
+    ahead = opt_prop_def(IntAttr)
+    home = opt_prop_def(RegistersAttr | SharedAttr | MemoryAttr)
+    result = result_def(QueueType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = lazy_traits_def(lambda: (in_kernel(), LoadEffects()))
+
+    def __init__(
+        self,
+        data: SSAValue | None,
+        halo: SSAValue | None,
+        lag: int,
+        at: Sequence[int] | None = None,
+    ):
+        field = data if data is not None else halo
+        assert field is not None
+        super().__init__(
+            operands=[data, halo],
+            properties={"at": None if at is None else encode_integers(at)},
+            result_types=[QueueType(element_type(field), lag)],
+        )
+
+    @property
+    def offset(self) -> tuple[int, ...] | None:
+        """The offset of the field's cells (cells, per axis); None for a load of the plane at offset 0."""
+        return None if self.at is None else decode_integers(self.at)
+
+    @property
+    def keeps_no_plane(self) -> bool:
+        """Readers read memory: the load is of a halo, or has an offset."""
+        return self.data is None or self.at is not None
+
+    @property
+    def lag(self) -> int:
+        """The lag of the result, in stream steps."""
+        return queue_lag(self.result)
+
+    @property
+    def planes_ahead(self) -> int:
+        """How many steps early a plane is fetched."""
+        return 0 if self.ahead is None else self.ahead.data
+
+    def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
+        """Nothing: a load reads no queue."""
+        return iter(())
+
+    def verify_(self) -> None:
+        if self.data is None and self.halo is None:
+            raise VerifyException("a load has a data field, a halo field or both")
+        if self.data is not None and self.halo is not None:
+            data, halo = CellBox.of(field_bounds(self.data)), CellBox.of(field_bounds(self.halo))
+            if data != halo:
+                raise VerifyException(f"data and halo have the same bounds, got {data} and {halo}")
+        for field in self.operands:
+            verify_rank(cast("KernelOp", self.parent_op()), field)
+            if element_type(field) != queue_type(self.result).element:
+                raise VerifyException(
+                    f"field of {element_type(field)} loaded as {queue_type(self.result).element}"
+                )
+        if self.planes_ahead < 0:
+            raise VerifyException(
+                f"a plane is fetched 0 or more steps early, got {self.planes_ahead}"
+            )
+        if self.offset is not None:
+            self.verify_offset(self.offset)
+
+    def verify_offset(self, offset: tuple[int, ...]) -> None:
+        """VerifyException unless a load with an offset is of data, lives in memory, and is tapped at offset 0."""
+        kernel = cast("KernelOp", self.parent_op())
+        if len(offset) != kernel.rank:
+            raise VerifyException(f"at has {len(offset)} axes and the domain {kernel.rank}")
+        if self.data is None or self.halo is not None or self.planes_ahead:
+            raise VerifyException("a load with at has a data field, no halo, and none ahead")
+        if not isinstance(self.home, MemoryAttr | None):
+            raise VerifyException(f"a load with at lives in memory, got {self.home}")
+
+    def print(self, printer: Printer) -> None:
+        if self.data is not None:
+            printer.print_string(" ")
+            printer.print_operand(self.data)
+        if self.halo is not None:
+            printer.print_string(" halo ")
+            printer.print_operand(self.halo)
+        if self.offset is not None:
+            printer.print_string(f" at {list(self.offset)}")
+        if self.ahead is not None:
+            printer.print_string(f" ahead {self.ahead.data}")
+        print_home(printer, self.home)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LoadOp:
+        data = parse_optional_value(parser)
+        halo = parse_value(parser) if parser.parse_optional_keyword("halo") else None
+        at = parse_integers(parser) if parser.parse_optional_keyword("at") else None
+        ahead = IntAttr(parser.parse_integer()) if parser.parse_optional_keyword("ahead") else None
+        home = parse_home(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        return cls.build(
+            operands=[data, halo],
+            properties={
+                "at": None if at is None else encode_integers(at),
+                "ahead": ahead,
+                "home": home,
+            },
+            attributes=attributes.data if attributes else {},
+            result_types=[parser.parse_type()],
+        )
+
+
+def verify_reader(reader: Operation, queue: SSAValue) -> None:
+    """VerifyException for a load with an offset, read by another operation than an apply."""
+    if isinstance(queue.owner, LoadOp) and queue.owner.offset is not None:
+        raise VerifyException(f"a load with at is read by tile.apply, got {reader.name}")

@@ -1,0 +1,102 @@
+"""The stage by which a kernel writes a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.stencil import FieldType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+)
+from xdsl.traits import (
+    EffectInstance,
+    MemoryEffect,
+    MemoryEffectKind,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import (
+    element_type,
+    field_bounds,
+)
+from timetile.dialects.tile.load import verify_reader
+from timetile.dialects.tile.queues import QueueType
+from timetile.dialects.tile.stages import (
+    NeededCells,
+    in_kernel,
+    queue_lag,
+    queue_type,
+    verify_rank,
+)
+
+if TYPE_CHECKING:
+    from timetile.dialects.tile.kernel import KernelOp
+
+
+class StoreEffects(MemoryEffect):
+    """A store writes the field."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.WRITE, cast(StoreOp, op).field)}
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """
+    Write the tile's own cells of the newest plane inside the kernel's bounds and the field.
+
+    Example: `tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>`
+    """
+
+    name = "tile.store"
+
+    queue = operand_def(QueueType)
+    field = operand_def(FieldType)
+
+    assembly_format = "$queue `to` $field attr-dict `:` type($queue) `,` type($field)"
+    traits = lazy_traits_def(lambda: (in_kernel(), StoreEffects()))
+
+    def __init__(self, queue: SSAValue, field: SSAValue):
+        super().__init__(operands=[queue, field])
+
+    @property
+    def home(self) -> None:
+        """A store keeps nothing."""
+        return None
+
+    @property
+    def lag(self) -> int:
+        """The lag of the stored queue, in stream steps."""
+        return queue_lag(self.queue)
+
+    @property
+    def box(self) -> CellBox:
+        """The cells written, in the program's coordinates."""
+        kernel = cast("KernelOp", self.parent_op())
+        return CellBox.of(kernel.bounds) & CellBox.of(field_bounds(self.field))
+
+    def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
+        """The queue, with the cells needed."""
+        yield self.queue, self.box
+
+    def verify_(self) -> None:
+        verify_reader(self, self.queue)
+        kernel = cast("KernelOp", self.parent_op())
+        verify_rank(kernel, self.field)
+        bounds, field = CellBox.of(kernel.bounds), CellBox.of(field_bounds(self.field))
+        if (bounds & field).is_empty:
+            raise VerifyException(
+                f"it stores nothing: bounds {bounds} and the field's {field} have no cell in common"
+            )
+        if element_type(self.field) != queue_type(self.queue).element:
+            raise VerifyException(
+                f"queue of {queue_type(self.queue).element} stored to a field of "
+                f"{element_type(self.field)}"
+            )
