@@ -7,16 +7,20 @@ bash, in a folder that has `examples/`. What is only shown stands in a `console`
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import runpy
 import shlex
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+from xdsl.xdsl_opt_main import xDSLOptMain
 
+from timetile.runtime.cli import main
 from timetile.runtime.cli.command_line import make_parser
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +33,9 @@ RUN_BY_ANOTHER_TEST = {"docs/systems.md": "test_systems_page.py"}
 SHOWN = ("pip install ", "make ", "python benchmarks/", "python docs/", "timetile doctor")
 """Commands that a `console` block may show: they install, need a GPU, or answer for a machine."""
 
-LANGUAGES = {"python", "sh", "console", "mlir", "c", "text", "{toctree}", ""}
+OWN_TOOLS = ("timetile", "xdsl-opt")
+
+LANGUAGES = {"python", "sh", "console", "mlir", "c", "text", "diff", "{toctree}", ""}
 
 PAGES = sorted(
     page
@@ -81,19 +87,37 @@ def test_python_of_a_page_runs(page: str, folder: Path, capsys: pytest.CaptureFi
     runpy.run_path(str(path))
 
 
+def run_in_bash(script: str) -> None:
+    """Run a script in bash, with the tools beside this interpreter, whether or not its environment is active."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stderr}"
+
+
+def run_here(tool: str, arguments: list[str]) -> None:
+    """Run one of our tools in this process, which saves its start."""
+    with redirect_stdout(io.StringIO()):
+        if tool == "timetile":
+            assert main(arguments) == 0
+        else:
+            xDSLOptMain(args=arguments).run()
+
+
 @pytest.mark.parametrize("page", WITH_SHELL)
 def test_shell_commands_of_a_page_run(page: str, folder: Path):
-    # The tools beside this interpreter, whether or not its environment is active.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for script in blocks(page, "sh"):
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{script}\n{done.stderr}"
+        commands = [shlex.split(line) for line in script.splitlines()]
+        if re.search(r"[|<>;&$]", script) or any(c[0] not in OWN_TOOLS for c in commands):
+            run_in_bash(script)
+            continue
+        for tool, *arguments in commands:
+            run_here(tool, arguments)
 
 
 def shown_commands(page: str) -> list[str]:
