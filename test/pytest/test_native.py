@@ -233,6 +233,20 @@ def test_boundaries_are_updates_as_others(kind: str):
             assert np.array_equal(expected, found), compiled.threads
 
 
+@pytest.mark.parametrize("sides", [(900, 900), (40, 160, 160)])
+def test_fields_beyond_a_core_s_cache_are_passed_over_by_many_steps(sides: tuple[int, ...]):
+    """The choice of the runtime as it is."""
+    program = sum_program("f64", star(len(sides), 1))(sides)
+    inputs = random_inputs(program, seed=6)
+    expected = left(compiled_for(program, "numpy"), program, inputs, 10)
+    compiled = compiled_for(program, "cpu")
+    (code,) = compiled.native.loops.values()
+    for compiled.threads in (1, 2):
+        assert code.blocking(10, compiled.threads).depth > 1
+        found = left(compiled, program, inputs, 10)
+        assert_same_bits(program, expected, found, f"{sides} on {compiled.threads} threads")
+
+
 def test_large_fields_are_shared_by_threads_as_they_are():
     """One axis of two spans, without a change of how many cells a thread has at least."""
     program = sum_program("f32", star(1, 1))((2 * native.CELLS_PER_THREAD + 3,))
