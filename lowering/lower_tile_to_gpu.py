@@ -15,18 +15,19 @@ gpu.module @heat_d2 {
 ```
 1. Every thread finds its tile, its chunk of planes and its own cells.
 2. For each variant the stages are expanded into scalars: a queue in registers is a list of planes
-   that age by renaming, its neighbours are shuffled once, halos are predicated loads at the reader.
-3. Barriers are derived from what shared planes are read and when
-   (`passes/analysis/queues/synchronisation.py`); warps that synchronise in two halves wait at the
-   start of a step and arrive at its end, which `order-threads` moves.
+   with new names in every step, neighbours are shuffled once, and cells outside the bounds are
+   predicated loads or selects (`tile_to_gpu/halos.py`).
+3. Barriers follow from the accesses to shared planes
+   (`passes/analysis/queues/synchronisation.py`). Warps with synchronisation in two halves wait at
+   the start of a step and arrive at the end; `order-threads` moves the arrival.
 
-The module's attributes state how to launch it: `timetile.grid`, `timetile.block`,
-`timetile.cluster`, `timetile.shared_bytes`, `timetile.occupancy`; the function's arguments keep the
-kernel's order. Where the device holds a tile, `timetile.apart` is how many blocks do and must be
-resident together, `timetile.message_words` how many 64-bit words, 0 before the launch, they need to
-exchange edges. Only as many tiles as are resident are then launched, and their blocks take others
-when they are done: two more arguments follow, those words for all tiles of the launch, and their
-number. `timetile.grid` counts the blocks of all tiles.
+Attributes of the module say how to launch the kernel: `timetile.grid`, `timetile.block`,
+`timetile.cluster`, `timetile.shared_bytes`, `timetile.occupancy`. The function's arguments keep the
+kernel's order. For a tile held by the device, `timetile.apart` is the number of blocks of a tile,
+resident together, and `timetile.message_words` the number of 64-bit words, 0 before the launch, for
+the exchange of edges. A launch then has resident tiles only, and blocks take further tiles when
+done. Two more arguments follow: the words of all tiles of the launch, and the number of these
+tiles. `timetile.grid` counts the blocks of all tiles.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ def argument_types(kernel: KernelOp) -> list[Attribute]:
 
 def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
     """
-    Where the blocks of a tile exchange through global memory: the inboxes of all tiles that are
-    held at once, and how many those are.
+    The types of two arguments of a kernel whose blocks exchange through global memory: the inboxes
+    of all resident tiles, and the number of resident tiles.
     """
     assert kernel.layout is not None
     if not messages(kernel):
@@ -99,7 +100,7 @@ def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
 
 
 def functions_of(kernel: KernelOp, module: ModuleOp) -> dict[str, CellFunction]:
-    """The cell functions that a kernel's stages apply."""
+    """The cell functions of a kernel's stages, by name."""
     functions: dict[str, CellFunction] = {}
     for stage in kernel.stages:
         if isinstance(stage, ApplyOp):
@@ -125,8 +126,8 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
 
 def emit_kernel(entry: Block, geometry: Geometry, module: ModuleOp) -> int:
     """
-    The code of one thread: its tiles, their columns, the variants. Returns the bytes of shared
-    memory of a block.
+    Emit the code of a thread: loops over tiles and columns, and the variants. Returns the bytes of
+    shared memory of a block.
     """
     kernel = geometry.kernel
     arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
@@ -154,8 +155,8 @@ def emit_kernel(entry: Block, geometry: Geometry, module: ModuleOp) -> int:
 
 def next_tiles(emit: Emitter, geometry: Geometry, together: SSAValue) -> tuple[Emitter, Turn]:
     """
-    A loop over the tiles that a block takes, one after the other. Blocks of a tile wait for each
-    other, so that only as many tiles are launched `together` as are resident.
+    A loop over the tiles of a block, one after the other. Blocks of a tile wait for each other, and
+    so no more than the `together` resident tiles are launched.
     """
     layout = geometry.kernel.layout
     assert layout is not None
@@ -166,10 +167,7 @@ def next_tiles(emit: Emitter, geometry: Geometry, together: SSAValue) -> tuple[E
 
 
 def next_columns(emit: Emitter, geometry: Geometry, seat: Seat) -> tuple[Emitter, Seat, Chunk]:
-    """
-    A loop over the columns of a tile's stretch: a chunk that goes on in the next column begins anew
-    there.
-    """
+    """A loop over the columns of a tile's stretch. A chunk begins anew in each column."""
     stretch, loop = place_stretch(emit, geometry, seat.tile), Block(arg_types=[i32])
     end = stretch.columns_end
     if seat.valid is not None:
@@ -181,7 +179,8 @@ def next_columns(emit: Emitter, geometry: Geometry, seat: Seat) -> tuple[Emitter
 
 def emit_variants(code: KernelCode, emit: Emitter) -> None:
     """
-    The variants of a kernel: tiles inside the rim run the one without guards, where there is one.
+    The variants of a kernel. Tiles inside the rim run the variant without guards, if the kernel has
+    one.
     """
     thread, kernel = code.thread, code.kernel
     assert kernel.variants is not None
@@ -204,7 +203,7 @@ def emit_variants(code: KernelCode, emit: Emitter) -> None:
 def made_module(
     kernel: KernelOp, geometry: Geometry, entry: Block, shared_bytes: int
 ) -> gpu.ModuleOp:
-    """The gpu.module around a kernel's code, with what a launch needs to know as attributes."""
+    """The gpu.module around a kernel's code. Attributes say how to launch the kernel."""
     layout, name = kernel.layout, kernel.sym_name.data
     assert layout is not None
     function = gpu.FuncOp(
@@ -235,7 +234,7 @@ def made_module(
 
 
 def lower_module(module: ModuleOp, kernels: Sequence[KernelOp]) -> None:
-    """Replace kernels by their gpu modules."""
+    """Replace each kernel by a gpu.module."""
     for kernel in kernels:
         lowered = lower_kernel(kernel, module)
         module.body.block.insert_op_before(lowered, kernel)

@@ -16,8 +16,8 @@ Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
 
 Late = Callable[[], SSAValue]
 """
-Makes an argument of a cell function where it is first taken: a load that would hold a register
-until then.
+Makes an argument of a cell function at its first use: an earlier load would hold a register until
+then.
 """
 
 
@@ -56,10 +56,10 @@ class CellFunction:
 
     def crossing_value(self, late: Collection[int]) -> SSAValue | None:
         """
-        The one value that is computed before any of the arguments `late` is needed, and is all that
-        the rest takes from before; None where there is none, or several, or it is not of the
-        result's type. Nor is there one where the rest divides or takes roots: other cells' values
-        in its place would be special cases for nothing.
+        The single value computed before any argument of `late` is needed, if the rest of the body
+        needs no other earlier value. None if no or several values cross, or if the types of value
+        and results differ. None also if the rest divides or takes roots: foreign cells in place of
+        the value would be special cases for nothing.
         """
         waits: set[SSAValue] = {argument for k, argument in enumerate(self.arguments) if k in late}
         ready: set[SSAValue] = set()
@@ -86,9 +86,8 @@ class CellFunction:
         through: Callable[[SSAValue], SSAValue] | None = None,
     ) -> list[SSAValue]:
         """
-        Emit the body on these arguments and return its results. What the rest of the body takes for
-        the value `cut` is what `through` makes of it. An argument that is late is made where the
-        body first takes it.
+        Emit the body on the given arguments and return the results. After the value `cut`, the body
+        uses the result of `through` instead. A late argument is made at its first use.
         """
         values: dict[SSAValue, SSAValue] = {}
         late: dict[SSAValue, Late] = {}
@@ -123,7 +122,7 @@ class CellFunction:
     @staticmethod
     def own(emit: Emitter, value: SSAValue) -> SSAValue:
         """
-        A value of its own for a result that is an argument, a constant, or another result: cells of
+        A new value for a result equal to an argument, a constant, or another result: cells of
         different planes are told apart by their values.
         """
         always = emit.constant(IntegerAttr(1, i1), i1)

@@ -1,4 +1,4 @@
-"""What the lowering of a kernel cannot do, refused with a sentence."""
+"""Kernels without a lowering, refused with a sentence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from timetile.passes.diagnostics import check_verified, refuse
 
 
 def check(kernel: KernelOp) -> None:
-    """Refuse what is wrong, and what the lowering cannot do, with a sentence."""
+    """Refuse wrong kernels, and kernels without a lowering, with a sentence."""
     check_verified(kernel)
     if kernel.layout is None or kernel.variants is None or not kernel.is_placed:
         refuse(
@@ -46,9 +46,7 @@ def check(kernel: KernelOp) -> None:
 
 
 def check_registers(kernel: KernelOp) -> None:
-    """
-    Refuse queues in registers whose homes have place for fewer planes than their readers ask for.
-    """
+    """Refuse queues in registers with homes for fewer planes than readers ask for."""
     for stage in kernel.stages:
         home = getattr(stage, "home", None)
         if not isinstance(home, RegistersAttr):
@@ -63,7 +61,7 @@ def check_registers(kernel: KernelOp) -> None:
 
 
 def check_columns(kernel: KernelOp) -> None:
-    """Refuse variants that leave columns of tiles to nobody, or have more than there are."""
+    """Refuse variants with fewer or more columns of tiles than the kernel."""
     assert kernel.variants is not None
     geometry = checked_geometry(kernel)
     for interior in (False, True):
@@ -102,7 +100,7 @@ def check_joined(kernel: KernelOp) -> None:
 
 
 def check_synchronisation(kernel: KernelOp) -> None:
-    """Refuse exchanges whose warps would read too early, or overwrite what is still read."""
+    """Refuse exchanges read too early, or overwritten while still read."""
     assert kernel.layout is not None
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     kinds = {e.home.sync.data for e in exchanges if e.home is not None}
@@ -138,7 +136,7 @@ def check_synchronisation(kernel: KernelOp) -> None:
 
 
 def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
-    """Refuse what a tile that stays cannot have."""
+    """Refuse resident tiles without a lowering."""
     assert kernel.layout is not None
     if any(exchange.publishes_copies for exchange in exchanges):
         refuse(
@@ -161,7 +159,7 @@ def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
 
 
 def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
-    """Refuse what the blocks of a tile cannot exchange."""
+    """Refuse exchanges not possible between the blocks of a tile."""
     assert kernel.layout is not None
     first, *others = kernel.layout.axis_layouts
     if not others or any(axis.blocks > 1 for axis in others):

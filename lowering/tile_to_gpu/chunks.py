@@ -1,4 +1,4 @@
-"""Which planes of which column of tiles a thread advances."""
+"""The planes and the column of tiles of a thread."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Chunk:
 @dataclass(frozen=True)
 class Stretch:
     """
-    What a tile advances where columns are joined: from plane `first` of a column to before plane
-    `last` of another, or of the same, and between those the joined planes of every column, from
-    `low` to before `high`, in program coordinates.
+    The planes of a tile if columns are joined: from plane `first` of a column to before plane
+    `last` of the last column. Between both ends lie the joined planes of every column, from `low`
+    to before `high`. Planes are in program coordinates; first and last column may be equal.
     """
 
     column: SSAValue
-    """The first one, among those of its kind."""
+    """Number of the first column in its kind."""
     columns_end: SSAValue
-    """The one after the last."""
+    """Number after the last column."""
     first: SSAValue
     last: SSAValue
     low: SSAValue
@@ -45,15 +45,15 @@ class Stretch:
 
 Place = Callable[[SSAValue, int, VariantAttr], tuple[SSAValue, ...]]
 """
-What a tile is, by its number among those of a variant, the columns of the same kind that come
-before the variant's, and the variant.
+Values that describe a tile, from the tile's number in a variant, the number of columns of the
+variant's kind in earlier variants, and the variant.
 """
 
 
 def by_variant(emit: Emitter, geometry: Geometry, tile: SSAValue, place: Place) -> list[SSAValue]:
     """
-    What `place` says of a tile: the tiles of the kernel's variants follow each other, and so do the
-    columns of either kind, those on the rim and those inside it.
+    The values of `place` for a tile. Tiles of the kernel's variants follow each other, and so do
+    the columns of each kind: on the rim, and inside the rim.
     """
     variants = geometry.used_variants
     before, passed = 0, {False: 0, True: 0}
@@ -85,7 +85,7 @@ def is_tile(emit: Emitter, geometry: Geometry, number: SSAValue) -> SSAValue | N
 
 
 def place_chunk(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Chunk:
-    """The chunk that a tile number stands for, where no columns are joined."""
+    """The chunk of a tile number, if no columns are joined."""
     kernel = geometry.kernel
     if kernel.stream_axis is None:
         return Chunk(tile, emit.int(0), emit.int(1))
@@ -110,9 +110,9 @@ def place_chunk(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Chunk:
 
 def place_stretch(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Stretch:
     """
-    The stretch that a tile number stands for: of a variant's tiles first come those that lie in one
-    column, then those of joined planes. These lie in the middle of the columns, so that their
-    chunks have no guards along the stream.
+    The stretch of a tile number. A variant has first the tiles within a single column, then the
+    tiles of joined planes. Joined planes lie in the middle of the columns, and so need no guards
+    along the stream.
     """
     assert geometry.kernel.stream_axis is not None
     lower = geometry.lower[geometry.kernel.stream_axis]
@@ -152,10 +152,9 @@ def joined_part(
     emit: Emitter, geometry: Geometry, number: SSAValue, columns: int, variant: VariantAttr
 ) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
     """
-    Of the chunk of this number among those of a variant's joined planes: its first column and the
-    one after its last, and its first plane and the one after its last, counted from the first that
-    is joined. From one column to the next it is a restart longer than the planes are; nothing is
-    left beyond the last chunk.
+    First column, column after the last, first plane and plane after the last of a chunk of joined
+    planes. Planes count from the first joined plane. Columns lie a restart further apart than their
+    joined planes; beyond the last chunk nothing is left.
     """
     joined, restart = variant.joined.data, geometry.restart
     pitch = joined + restart
@@ -173,7 +172,7 @@ def joined_part(
 
 
 def chunk_of(emit: Emitter, geometry: Geometry, stretch: Stretch, number: SSAValue) -> Chunk:
-    """The part of a stretch that lies in one of its columns."""
+    """The part of a stretch in one column."""
     is_first = emit.compare("eq", number, stretch.column)
     is_last = emit.compare("eq", emit.add_int(number, 1), stretch.columns_end)
     first = emit.select(is_first, stretch.first, stretch.low)
@@ -186,15 +185,15 @@ def chunk_of(emit: Emitter, geometry: Geometry, stretch: Stretch, number: SSAVal
 
 
 def numbered(emit: Emitter, geometry: Geometry, number: SSAValue, *, inside: bool) -> SSAValue:
-    """The column that a number among those of a kind stands for."""
+    """The column of a number in a kind."""
     counts = [axis.count for axis in geometry.axes]
     return (inner_column if inside else rim_column)(emit, number, counts)
 
 
 def rim_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:
     """
-    The column that a number among those of the rim stands for: with one axis its two ends, with two
-    the first row, the last row, then the two ends of the rows between.
+    The column of a number on the rim: with one axis the two ends; with two axes the first row, the
+    last row, then both ends of the rows between.
     """
     if len(counts) == 1:
         return emit.mul_int(number, counts[0] - 1)
@@ -209,7 +208,7 @@ def rim_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:
 
 
 def inner_column(emit: Emitter, number: SSAValue, counts: list[int]) -> SSAValue:
-    """The column that a number among those inside the rim stands for."""
+    """The column of a number inside the rim."""
     if len(counts) == 1:
         return emit.add_int(number, 1)
     column, row = emit.split(number, counts[1] - 2)

@@ -1,4 +1,4 @@
-"""What the code of a kernel is made from, fixed before anything of its stages is emitted."""
+"""The facts of a kernel's code, fixed before any stage is emitted."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from timetile.passes.analysis.queues.synchronisation import (
 @dataclass(frozen=True)
 class KernelCode:
     """
-    The facts of a kernel that all of its variants share: its geometry, the thread's place, the
-    values that stand for the kernel's `arguments`, its cell functions by name, where queues live,
-    and what is planned of each queue and of its cells outside the bounds.
+    The facts shared by all variants of a kernel: geometry, the thread's place, the values of the
+    kernel's `arguments`, the cell functions by name, the places of queues, and the plans of queues
+    and of their cells outside the bounds.
     """
 
     geometry: Geometry
@@ -51,10 +51,10 @@ class KernelCode:
     halos: Mapping[SSAValue, HaloPlan]
     stream: int | None
     cells: int
-    """Cells of a row that a thread holds."""
+    """The thread's cells in a row."""
     rows: list[Row]
     index_type: IntegerType
-    """The integer that numbers the cells of every field."""
+    """The integer type for numbers of cells of fields."""
     barriers: tuple[int, ...]
     """Numbers of the stages before which the tile's threads wait for each other."""
     warp_barriers: tuple[int, ...]
@@ -62,7 +62,7 @@ class KernelCode:
     barrier_steps: int
     """Steps from one barrier of a tile's blocks to the next."""
     edge_rows: int
-    """Rows at either end of a thread's own that are done before the warp arrives."""
+    """Rows at either end of a thread's own, done before the warp arrives."""
 
     @staticmethod
     def of(
@@ -72,7 +72,7 @@ class KernelCode:
         functions: Mapping[str, CellFunction],
         placement: Placement,
     ) -> KernelCode:
-        """The facts of a kernel whose queues have been placed."""
+        """The facts of a kernel, after the placement of queues."""
         kernel = geometry.kernel
         assert kernel.layout is not None
         split = placement.arrivals is not None
@@ -103,7 +103,7 @@ class KernelCode:
 
     @property
     def meets_at_barriers(self) -> bool:
-        """The blocks of a tile that the device holds wait for each other at barriers."""
+        """The blocks of a tile held by the device wait for each other at barriers."""
         inboxes = self.placement.inboxes
         return inboxes is not None and inboxes.counter is not None
 
@@ -116,8 +116,7 @@ class KernelCode:
     @property
     def takes_for_others(self) -> bool:
         """
-        Several warps lie at the edge of a block, and read what any of them takes from the blocks
-        beside.
+        Several warps lie at the edge of a block, and each reads the cells taken by all of them.
         """
         return self.layout.edge_warps > 1
 

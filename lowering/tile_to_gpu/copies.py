@@ -30,8 +30,8 @@ def copy_plane(
     arrival: Arrival, emit: Emitter, ring: PrefetchRing, slot: Address, ahead: int
 ) -> None:
     """
-    Start copying the thread's share of the plane that the load makes `ahead` planes after the one
-    of this step. Where neighbours read a plane outside the bounds, it is copied from the halo.
+    Start copying the thread's share of a load's plane, `ahead` planes after the plane of this step.
+    Planes outside the bounds with readers of neighbours come from the halo.
     """
     geometry, stream = arrival.variant.code.geometry, arrival.variant.code.stream
     assert stream is not None
@@ -60,8 +60,8 @@ def copy_cells(
     shift: int,
 ) -> None:
     """
-    Start copying the thread's share of a plane, `shift` planes from the one that arrives, and of
-    the pads around it.
+    Start copying the thread's share of a plane, `shift` planes from the arriving plane, and of the
+    pads around the plane.
     """
     code, shape = arrival.variant.code, ring.shape
     assert code.stream is not None
@@ -94,14 +94,12 @@ def copy_cells(
 def pad_mask(
     variant: VariantScope, ring: PrefetchRing, number: int, pad: PadCopy
 ) -> SSAValue | None:
-    """
-    What a thread copies for the tile's surroundings, in the copy of this number, lies in the field.
-    """
+    """The cells of a thread's copy around the tile, of the given number, lie in the field."""
     return cells_in_field(variant, ring.shape, [(place, 0, 0) for place in pad.coordinates])
 
 
 def take_prefetched(step: StepScope, number: int, ring: PrefetchRing) -> Plane:
-    """Wait for this step's plane, read it, and start the copy of a later one."""
+    """Wait for this step's plane, read the plane, and start the copy of a later plane."""
     placement = step.code.placement
     if ring.waits:
         step.body.add(nvvm.CpAsyncWaitGroupOp(placement.pending_groups))

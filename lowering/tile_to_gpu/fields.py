@@ -1,4 +1,4 @@
-"""Cells of fields as a thread addresses them: where they lie, and whether a field has them."""
+"""Cells of fields in a thread: addresses, and masks for cells beyond a field."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ from timetile.passes.analysis.geometry.field_access import are_cells_tested, is_
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 FAR_CELLS = 1 << 20
-"""
-Cells from which on an offset does not fit the 24 signed bits that an access has for it, in 8-byte
-cells.
-"""
+"""The smallest distance, in 8-byte cells, beyond the 24 signed bits for offsets of accesses."""
 
 
 # Where cells lie.
@@ -58,10 +55,7 @@ def first_index(variant: VariantScope, shape: FieldShape, view: Thread) -> SSAVa
 
 @once
 def index_of(loop: LoopScope, shape: FieldShape, view: Thread) -> SSAValue:
-    """
-    The first own cell of a thread's view in the plane that arrives in the first step of a turn of
-    the loop.
-    """
+    """The first own cell of a thread's view in the arriving plane of a loop's turn."""
     base = base_of(loop.variant, shape, view)
     if loop.count is None:
         return base
@@ -78,7 +72,7 @@ def far_index(loop: LoopScope, shape: FieldShape, view: Thread, shift: int) -> S
 def plane_at(step: StepScope, shape: FieldShape, lag: int, view: Thread) -> tuple[SSAValue, int]:
     """
     The first own cell of a thread's view in the plane `lag` steps back: an index, and cells from
-    there on. Far planes have an index of their own, as the offsets of accesses have few bits.
+    the index. Far planes have a separate index, as offsets of accesses have few bits.
     """
     index = index_of(step.loop, shape, view)
     if step.code.stream is None:
@@ -92,7 +86,7 @@ def plane_at(step: StepScope, shape: FieldShape, lag: int, view: Thread) -> tupl
 def cell_at(
     step: StepScope, shape: FieldShape, lag: int, at: Position, view: Thread
 ) -> tuple[SSAValue, int]:
-    """A position in the plane `lag` steps back: an index, and cells from there on."""
+    """A position in the plane `lag` steps back: an index, and cells from the index."""
     index, distance = plane_at(step, shape, lag, view)
     return index, distance + cells_between(step.code.geometry, shape, at)
 
@@ -131,9 +125,9 @@ def in_field(
     beside: Position | None = None,
 ) -> SSAValue | None:
     """
-    A position lies in a field, halo included, as far as its in-plane axes go. None where that is
-    certain, as of what a tile `stores` where the field has all cells inside the bounds. `beside`:
-    the distance from one of the thread's own cells.
+    A position lies in a field, halo included, along the in-plane axes. None if certain, as for
+    stores (`stores`) to a field with all cells inside the bounds. `beside`: the distance from one
+    of the thread's own cells.
     """
     far = beside or (0,) * len(view.axes)
     cells = [
@@ -151,9 +145,9 @@ def cells_in_field(
     stores: bool = False,
 ) -> SSAValue | None:
     """
-    Cells lie in a field; None where that is certain. Each in-plane axis has a coordinate, the
-    distance of the cell from there, and the distance from a cell that the block holds or has
-    copied.
+    Cells lie in a field; None if certain. Each in-plane axis gives a coordinate, the cell's
+    distance from the coordinate, and the cell's distance from the cells held or copied by the
+    block.
     """
     geometry = variant.code.geometry
     parts: list[SSAValue | None] = []
@@ -165,20 +159,17 @@ def cells_in_field(
 
 
 def plane_in_field(step: StepScope, shape: FieldShape, lag: int) -> SSAValue | None:
-    """The plane `lag` steps back lies in the field, halo included; None where that is certain."""
+    """The plane `lag` steps back lies in the field, halo included; None if certain."""
     return tested_plane(step, shape, lag, stores=False)
 
 
 def stored_plane(step: StepScope, shape: FieldShape, lag: int) -> SSAValue | None:
-    """
-    The plane `lag` steps back, which the chunk stores, lies in the field; None where that is
-    certain.
-    """
+    """The plane `lag` steps back, stored by the chunk, lies in the field; None if certain."""
     return tested_plane(step, shape, lag, stores=True)
 
 
 def tested_plane(step: StepScope, shape: FieldShape, lag: int, *, stores: bool) -> SSAValue | None:
-    """The plane `lag` steps back lies in the field; None where nothing has to be tested."""
+    """The plane `lag` steps back lies in the field; None without need for a test."""
     geometry, stream = step.code.geometry, step.code.stream
     if not is_plane_tested(geometry, shape, lag, steady=step.is_steady, stores=stores):
         return None
@@ -189,9 +180,9 @@ def tested_plane(step: StepScope, shape: FieldShape, lag: int, *, stores: bool) 
 @dataclass(frozen=True)
 class Arrival:
     """
-    A step as copies and loads see it: the plane that arrives in the first step of a turn of the
-    loop, or, ahead of the loop, in an `early` step. Planes are named by their distance from there.
-    `turn` and `is_steady` are those of the step.
+    A step, for copies and loads: the arriving plane in the first step of a turn of the loop or,
+    ahead of the loop, in an `early` step. Planes are given by the distance from the arriving plane.
+    `turn` and `is_steady` belong to the step.
     """
 
     variant: VariantScope
@@ -203,22 +194,22 @@ class Arrival:
     @staticmethod
     def of(step: StepScope) -> Arrival:
         """
-        A step of a loop; the number of the plane is computed where guards along the stream ask for
-        it.
+        A step of a loop. Loops with guards along the stream compute the number of the arriving
+        plane at once.
         """
         if step.count is not None and not step.is_steady:
             arriving_plane(step.loop)
         return Arrival(step.variant, step.turn, step.is_steady, loop=step.loop)
 
     def plane(self) -> SSAValue:
-        """The plane that arrives, in the program's coordinates."""
+        """The arriving plane, in the program's coordinates."""
         if self.early is not None:
             return self.early
         assert self.loop is not None
         return arriving_plane(self.loop)
 
     def index_of(self, shape: FieldShape, view: Thread) -> SSAValue:
-        """The first own cell of a thread's view in that plane, in a field."""
+        """The first own cell of a thread's view in the arriving plane, in a field."""
         if self.loop is not None:
             return index_of(self.loop, shape, view)
         base = base_of(self.variant, shape, view)
@@ -226,10 +217,7 @@ class Arrival:
 
 
 def plane_mask(arrival: Arrival, emit: Emitter, shape: FieldShape, shift: int) -> SSAValue | None:
-    """
-    The plane `shift` planes from the one that arrives lies in the field; None where that is
-    certain.
-    """
+    """The plane `shift` planes from the arriving plane lies in the field; None if certain."""
     geometry, stream = arrival.variant.code.geometry, arrival.variant.code.stream
     if not is_plane_tested(geometry, shape, arrival.turn - shift, steady=arrival.is_steady):
         return None

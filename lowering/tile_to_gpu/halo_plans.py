@@ -1,9 +1,9 @@
-"""What is decided of the cells of each queue outside the bounds, before any code is emitted.
+"""Plans for the cells of each queue outside the bounds, made before any code.
 
-A cell outside the bounds keeps what its buffer holds: it comes from the buffer in memory (a guard),
-or from an older level that has it in registers. Readers look some cells beyond the bounds, their
-reach. A plane is patched, its cells outside replaced, when it is made if somebody reads them in the
-same step; else at the end of the step.
+A cell outside the bounds keeps the value of the buffer. The value comes from the buffer in memory
+(a guard), or from the registers of an older level. Readers look a distance beyond the bounds, the
+reach. A plane is patched by replacing cells outside: when the plane is made, if a stage reads these
+cells in the same step; else at the end of the step.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape, moved_b
 
 Reach = tuple[tuple[int, int], ...]
 """
-Cells that readers look below and above their own, for each in-plane axis; negative where they look
-at none so near.
+The distance of readers below and above their own cell, for each in-plane axis; negative if all
+readers look to the other side.
 """
 
 Sides = tuple[tuple[bool, bool], ...]
@@ -43,8 +43,8 @@ Sides = tuple[tuple[bool, bool], ...]
 @dataclass(frozen=True)
 class Guard:
     """
-    The memory that holds the cells of a queue outside the bounds: an argument of the kernel, the
-    buffer that stands for the argument in the thread's code, and the shape of both.
+    The memory with the cells of a queue outside the bounds: an argument of the kernel, the
+    corresponding buffer in the thread's code, and the shape of both.
     """
 
     field: SSAValue
@@ -55,9 +55,9 @@ class Guard:
 @dataclass(frozen=True)
 class OlderLevel:
     """
-    The queue whose registers hold the cells outside the bounds, in its plane of the age `behind`.
-    `crossing` is the value inside the cell function that is never used outside the bounds, so that
-    its register may hold a cell meanwhile.
+    The queue with the cells outside the bounds in registers, in the plane of age `behind`.
+    `crossing` is a value inside the cell function, unused outside the bounds: its register may hold
+    a cell meanwhile.
     """
 
     queue: SSAValue
@@ -68,9 +68,8 @@ class OlderLevel:
 @dataclass(frozen=True)
 class HaloPlan:
     """
-    The cells of one queue outside the bounds. Without a guard and an older level there are none to
-    replace. With `patched_at_birth` they are right as soon as a plane is made, else when it is a
-    step old.
+    The plan of one queue. Without guard and older level no cell is replaced. Cells outside are
+    right as soon as a plane is made (`patched_at_birth`), or else a step later.
     """
 
     reach: Reach
@@ -100,7 +99,7 @@ def plan_halos(
 def older_levels(
     kernel: KernelOp, functions: Mapping[str, CellFunction]
 ) -> dict[SSAValue, OlderLevel]:
-    """The older level of each queue that takes its cells outside the bounds from one."""
+    """The older level of each queue with cells outside in another queue's registers."""
     levels: dict[SSAValue, OlderLevel] = {}
     for stage in kernel.stages:
         if not isinstance(stage, ApplyOp) or not stage.replaces_cells:
@@ -116,25 +115,25 @@ def older_levels(
 
 
 def keeps_in_registers(stage: ApplyOp, source: SSAValue) -> bool:
-    """A stage and the queue that supplies its cells outside the bounds both live in registers."""
+    """A stage and the source of its cells outside both live in registers."""
     home = getattr(source.owner, "home", None)
     return isinstance(stage.home, RegistersAttr) and isinstance(home, RegistersAttr)
 
 
 def newest_taps(stage: ApplyOp) -> set[int]:
-    """The arguments of a stage's cell function that arrive in its own step."""
+    """The arguments of a stage's cell function with planes of the stage's own step."""
     return {k for k, tap in enumerate(stage.tap_list) if stage.age(tap) == 0}
 
 
 def widest(a: Reach, b: Reach) -> Reach:
-    """The reach that holds both."""
+    """The smallest reach around both."""
     return tuple((max(p, r), max(q, s)) for (p, q), (r, s) in zip(a, b))
 
 
 def reach_of_tap(stage: ApplyOp, moved: Position, known: Mapping[SSAValue, Reach]) -> Reach:
     """
-    How far a tap of a stage looks from a cell inside the bounds. A stage that takes no other cells
-    outside the bounds computes them, as far as its readers look, which is `known`.
+    The reach of a tap. A stage without `else` also computes cells outside the bounds, within the
+    reach of its own readers, given as `known`.
     """
     around: Reach = ((0, 0),) * len(moved)
     if not stage.outside:
@@ -151,7 +150,7 @@ class Reaches:
     def __init__(self, geometry: Geometry, older: Mapping[SSAValue, OlderLevel]):
         self.geometry, self.kernel, self.older = geometry, geometry.kernel, older
         self.own_cell: Reach = ((0, 0),) * len(geometry.axes)
-        """The reach of a reader that looks at its own cell alone."""
+        """The reach of a reader of its own cell alone."""
         queues = [result for stage in self.kernel.stages for result in stage.results]
         found: dict[SSAValue, Reach] = {}
         # Who reads a queue, or takes its cells, comes after it.
@@ -160,10 +159,7 @@ class Reaches:
         self.known: dict[SSAValue, Reach] = {queue: found[queue] for queue in queues}
 
     def reach_of(self, queue: SSAValue, known: Mapping[SSAValue, Reach]) -> Reach:
-        """
-        The reach of a queue's readers, those of its exchanges, and those of queues that take its
-        cells outside.
-        """
+        """The reach of a queue: of its readers, of the readers of its exchanges, and of heirs."""
         reaches: list[Reach] = []
         for use in queue.uses:
             stage = use.operation
@@ -175,13 +171,13 @@ class Reaches:
         return reduce(widest, reaches) if reaches else self.own_cell
 
     def heirs_of(self, queue: SSAValue) -> list[SSAValue]:
-        """The queues that take their cells outside the bounds from a queue's registers."""
+        """The heirs of a queue: queues with cells outside the bounds from the queue's registers."""
         return [heir for heir, level in self.older.items() if level.queue is queue]
 
     def asks_for_patched(self, queue: SSAValue) -> bool:
         """
-        Cells outside the bounds must be right when a plane is made: neighbours read them in the
-        same step, or another queue takes them then.
+        Cells outside the bounds must be right when a plane is made: neighbours or heirs read these
+        cells in the same step.
         """
         stage = queue.owner
         if not isinstance(stage, LoadOp | ApplyOp):
@@ -204,7 +200,9 @@ class Reaches:
         return any(map(any, reach_of_tap(reader, moved, self.known)))
 
     def neighbours_now(self, queue: SSAValue) -> int:
-        """Neighbours in the plane that a thread reads in the step in which the plane is made."""
+        """
+        The number of neighbours in the plane read by a thread in the step of the plane's making.
+        """
         own = self.geometry.thread_positions
         seen: set[Position] = set()
         values = [queue]

@@ -1,10 +1,9 @@
-"""
-The code of cells outside the bounds: replaced where a plane is made, when it becomes old, or where
-it is read.
+"""The code of cells outside the bounds: replaced when a plane is made, when a plane becomes old, or
+by the reader.
 
-`halo_plans.py` says where the cells of each queue come from. A cell outside the bounds is a
-predicated load over the cell's own register, or a select between registers where an older level
-holds it. Along the stream whole planes lie outside; they are replaced when they are made.
+`halo_plans.py` decides the source of each queue's cells. The code of a cell is a predicated load
+over the cell's own register, or a select between registers if an older level has the value. Along
+the stream whole planes lie outside; such planes are replaced when made.
 """
 
 from __future__ import annotations
@@ -56,8 +55,8 @@ def outside(
     variant: VariantScope, shape: FieldShape, at: Position, sides: Sides
 ) -> SSAValue | None:
     """
-    A position is beyond the bounds on one of the sides, and in the halo that a field has there;
-    None where the field has none.
+    A position is beyond the bounds on one of the sides, and in a field's halo on this side; None if
+    the field has no halo there.
     """
     geometry, emit = variant.code.geometry, variant.setup
     beyond: list[SSAValue] = []
@@ -77,7 +76,7 @@ def outside(
 
 @once
 def inside(variant: VariantScope, at: Position, sides: Sides) -> SSAValue:
-    """A position is not beyond the bounds on any of the sides, of which there is one at least."""
+    """A position is beyond the bounds on none of the sides. At least one side is given."""
     geometry, emit = variant.code.geometry, variant.setup
     parts: list[SSAValue | None] = []
     for k, (below, above) in enumerate(sides):
@@ -96,8 +95,8 @@ def halo_mask(
     step: StepScope, shape: FieldShape, at: Position, sides: Sides, lag: int
 ) -> SSAValue | None:
     """
-    A position is outside the bounds on one of the sides, in a plane that a field has; None where
-    the field has no such cells.
+    A position is outside the bounds on one of the sides, in a plane of a field; None if the field
+    has no such cells.
     """
     mask = outside(step.variant, shape, at, sides) if any(map(any, sides)) else None
     if mask is None:
@@ -136,7 +135,7 @@ def replaced(
 
 
 def older_cell(step: StepScope, queue: QueuePlan, at: Position) -> SSAValue:
-    """The cell of the older level that stands for a queue's newest one outside the bounds."""
+    """The older level's cell in place of a queue's newest cell outside the bounds."""
     older, waiting = halo_of(step, queue).older, step.waiting.get(queue.value, {})
     assert older is not None
     if at in waiting:
@@ -146,9 +145,9 @@ def older_cell(step: StepScope, queue: QueuePlan, at: Position) -> SSAValue:
 
 def park(step: StepScope, queue: QueuePlan, at: Position, partial: SSAValue) -> SSAValue:
     """
-    The partial sum of a queue's newest cell, or outside the bounds, where the sum is never used,
-    the older level's cell. The cell waits there until the queue's plane is made, and its own
-    register is free for the next plane. A cell that later steps keep anyway does not wait.
+    The partial sum of a queue's newest cell; outside the bounds, where the sum is never used, the
+    older level's cell. The older cell waits in the sum's register until the queue's plane is made,
+    and frees a register. Cells of planes kept for later steps need not wait.
     """
     halo = halo_of(step, queue)
     assert halo.older is not None
@@ -167,8 +166,8 @@ def as_read(
     step: StepScope, queue: QueuePlan, age: int, at: Position, reach: Reach, value: SSAValue
 ) -> SSAValue:
     """
-    A cell of a plane as a reader takes it. `reach` is how far the reader looks from a cell inside
-    the bounds: only what it reaches beyond its own cell can lie outside.
+    A cell of a plane, right for a reader. `reach` is the reader's distance from a cell inside the
+    bounds: nothing farther beyond its own cell can lie outside.
     """
     guarded = step.variant.guarded and halo_of(step, queue.source or queue).guard is not None
     if not guarded or is_patched(step, queue, age, at):
@@ -177,7 +176,7 @@ def as_read(
 
 
 def is_patched(step: StepScope, queue: QueuePlan, age: int, at: Position) -> bool:
-    """A cell was replaced, where it had to be, when its plane was made or became old."""
+    """The cell, if outside the bounds, was replaced when the plane was made or became old."""
     if queue.source is not None:
         if halo_of(step, queue.source).patched_at_birth and not queue.copied:
             return True
@@ -194,10 +193,10 @@ def is_patched(step: StepScope, queue: QueuePlan, age: int, at: Position) -> boo
 
 def patched_plane(step: StepScope, queue: QueuePlan, number: int | None = None) -> Plane:
     """
-    The newest plane, its cells outside the bounds replaced as far as any reader looks; as a part of
-    the stage of this number that made it, if it is given. Where no neighbour reads the plane in
-    this step it takes the plane's place at the end: what the next level computes from such cells
-    until then is outside, too, and nothing waits for them.
+    The newest plane, with cells outside the bounds replaced within the reach of all readers.
+    `number` is the making stage, if the code belongs to a stage. A plane without readers in its own
+    step is replaced at the step's end: until then the next level computes from old cells outside,
+    only for cells outside, and nothing waits.
     """
     plane: Plane = {}
     for line, row in enumerate(step.code.rows):
@@ -219,8 +218,8 @@ def patched_row(step: StepScope, queue: QueuePlan, row: Row) -> Plane:
 
 def patch_at_birth(step: StepScope, number: int, queue: QueuePlan) -> None:
     """
-    A plane was made by the stage of this number: replace its cells outside the bounds where that is
-    due at once.
+    A plane was made by the stage of the given number: replace cells outside the bounds that are due
+    at once.
     """
     halo = halo_of(step, queue)
     if not step.variant.guarded:
@@ -272,7 +271,7 @@ def fetch_early(step: StepScope) -> None:
 
 def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> Plane:
     """
-    A plane that a stage made, taken from the halo where the whole of it is outside the bounds along
+    A new plane of a stage, replaced from the halo if the whole plane is outside the bounds along
     the stream.
     """
     guard, stream = halo_of(step, queue).guard, step.code.stream

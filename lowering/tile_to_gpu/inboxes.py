@@ -1,11 +1,10 @@
-"""Where the blocks of a tile that the device holds leave messages for each other: inboxes in global
-memory.
+"""Inboxes in global memory, for messages between the blocks of a tile held by the device.
 
 Every block has an inbox for each side, with slots for the edges of every exchange. A word of 64
-bits carries four bytes of a cell and the number of its message, or one cell where blocks meet at
-barriers; one cell of all lanes of the warps at the edge lies after the other. The words of a tile
-end with the one in which its blocks count each other; before those of all tiles stands one in which
-a thread that waits in vain says so, where waits are bounded.
+bits carries four bytes of a cell and the number of the message; if blocks meet at barriers, a word
+carries a cell. The words of a cell of all lanes of the edge warps lie in a row, cell after cell.
+The last word of a tile counts blocks at barriers. The first words of a launch report a wait in
+vain, if waits are bounded.
 """
 
 from __future__ import annotations
@@ -27,14 +26,11 @@ from timetile.passes.analysis.queues.synchronisation import (
 )
 
 HEADER_WORDS = 2
-"""
-Words of the launch's buffer before those of its first tile: where a wait that is in vain is
-reported.
-"""
+"""Words of the launch's buffer ahead of the first tile, for the report of a wait in vain."""
 
 
 def messages(kernel: KernelOp) -> list[ExchangeOp]:
-    """The exchanges whose edges pass between the blocks of a tile through global memory."""
+    """The exchanges with edges that pass between blocks through global memory."""
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     return [e for e in exchanges if e.home is not None and e.home.space.data == "global"]
 
@@ -45,7 +41,7 @@ def blocks_meet(kernel: KernelOp) -> bool:
 
 
 def lane_words(kernel: KernelOp, element: Attribute) -> int:
-    """64-bit words that a cell takes."""
+    """64-bit words of a cell."""
     return words_of_cell(element, meets=blocks_meet(kernel))
 
 
@@ -56,15 +52,14 @@ def slots_of_tile(kernel: KernelOp) -> int:
 
 def takes_turns(kernel: KernelOp) -> bool:
     """
-    Tiles that follow each other use different words. Where the blocks of a tile send one message
-    only, or meet once, a block goes on to the next tile before it can know that its messages of the
-    present tile were taken.
+    Consecutive tiles use different words. If the blocks of a tile send a single message, or meet
+    once, a block continues with the next tile before the neighbours have taken all messages.
     """
     return kernel.stream_axis is None and rounds(kernel) == 1
 
 
 def rounds(kernel: KernelOp) -> int:
-    """Barriers behind which the blocks of a tile that stays have heard of each other."""
+    """Barriers after which the blocks of a resident tile have heard of each other."""
     barriers = place_barriers(collect_orders(kernel))
     if blocks_meet(kernel):
         return len(barriers)
@@ -86,13 +81,13 @@ def all_inboxes(kernel: KernelOp) -> int:
 
 def tile_words(kernel: KernelOp) -> int:
     """
-    Words of one tile: its inboxes, and where its blocks count each other (two, for the alignment).
+    Words of one tile: all inboxes, and two (for the alignment) for the count of blocks at barriers.
     """
     return all_inboxes(kernel) + 2 * blocks_meet(kernel)
 
 
 def launch_words(tiles: int, words: int) -> int:
-    """Words of a launch of so many tiles, of so many words each."""
+    """Words of a launch, from the number of tiles and the words of a tile."""
     return HEADER_WORDS + tiles * words
 
 
@@ -121,7 +116,7 @@ class MessageSlots:
 
     @property
     def lane_stride(self) -> int:
-        """Words from a lane's cell to its next one."""
+        """Words from a cell of a lane to the lane's next cell."""
         return LANES * self.warps * self.words
 
     @property
@@ -155,31 +150,31 @@ def slots_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> MessageSlots
 
 @dataclass
 class Message:
-    """What a message holds that has one type and one index: cells, and where they begin."""
+    """The cells of a message of one type and one index, and the places of the cells."""
 
     cells: list[SSAValue] = field(default_factory=list[SSAValue])
     places: list[int] = field(default_factory=list[int])
 
 
 Messages = dict[tuple[int, Attribute, int, SSAValue | None], Message]
-"""By side, type, words of a cell, and index of the slot where that is computed."""
+"""Messages by side, type, words of a cell, and the slot's index (None for a constant place)."""
 
 
 @dataclass
 class Inboxes:
     """
-    The inboxes that a thread has to do with: those of its block, from which it takes what the
-    blocks before (-1) and after (1) sent, and those of the blocks beside, to which it posts. By
-    side and words of a cell, the lane's first word.
+    The inboxes of a thread. `taken`: the inboxes of its own block, with messages of the blocks
+    before (-1) and after (1). `posted`: the inboxes of the blocks beside. Both give the lane's
+    first word by side and words of a cell.
     """
 
     buffer: SSAValue
     counter: SSAValue | None = None
-    """The word in which the tile's blocks count each other, where they meet at barriers."""
+    """The word for the count of blocks at barriers, if blocks meet at barriers."""
     taken: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
     posted: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
     used: int = 0
-    """Words of an inbox that have been given to exchanges."""
+    """Words of an inbox already given to exchanges."""
 
     def slots(self, kernel: KernelOp, exchange: ExchangeOp) -> MessageSlots:
         """Give slots to an exchange."""

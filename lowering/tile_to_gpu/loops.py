@@ -35,17 +35,16 @@ from timetile.passes.analysis.queues.storage import taps_of_step
 
 LONGEST_TRIPLE = 1000
 """
-Taps of a step beyond which one guarded loop serves head, steady part and tail: its guards weigh
-little beside so much arithmetic, and three copies would be slow to compile. So does one on the rim
-where cells divide or take roots, whose exact side is long.
+Taps of a step from which on a single guarded loop serves head, steady part and tail. Guards cost
+little beside so much arithmetic, and three copies would be slow to compile. On the rim a single
+loop also serves kernels with divisions or roots, because of the long code of exact results.
 """
 
 
 @dataclass(frozen=True)
 class Progress:
     """
-    How far the loops of a chunk have come: the next step, and the values that the last loop carries
-    out.
+    The progress of a chunk's loops: the next step, and the values carried out of the last loop.
     """
 
     at: SSAValue
@@ -82,9 +81,9 @@ def emit_variant(code: KernelCode, emit: Emitter, *, guarded: bool) -> None:
 
 def begin_tile(variant: VariantScope) -> None:
     """
-    Before the first tile one thread makes the word ready in which the block's warps arrive, and the
-    others see it. Before the next ones nobody reads any more what is in shared memory, and nothing
-    is on its way there.
+    Before the first tile a thread prepares the word for arrivals of the block's warps, and a
+    barrier makes the word visible. Before later tiles the barrier makes sure: shared memory has no
+    reader, and no copy is on the way.
     """
     code, emit = variant.code, variant.setup
     arrivals, before = code.placement.arrivals, code.thread.steps_before
@@ -104,7 +103,7 @@ def begin_tile(variant: VariantScope) -> None:
 
 
 def leave(variant: VariantScope) -> None:
-    """A block goes when all that others send it has come."""
+    """A block ends after the arrival of all messages to the block."""
     code, emit = variant.code, variant.setup
     arrivals = code.placement.arrivals
     if arrivals is None or not code.layout.has_cluster:
@@ -114,7 +113,7 @@ def leave(variant: VariantScope) -> None:
 
 
 def has_three_loops(variant: VariantScope) -> bool:
-    """Head and tail have loops of their own, so that the steady one is without guards."""
+    """Head and tail have separate loops, so that the steady loop needs no guards."""
     code = variant.code
     divides = any(function.divides for function in code.functions.values())
     long = taps_of_step(code.kernel) > LONGEST_TRIPLE or (divides and variant.guarded)
@@ -124,8 +123,8 @@ def has_three_loops(variant: VariantScope) -> bool:
 
 def chunk_end(variant: VariantScope) -> SSAValue:
     """
-    The steps of the chunk, up to the last one that stores. They are counted where that is needed,
-    from what the stores' masks need anyway: registers are scarce.
+    The steps of the chunk, up to the last storing step. Computed at each use, from values of the
+    stores' masks, as registers are scarce.
     """
     geometry = variant.code.geometry
     return variant.setup.add_int(chunk_height(variant), geometry.fill + geometry.drain)
@@ -150,8 +149,8 @@ def fill_pipeline(
     variant: VariantScope, progress: Progress, steady: SSAValue, tail: SSAValue
 ) -> Progress:
     """
-    Loops from the first step on that leave out the levels whose first plane is not yet due, in
-    chunks all of whose planes lie inside the bounds then.
+    Loops from the first step on, without the levels not yet due. Only for chunks with all planes of
+    these steps inside the bounds.
     """
     emit = variant.setup
     ends = () if variant.guarded else filling_loops(variant.code.geometry)
@@ -170,10 +169,7 @@ def fill_pipeline(
 
 
 def initial_state(variant: VariantScope) -> list[SSAValue]:
-    """
-    What the first loop takes over: planes of which no cell is set, and the offsets of slots that
-    shift.
-    """
+    """The state before the first loop: unset planes, and the offsets of shifting slots."""
     code, state = variant.code, list[SSAValue]()
     for queue in code.loop_queues:
         cells = queue.depth * len(code.geometry.thread_positions)

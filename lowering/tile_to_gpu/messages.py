@@ -1,6 +1,5 @@
-"""
-The code that sends edges between the blocks of a tile that the device holds, and takes them: rows,
-or in volumes layers of them, which all warps send that lie at the block's edge.
+"""Sending and taking edges between the blocks of a tile held by the device: rows, or layers of rows
+in volumes, sent by all warps at the block's edge.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ def edge_warp(step: StepScope, side: int) -> int:
 @once
 def block_edge(variant: VariantScope, side: int, warp: int) -> SSAValue:
     """
-    The thread is of a warp at the block's edge on a side, of this number along the first axis, and
-    the tile goes on there in another block.
+    The thread's warp has the given number along the first axis, at the block's edge on a side, and
+    the tile continues there in another block.
     """
     emit, layout, thread = variant.setup, variant.code.layout, variant.code.thread
     _, there = block_beside(emit, thread, side, layout)
@@ -49,7 +48,7 @@ def block_edge(variant: VariantScope, side: int, warp: int) -> SSAValue:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge that is taken: of which exchange, and the offset of its slot in the inbox."""
+    """An edge to take: the exchange, and the offset of the slot in the inbox."""
 
     queue: QueuePlan
     slots: MessageSlots
@@ -64,8 +63,8 @@ class Edge:
 
 def message_slot(step: StepScope, slots: MessageSlots, age: int) -> Address:
     """
-    The slot of the message that is `age` steps old. Messages are counted over all tiles that a
-    block takes, so that the plane does not say which slot it is.
+    The slot of the message of the given age in steps. Messages are counted over all tiles of a
+    block, and so the plane's number alone does not give the slot.
     """
     count, words = slots.slots, slots.slot_words
     if count == 1 or step.count is None:
@@ -77,9 +76,7 @@ def message_slot(step: StepScope, slots: MessageSlots, age: int) -> Address:
 
 @once
 def slot_start(step: StepScope, slots: int, words: int, age: int) -> SSAValue:
-    """
-    The first word of the slot of the message that is `age` steps old, among slots of so many words.
-    """
+    """The first word of the slot of the message of the given age."""
     emit = step.body
     number = emit.add_int(step_number(step, age), slots)
     return emit.mul_int(emit.binary(arith.RemUIOp, number, emit.int(slots)), words)
@@ -99,7 +96,7 @@ def write_message(
 
 
 def post_messages(step: StepScope) -> None:
-    """Send what was written in this step: one branch a side, which the warps at that edge take."""
+    """Send the step's messages: a branch for each side, taken by the warps at the edge."""
     inboxes = step.code.placement.inboxes
     if inboxes is None:
         return
@@ -119,9 +116,9 @@ def post_messages(step: StepScope) -> None:
 
 def take_messages(step: StepScope, queues: Iterable[QueuePlan]) -> None:
     """
-    Take what the blocks beside sent of some exchanges for this step. An edge is put beside the
-    edges of the block's own warps, where the warp at the edge reads it like that of another warp;
-    or around the block's plane, where others read it, too, once they have waited for each other.
+    Take the messages of some exchanges for this step. An edge goes beside the edges of the block's
+    own warps, and is read like the edge of another warp; or around the block's plane, for all warps
+    after a synchronisation.
     """
     inboxes = step.code.placement.inboxes
     if inboxes is None:
@@ -151,11 +148,11 @@ def take_messages(step: StepScope, queues: Iterable[QueuePlan]) -> None:
 
 
 Expected = dict[tuple[int, Attribute, int, SSAValue | None], list[Edge]]
-"""Edges that come in one message, by delay, type, words of a cell, and index of the slot."""
+"""Edges of a message, by delay, type, words of a cell, and the slot's index."""
 
 
 def expected_edges(step: StepScope, queues: Iterable[QueuePlan]) -> Expected:
-    """The edges that the blocks beside send for this step."""
+    """The edges sent by the blocks beside for this step."""
     expected: Expected = {}
     for queue in queues:
         slots = queue.message_slots
@@ -169,7 +166,7 @@ def expected_edges(step: StepScope, queues: Iterable[QueuePlan]) -> Expected:
 def put_around(
     step: StepScope, emit: Emitter, rim: Rim, side: int, cells: Iterator[SSAValue]
 ) -> None:
-    """Write rows that were taken to their places around the block's plane."""
+    """Write received rows around the block's plane."""
     plane = rim.plane
     slot = step.slot(plane.ring, rim.age, plane.base)
     index = add_offsets(emit, plane.own, slot.index)
@@ -184,7 +181,7 @@ def put_around(
 def put_beside(
     step: StepScope, emit: Emitter, edge: Edge, side: int, cells: Iterator[SSAValue]
 ) -> None:
-    """Write an edge that was taken to where the warp looks for that of the warp beside."""
+    """Write a received edge to the place of the edge of the warp beside."""
     if edge.queue.rim is not None:
         put_around(step, emit, edge.queue.rim, side, cells)
         return

@@ -1,7 +1,7 @@
-"""Which cells a thread stores, and which it loads for their sake.
+"""The cells stored by a thread, and the cells loaded for the stores.
 
-A tile stores its own cells, without its overlap with those beside; at the bounds nothing overlaps,
-so the outermost tiles store as far as the bounds reach.
+A tile stores its own cells, without the overlap with neighbouring tiles. At the bounds nothing
+overlaps, and the outermost tiles store all cells up to the bounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from timetile.lowering.tile_to_gpu.thread import Thread, ThreadAxis
 from timetile.passes.analysis.geometry.plane_geometry import AxisTiling, FieldShape
 
 WORTH_SKIPPING = 6
-"""Cells of the overlap along an axis from which a load is masked to what is needed."""
+"""Cells of the overlap along an axis from which on loads are masked to needed cells."""
 
 
 @once
@@ -38,8 +38,8 @@ def stored_along(
     around: tuple[int, int] = (0, 0),
 ) -> SSAValue | None:
     """
-    Along an axis, `width` cells from a position on are among those that the tile stores and so many
-    more `around` them, below and above. None where that is certain.
+    Along an axis, `width` cells from a position on are stored by the tile, or lie at most `around`
+    cells below and above the stored cells. None if certain.
     """
     below, above = around
     emit = variant.setup
@@ -59,7 +59,9 @@ def stored_along(
 def stored_span(
     variant: VariantScope, tiling: AxisTiling, axis: ThreadAxis
 ) -> tuple[SSAValue, SSAValue]:
-    """The first cell that the tile stores along an axis, in the program, and how many it stores."""
+    """
+    The tile's first stored cell along an axis, in the program, and the number of stored cells.
+    """
     if tiling.axis not in variant.stored_spans:
         variant.stored_spans[tiling.axis] = make_stored_span(variant, tiling, axis)
     return variant.stored_spans[tiling.axis]
@@ -68,7 +70,9 @@ def stored_span(
 def make_stored_span(
     variant: VariantScope, tiling: AxisTiling, axis: ThreadAxis
 ) -> tuple[SSAValue, SSAValue]:
-    """The first cell that the tile stores along an axis, in the program, and how many it stores."""
+    """
+    The tile's first stored cell along an axis, in the program, and the number of stored cells.
+    """
     emit, geometry, inner = variant.setup, variant.code.geometry, tiling.overlap_low
     tile = emit.sub_int(axis.coordinate, axis.in_tile)
 
@@ -91,8 +95,8 @@ def load_mask(
     view: Thread,
 ) -> SSAValue | None:
     """
-    The plane `shift` planes from the one that arrives and the position lie in the field, and
-    somebody needs them; None where that is certain.
+    The plane, `shift` planes from the arriving plane, and the position lie in the field, and some
+    store needs the cells; None if certain.
     """
     parts: list[SSAValue | None] = [needed(arrival.variant, load, at, view)]
     parts.append(in_field(arrival.variant, shape, at, view))
@@ -103,8 +107,8 @@ def load_mask(
 @once
 def needed(variant: VariantScope, load: LoadOp, at: Position, view: Thread) -> SSAValue | None:
     """
-    The position is one that the stores depend on: what is read at its own cell only need not be
-    loaded where tiles overlap. None where nearly all of the tile is needed.
+    Stores depend on the position: cells without readers at other cells need not be loaded where
+    tiles overlap. None if nearly all of the tile is needed.
     """
     geometry = variant.code.geometry
     extent = geometry.extents[load.result]

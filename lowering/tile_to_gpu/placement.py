@@ -1,5 +1,5 @@
-"""Where everything lives: prefetch rings, shared planes and edge buffers, with the orders that they
-ask for.
+"""The places of all queues: prefetch rings, shared planes, edge buffers, and the required order of
+accesses.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from timetile.passes.analysis.queues.synchronisation import (
 )
 
 Allocate = Callable[[Attribute, int], SSAValue]
-"""Hands out shared memory for so many cells of an element."""
+"""Hands out shared memory for a number of cells of an element."""
 
 
 @dataclass
 class Placement:
-    """Every queue's place, for one kernel."""
+    """The place of every queue of one kernel."""
 
     one_warp: bool
     orders: Sequence[Order]
-    """What of shared memory must be accessed before what, by the tile's warps."""
+    """The required orders of accesses to shared memory by the tile's warps."""
     warp_orders: Sequence[Order]
-    """What of shared memory must be accessed before what, by the lanes of a warp."""
+    """The required orders of accesses to shared memory by the lanes of a warp."""
     depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     shared: dict[SSAValue, SharedPlane] = field(default_factory=dict[SSAValue, SharedPlane])
     edge_buffers: dict[SSAValue, EdgeBuffer] = field(default_factory=dict[SSAValue, EdgeBuffer])
@@ -68,11 +68,11 @@ class Placement:
     staging: dict[SSAValue, Staging] = field(default_factory=dict[SSAValue, Staging])
     shared_bytes: int = 0
     arrivals: SSAValue | None = None
-    """The words in which the tile's warps arrive, where they synchronise in two halves."""
+    """The words for arrivals of the tile's warps; None unless warps synchronise in two halves."""
     peer_arrivals: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     """The words of the blocks before (-1) and after (1), in a cluster."""
     inboxes: Inboxes | None = None
-    """Where blocks of a tile that the device holds leave messages for each other."""
+    """The inboxes for messages between blocks, in a tile held by the device."""
 
     @property
     def rings(self) -> list[Ring]:
@@ -84,16 +84,16 @@ class Placement:
 
     @property
     def shifting_rings(self) -> list[Ring]:
-        """The rings whose slots' offsets are carried."""
+        """The rings with carried offsets of slots."""
         return [ring for ring in self.rings if ring.addressing == "shifting"]
 
     @property
     def pending_groups(self) -> int:
-        """Groups of copies that may be on their way when a step's planes must be there."""
+        """Groups of copies that may still run when a step needs its planes."""
         return min(p.ahead for p in self.prefetches) - 1
 
     def prefetch_of(self, load: LoadOp) -> PrefetchRing | None:
-        """The ring of a load that is fetched early."""
+        """The ring of a load with early fetches; None for other loads."""
         return next((p for p in self.prefetches if p.load is load), None)
 
 
@@ -105,14 +105,14 @@ def place(
     messages: SSAValue | None = None,
 ) -> Placement:
     """
-    Allocate shared memory for everything that a kernel keeps there. `messages` is global memory for
-    what passes between blocks.
+    Allocate the shared memory of a kernel. `messages` is global memory for exchanges between
+    blocks.
     """
     return Placer(emit, geometry, thread, arguments, messages).place()
 
 
 class Placer:
-    """Gives every queue of a kernel its place."""
+    """Finds the place of every queue of a kernel."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class Placer:
         return placement
 
     def place_stage(self, stage: StageOp) -> None:
-        """The place of what one stage keeps in memory."""
+        """The places of one stage's results in memory."""
         match stage:
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
                 self.place_prefetch(stage)
@@ -180,7 +180,7 @@ class Placer:
 
     def place_prefetch(self, load: LoadOp) -> None:
         """
-        The ring of a load that is fetched early: of each lane, or of the tile where its copies
+        The ring of a load with early fetches: a ring for each lane, or for the tile if the copies
         serve an exchange.
         """
         exchange = copies_exchange(self.geometry, load)
@@ -194,9 +194,7 @@ class Placer:
         self.placement.prefetches.append(ring)
 
     def place_exchange_of_planes(self, stage: ExchangeOp) -> None:
-        """
-        The ring of an exchange of whole planes, with the rows around them that other blocks send.
-        """
+        """The ring of an exchange of whole planes, with surrounding rows sent by other blocks."""
         plane = self.exchange_plane(stage, partial(self.exchange_memory.allocate, stage))
         self.placement.shared[stage.result] = plane
         if self.placement.inboxes is not None and stage.edges[0]:
@@ -205,7 +203,7 @@ class Placer:
             self.placement.rims[stage.result] = rim
 
     def place_arrivals(self) -> None:
-        """The words in which warps arrive, and those of the blocks beside."""
+        """The words for arrivals of warps, in the own block and in the blocks beside."""
         words = self.memory.allocate(i64, 2 if self.layout.has_cluster else 1)
         self.placement.arrivals = words
         for side, rank in self.ranks.items():
@@ -220,7 +218,7 @@ class Placer:
         slots: int,
         addressing: str,
     ) -> SharedPlane:
-        """A ring of planes that readers look so far beyond, one for each tile of the block."""
+        """A ring of planes with pads of the given reach, for each tile of the block."""
         emit, geometry = self.emit, self.geometry
         *others, last = geometry.axes
         pads = (*reach[:-1], geometry.padded(element, reach[-1]))
@@ -243,7 +241,8 @@ class Placer:
 
     def shared_plane(self, queue: SSAValue, home: SharedAttr, number: int) -> SharedPlane:
         """
-        A queue's ring; computed queues of one element share one, with the widest reach of all.
+        A queue's ring. Computed queues of an element share a single ring, with the widest reach of
+        all.
         """
         element = queue_type(queue).element
         slots, addressing = home.slots.data, home.addressing.data
@@ -271,7 +270,7 @@ class Placer:
         return self.own_ring(element, reach, allocate, slots, addressing)
 
     def edge_buffer(self, stage: ExchangeOp) -> EdgeBuffer:
-        """The ring of an exchange of edges, along the one axis that has several warps."""
+        """The ring of an exchange of edges, along the only axis with several warps."""
         assert stage.home is not None
         emit, geometry, thread = self.emit, self.geometry, self.thread
         k = next(k for k, axis in enumerate(geometry.axes) if axis.layout.tile_warps > 1)
@@ -319,8 +318,8 @@ class Placer:
 
 class ExchangeMemory:
     """
-    Hands out shared memory for what is exchanged. Without a stream every exchange happens once: who
-    comes later takes what an earlier one leaves, where a barrier stands between the last reader and
+    Hands out shared memory for exchanges. Without a stream every exchange happens once: a later
+    exchange takes over the memory of an earlier one if a barrier stands between the last reader and
     the next writer.
     """
 
@@ -330,10 +329,10 @@ class ExchangeMemory:
         self.streams = kernel.stream_axis is not None
         self.barriers = place_barriers(orders)
         self.left: dict[SSAValue, tuple[Attribute, int, int]] = {}
-        """By buffer: element, cells, and the last stage that reads it."""
+        """For each buffer: element, cells, and the number of the last reading stage."""
 
     def allocate(self, exchange: ExchangeOp, element: Attribute, cells: int) -> SSAValue:
-        """A buffer for what an exchange publishes."""
+        """A buffer for the planes or edges of an exchange."""
         writer = self.stages.index(exchange)
         buffer = next((b for b in self.left if self.is_free(b, element, cells, writer)), None)
         if buffer is None:
@@ -356,14 +355,14 @@ def is_split(kernel: KernelOp, exchange: ExchangeOp) -> bool:
 
 
 def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
-    """The exchange that is served by a load's own copies, where there is one."""
+    """The exchange served by a load's own copies; None if there is none."""
     return next((e for e in geometry.copies if e.queue is load.result), None)
 
 
 def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
     """
-    Cells that the readers of a queue look beyond their own, or of an exchange of its edges, per
-    in-plane axis.
+    The largest distance of taps of a queue, or of an exchange of edges of the queue, per in-plane
+    axis.
     """
     axes = kernel.plane_axes
     exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
@@ -374,8 +373,8 @@ def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
 
 def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[int, SSAValue]:
     """
-    The ranks of the blocks before (-1) and after (1) in a tile of several; the own one where there
-    is none.
+    The ranks of the blocks before (-1) and after (1) in a tile of several; the own rank at the ends
+    of the tile.
     """
     assert thread.rank is not None
     ranks: dict[int, SSAValue] = {}

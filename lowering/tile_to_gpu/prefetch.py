@@ -1,4 +1,4 @@
-"""Rings of planes that asynchronous copies fill ahead of their use, and which thread copies what."""
+"""Rings of planes filled early by asynchronous copies, and the share of each thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, ce
 
 @dataclass(frozen=True, eq=False)
 class PadCopy:
-    """One copy that a thread makes for the cells around the tile; all of it differs by thread."""
+    """A thread's copy of cells around the tile; every value differs between threads."""
 
     slot_offset: SSAValue
     """Elements from the start of a slot."""
@@ -28,12 +28,12 @@ class PadCopy:
     coordinates: tuple[SSAValue, ...]
     """Of the first copied cell in the program, per in-plane axis."""
     valid: SSAValue | None
-    """Off for the threads that have nothing to copy; None where all have."""
+    """Off for threads without a copy; None if all threads have one."""
 
 
 @dataclass(frozen=True)
 class Vector:
-    """Consecutive cells of a row: their first position, and where they lie in a slot (elements)."""
+    """Consecutive cells of a row: the first position, and the place in a slot (elements)."""
 
     at: Position
     place: int
@@ -43,8 +43,8 @@ class Vector:
 @dataclass(frozen=True, eq=False)
 class PrefetchRing:
     """
-    The ring of one load that is fetched early. A ring of lanes is read by the lane that copied, or
-    by its warp; a ring of the tile holds whole planes, with pads, for all threads to read.
+    The ring of a load with early fetches. A ring of lanes is read by the copying lane, or by the
+    lane's warp. A ring of the tile holds whole planes, with pads, for all threads.
     """
 
     load: LoadOp
@@ -54,7 +54,7 @@ class PrefetchRing:
     ring: Ring
     ahead: int
     view: Thread
-    """Whose cells the thread copies: its own, or those that it is dealt."""
+    """The view of the thread's copied cells: the thread's own cells, or dealt cells."""
     copied_from: SSAValue
     """Offset of the first copied cell in a slot (elements)."""
     copies: list[Vector]
@@ -139,7 +139,7 @@ def tile_ring(
     load: LoadOp,
     arguments: dict[SSAValue, SSAValue],
 ) -> PrefetchRing:
-    """A ring of whole planes. Each thread copies cells of its warp and its share of the pads."""
+    """A ring of whole planes. Each thread copies cells of the warp, and a share of the pads."""
     assert load.data is not None
     width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
     rows, shape = geometry.thread_rows, FieldShape.of(load.data)

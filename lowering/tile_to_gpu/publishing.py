@@ -63,10 +63,7 @@ def publish(step: StepScope, number: int, stage: ExchangeOp) -> None:
 
 
 def edge_rows(step: StepScope, queue: QueuePlan) -> list[Row]:
-    """
-    The first and the last rows of the warp that the blocks beside read, those for the block before
-    first.
-    """
+    """The warp's first and last rows read by the blocks beside, rows for the block before first."""
     if queue.rim is None:
         return []
     edge = queue.rim.slots.rows
@@ -110,8 +107,8 @@ def publish_rows(
 
 def send_outgoing(step: StepScope) -> None:
     """
-    Write what was published at the block's edges to the blocks beside: one branch a side, which the
-    warps take that lie there.
+    Write the step's edges to the blocks beside: a branch for each side, taken by the warps at the
+    edge.
     """
     for side, outgoing in step.outgoing.items():
         arrivals, phase = step.code.placement.peer_arrivals[side], step_number(step, 0)
@@ -133,7 +130,7 @@ def publish_cells(
     index: SSAValue | None,
     offset: int,
 ) -> None:
-    """The first and the last cells of the warp, by the lanes that hold them."""
+    """Publish the warp's first and last cells, each by the lane with the cell."""
     step.mark(number, 0)
     moved = add_offsets(step.body, index, buffer.lane_position)
     warp_cells = step.code.cells * LANES

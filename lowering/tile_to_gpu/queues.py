@@ -1,5 +1,4 @@
-"""
-The queues of a kernel as threads keep them: how planes lie in shared memory, and what is fixed of
+"""The queues of a kernel in a thread: layouts of planes in shared memory, and the fixed facts of
 each queue.
 """
 
@@ -16,20 +15,20 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
 
 Position = tuple[int, ...]
 """
-A cell's place along every in-plane axis, counted from the thread's first own cell: the place of its
-row, then its place in the row.
+A cell's place along every in-plane axis, counted from the thread's first own cell: the place of the
+row, then the place in the row.
 """
 
 Plane = dict[Position, SSAValue]
-"""The values of one plane that a thread has at hand, of its own cells and of neighbours."""
+"""The values of a plane in a thread: own cells and neighbours."""
 
 
 @dataclass(frozen=True)
 class SharedPlane:
     """
-    How a plane lies in a slot of a ring: its cells, and `pads` cells around them on both sides of
-    every in-plane axis, so that neighbours' addresses are always valid. Along each axis a cell lies
-    `strides` elements from the next; a row has `pitch` elements.
+    The layout of a plane in a slot of a ring: the cells, and `pads` cells on both sides of every
+    in-plane axis for valid addresses of neighbours. Along each axis a cell lies `strides` elements
+    from the next; a row has `pitch` elements.
     """
 
     ring: Ring
@@ -49,9 +48,9 @@ class SharedPlane:
 @dataclass(frozen=True)
 class BlockEdge:
     """
-    Where a tile goes on in another block: on the side before (-1) or after (1), at one of the
-    block's warps. The edge lies `shift` elements further in the neighbour's buffer than in the own
-    one.
+    The place where a tile continues in another block: on the side before (-1) or after (1), at one
+    of the block's warps. The edge lies `shift` elements further in the neighbour's buffer than in
+    the own buffer.
     """
 
     side: int
@@ -62,8 +61,8 @@ class BlockEdge:
 @dataclass(frozen=True)
 class EdgeMessage:
     """
-    Cells on their way to the edge buffer of the block beside: where they begin there, an index and
-    elements from it.
+    Cells for the edge buffer of the block beside, and the place in the buffer: an index, and
+    elements from the index.
     """
 
     edge: BlockEdge
@@ -77,8 +76,7 @@ class EdgeMessage:
 class EdgeBuffer:
     """
     The edges of the warps along one in-plane axis: for each warp the first and the last `width`
-    rows, or cells of the only row. An unused warp lies on both ends so that addresses are always
-    valid.
+    rows, or cells of the only row. An unused warp at both ends keeps all addresses valid.
     """
 
     ring: Ring
@@ -93,15 +91,14 @@ class EdgeBuffer:
     peers: tuple[tuple[BlockEdge, SSAValue], ...] = ()
     """The edge buffers of the blocks beside, in a cluster."""
     message_slots: MessageSlots | None = None
-    """What goes to the blocks beside in messages, in a tile that the device holds."""
+    """The slots of messages to the blocks beside, in a tile held by the device."""
 
 
 @dataclass(frozen=True)
 class Rim:
     """
     The cells around a block's plane in shared memory, `width` along the first axis on either side,
-    which the blocks beside send, in a tile that the device holds. Planes of `age` steps arrive
-    there.
+    sent by the blocks beside in a tile held by the device. Planes of `age` steps arrive in the rim.
     """
 
     plane: SharedPlane
@@ -122,13 +119,12 @@ class Rim:
 @dataclass(frozen=True)
 class QueuePlan:
     """
-    One queue of a kernel: what does not change from step to step. `depth` counts the older planes
-    that registers keep; a queue in shared memory has a `shared` plane, the result of an exchange of
-    edges an `edge_buffer`.
+    The fixed facts of one queue. `depth` counts the older planes in registers. A queue in shared
+    memory has a `shared` plane; the result of an exchange of edges has an `edge_buffer`.
 
-    Of an exchange: `source` is the queue that it publishes, at the age `hold`, to be read `delay`
-    steps later. With `copied` the source's asynchronous copies serve the readers, and nothing is
-    published. The rows of other blocks lie in the `rim` of the own planes.
+    Of an exchange: `source` is the published queue, `hold` the age of published planes, `delay` the
+    number of steps until reading. `copied`: the source's asynchronous copies serve the readers, and
+    nothing is published. The rows of other blocks lie in the `rim` of the own planes.
     """
 
     value: SSAValue
@@ -145,14 +141,14 @@ class QueuePlan:
 
     @property
     def message_slots(self) -> MessageSlots | None:
-        """Of an exchange: what goes to the blocks beside in messages."""
+        """Of an exchange: the slots of messages to the blocks beside."""
         if self.rim is not None:
             return self.rim.slots
         return None if self.edge_buffer is None else self.edge_buffer.message_slots
 
     @property
     def published_age(self) -> int:
-        """Of an exchange: the age that a plane of the source has when readers take it as new."""
+        """Of an exchange: the source's age of a plane, new for readers of the exchange."""
         return self.delay + self.hold
 
 

@@ -1,6 +1,4 @@
-"""Reading cells of planes: from registers, other lanes, shared memory. What a step has read it does
-not read again.
-"""
+"""Reading cells of planes: from registers, other lanes, shared memory; each cell once in a step."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ def shuffled(step: StepScope, value: SSAValue, delta: int) -> SSAValue:
 def from_ring(
     step: StepScope, queue: QueuePlan, shared: SharedPlane, age: int, at: Position
 ) -> SSAValue:
-    """A cell of a whole plane in shared memory, fetched with the aligned vector that it lies in."""
+    """A cell of a whole plane in shared memory, fetched with the aligned vector around the cell."""
     key = (queue.value, age, at)
     if key not in step.fetched:
         slot = step.slot(shared.ring, age, shared.base)
@@ -134,8 +132,8 @@ def edge_cell(
     own: SSAValue,
 ) -> SSAValue:
     """
-    The cell that was shuffled from the `own` warp, or what a neighbouring warp published where the
-    lane leaves the warp.
+    The cell shuffled from the `own` warp, or a neighbouring warp's published cell if the lane
+    leaves the warp.
     """
     key = (queue.value, age, (cell,))
     if key in step.fetched:

@@ -40,7 +40,7 @@ class Address:
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """`slots` planes of `plane_cells` cells each, of which the loop writes `period` in a turn."""
+    """`slots` planes of `plane_cells` cells each; a turn of the loop writes `period` planes."""
 
     buffer: SSAValue
     slots: int
@@ -67,8 +67,8 @@ class RingSlots:
 
     def slot(self, emit: Emitter, ring: Ring, turn: int, age: int, base: int) -> Address:
         """
-        The slot of the plane that is `age` steps old in step `count + turn` of the chunk, where
-        `turn` counts the copies of the unrolled body.
+        The slot of the plane of the given age in step `count + turn` of the chunk. `turn` counts
+        the copies of the unrolled body.
         """
         number = turn - age + base
         if ring.slots == 1:
@@ -114,7 +114,7 @@ def first_offsets(emit: Emitter, ring: Ring) -> list[SSAValue]:
 
 
 def add_offsets(emit: Emitter, *parts: SSAValue | None) -> SSAValue | None:
-    """The sum of the offsets that are there."""
+    """The sum of the given offsets."""
     total: SSAValue | None = None
     for part in parts:
         if part is not None:

@@ -1,9 +1,7 @@
-"""
-The lives of values that a kernel's code makes once: in a variant, in a loop over stream steps, in
-one step.
+"""The lives of values: in a variant, in a loop over stream steps, in a single step.
 
-A scope keeps what was made in it, and ends with it. A value of a variant stands ahead of the
-variant's loops; a value of a loop or of a step stands in the loop's body.
+A scope keeps every value made in the scope, and both end together. A variant's values stand ahead
+of the variant's loops. Values of a loop or a step stand in the loop's body.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from timetile.lowering.tile_to_gpu.rings import Address, Ring, RingSlots
 FULL_WARP = -1
 
 Memo = dict[tuple[object, ...], object]
-"""Values by the function that makes them and its arguments."""
+"""Values by making function and arguments."""
 
 
 @dataclass
@@ -42,19 +40,19 @@ class VariantScope:
     stored_spans: dict[int, tuple[SSAValue, SSAValue]] = field(
         default_factory=dict[int, tuple[SSAValue, SSAValue]]
     )
-    """The first cell that the tile stores along each axis, and how many it stores."""
+    """For each axis: the tile's first stored cell, and the number of stored cells."""
     memo: Memo = field(default_factory=dict[tuple[object, ...], object])
 
 
 @dataclass
 class LoopScope:
     """
-    A loop over stream steps; without a stream, the one step. `body` appends to the loop's body,
-    `count` is the number of steps of the chunk before a turn of the loop (None without a stream).
+    A loop over stream steps; without a stream, the single step. `body` appends to the loop's body.
+    `count` is the number of the chunk's steps before a turn of the loop (None without a stream).
 
-    `is_steady`: no plane lies outside the bounds along the stream. `filling`: in a loop that fills
-    the pipeline, the step at which it ends. `planes` holds the planes of each queue, newest first:
-    all that registers keep, and the newest of the step where a queue lives in shared memory.
+    `is_steady`: no plane lies outside the bounds along the stream. `filling`: the last step of a
+    loop for filling the pipeline. `planes`: the planes of each queue, newest first; all planes of
+    queues in registers, and the step's newest plane of queues in shared memory.
     """
 
     variant: VariantScope
@@ -82,26 +80,19 @@ class StepScope:
         self.count, self.is_steady = loop.count, loop.is_steady
         self.memo: Memo = {}
         self.fetched: dict[tuple[SSAValue, int, Position], SSAValue] = {}
-        """Cells that were read from memory or another lane, by queue, age and position."""
+        """Cells read from memory or another lane, by queue, age and position."""
         self.overridden: dict[tuple[SSAValue | int, ...], SSAValue] = {}
-        """
-        Cells outside the bounds that were read from memory, by the value that they replace,
-        position and sides.
-        """
+        """Cells outside the bounds read from memory, by replaced value, position and sides."""
         self.waiting: dict[SSAValue, Plane] = {}
         """Cells of an older level that wait in partial sums for the plane of a queue."""
         self.patched: dict[SSAValue, Plane] = {}
-        """
-        The newest planes as later steps read them, where they are known before the end of the step.
-        """
+        """Newest planes, patched ahead of the step's end."""
         self.outgoing: dict[int, list[EdgeMessage]] = {}
-        """What was published for the blocks before (-1) and after (1) of the cluster."""
+        """Cells for the blocks before (-1) and after (1) of the cluster."""
         self.messages: Messages = {}
-        """What was published for the blocks beside of a tile that the device holds."""
+        """Cells for the blocks beside, in a tile held by the device."""
         self.arriving: list[QueuePlan] = []
-        """
-        The exchanges whose messages have been posted and not yet taken, in a tile without a stream.
-        """
+        """Exchanges with messages posted and not yet taken, in a tile without a stream."""
 
     def planes(self, queue: QueuePlan) -> list[Plane]:
         """The planes of a queue, newest first."""
@@ -116,13 +107,13 @@ class StepScope:
         synchronise_warp(self.body)
 
     def mark_shared(self, stage: int) -> None:
-        """What follows belongs to a stage, and other warps have to do with it."""
+        """Mark the following code as part of a stage, shared with other warps."""
         self.body.add(simt.PhaseOp(self.turn, stage, 0))
 
     def mark(self, stage: int, row: int, *, private: bool = False) -> None:
         """
-        What follows belongs to a stage and the row of this number. With `private`, no other warp
-        has to do with it, like with a store, wherever the row lies.
+        Mark the following code as part of a stage and of the row of the given number. `private`: no
+        other warp needs the code, wherever the row lies; stores are an example.
         """
         edge, rows = self.code.edge_rows, len(self.code.rows)
         inner = self.code.is_split and (private or edge <= row < rows - edge)
@@ -178,7 +169,7 @@ def plane_between(step: StepScope, lag: int, low: int, high: int) -> SSAValue:
 
 @once
 def chunk_mask(step: StepScope, lag: int) -> SSAValue:
-    """The plane `lag` steps back is one that this chunk stores."""
+    """The plane `lag` steps back is stored by the chunk."""
     assert step.count is not None
     distance = step.body.add_int(step.count, step.turn - lag - step.code.geometry.fill)
     return step.body.compare("ult", distance, chunk_height(step.variant))
@@ -196,8 +187,8 @@ def step_number(step: StepScope, passed: int) -> SSAValue:
 
 def message_number(step: StepScope, passed: int) -> SSAValue | None:
     """
-    The number of the message that was sent `passed` steps ago; 0 where there was none. Without a
-    stream each exchange has one message. None where blocks meet at barriers.
+    The number of the message sent `passed` steps ago; 0 before the first message. Without a stream
+    each exchange has a single message. None if blocks meet at barriers.
     """
     if step.code.meets_at_barriers:
         return None

@@ -1,4 +1,4 @@
-"""The stages of a kernel in one stream step, as the code of one thread: loads, cells, exchanges,
+"""The stages of a kernel in a stream step, in the code of a thread: loads, cells, exchanges,
 stores.
 """
 
@@ -44,7 +44,7 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape, moved_b
 
 
 def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
-    """The code of one stage, which has this number."""
+    """Emit a stage of the given number."""
     queues = step.code.queues
     match stage:
         case LoadOp():
@@ -71,7 +71,7 @@ def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
 
 
 def finish(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> None:
-    """A new plane is there: halos along the stream, its place in shared memory, its age 0."""
+    """Finish a new plane: halos along the stream, the place in shared memory, age 0."""
     plane = along_stream(step, number, queue, plane)
     planes = step.planes(queue)
     if queue.shared is not None:
@@ -112,7 +112,7 @@ def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
 def cell_in_memory(
     step: StepScope, load: LoadOp, offset: tuple[int, ...], at: Position
 ) -> SSAValue:
-    """The cell of a field so far from one of the thread's own, read once."""
+    """The cell of a field at an offset from an own cell, read once in a step."""
     code = step.code
     assert load.data is not None
     key = (load.result, 0, at)
@@ -140,9 +140,8 @@ def cell_in_memory(
 @once
 def inside_view(variant: VariantScope) -> Thread:
     """
-    A thread that reads for a cell inside the bounds whatever its own cell is, so that all of its
-    taps lie in the fields: it stores nothing of cells outside. Where threads have several cells,
-    the thread itself.
+    The thread, moved to the nearest cell inside the bounds: all taps then lie in the fields, and
+    cells outside are never stored. The thread itself, if a thread has several cells.
     """
     code = variant.code
     single = code.stream is None and len(code.geometry.thread_positions) == 1

@@ -1,7 +1,4 @@
-"""
-One stream step of a kernel: its stages in order, what threads wait for between them, and how a step
-ends.
-"""
+"""A stream step of a kernel: stages in order, synchronisation between stages, and the step's end."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ def is_idle(loop: LoopScope, stage: StageOp) -> bool:
 
 
 def age_planes(step: StepScope) -> None:
-    """The step has passed: each queue keeps what later steps read, and slots that shift do so."""
+    """End a step: queues drop planes without later readers, and shifting slots shift."""
     ends = step.turn + 1 == step.code.geometry.period
     for queue in step.code.queues.values():
         del step.planes(queue)[queue.depth if ends else queue.depth + 1 :]
@@ -79,7 +76,7 @@ def age_planes(step: StepScope) -> None:
 @once
 def expected_bytes(variant: VariantScope) -> SSAValue | None:
     """
-    The bytes that the blocks beside send in a step: one thread of the block expects them. None in
+    The bytes sent by the blocks beside in a step, expected by a single thread of the block; None in
     tiles of one block.
     """
     code, emit = variant.code, variant.setup
@@ -99,9 +96,8 @@ def expected_bytes(variant: VariantScope) -> SSAValue | None:
 
 def synchronise(step: StepScope, count: int) -> None:
     """
-    The threads of the tile wait for each other, at the barrier of a step that has this count. Where
-    the blocks of a tile meet every so many steps only, what they sent is taken in each
-    nevertheless.
+    The threads of the tile wait for each other, at the step's barrier number `count`. Messages of
+    the blocks beside are taken in every step, even if the blocks meet less often.
     """
     code = step.code
     step.body.add(simt.PhaseOp(step.turn, -1, 0))

@@ -1,7 +1,7 @@
-"""The code that writes finished planes to memory, in vectors.
+"""Writing finished planes to memory, in vectors.
 
-Where the bounds, or the end of what a tile stores, lie within a vector, a lane stores its cells on
-this side alone.
+If a bound, or the end of a tile's stored cells, lies within a vector, a lane stores the vector's
+cells on the inner side alone.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def write_either(
     step: StepScope, stage: StoreOp, at: Position, cells: Sequence[SSAValue], view: Thread
 ) -> None:
     """
-    Write one cell of a vector of two, in the lanes of which the tile stores only that one: one
-    access for all.
+    Write one cell of a vector of two, in lanes with a single stored cell: one access for all lanes.
     """
     *row, start = at
     variant = step.variant
@@ -89,8 +88,8 @@ def exactly_one(variant: VariantScope, one: SSAValue, other: SSAValue) -> SSAVal
 
 def alone(variant: VariantScope, own: SSAValue | None, other: SSAValue | None) -> SSAValue:
     """
-    Exactly one of two masks is on: those of a cell and of its whole vector, or of the vector's two
-    cells.
+    Exactly one of two masks is on: the masks of a cell and of the whole vector, or of the vector's
+    two cells.
     """
     assert own is not None and other is not None
     return exactly_one(variant, own, other)
@@ -125,7 +124,7 @@ def deal_rows(
     step: StepScope, number: int, stage: StoreOp, staging: Staging, rows: dict[Row, list[SSAValue]]
 ) -> None:
     """
-    Hand rows over, through shared memory, to the lanes that write them: a vector each in turn.
+    Hand rows over, through shared memory, to the storing lanes: a vector for each lane in turn.
     """
     order = step.code.rows
     if not step.code.synchronises:

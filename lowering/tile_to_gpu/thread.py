@@ -1,4 +1,4 @@
-"""Where a thread stands: its tile, its cells, its chunk of planes, and the masks that follow."""
+"""The place of a thread: tile, cells, chunk of planes, and masks."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 @dataclass(frozen=True, eq=False)
 class ThreadAxis:
-    """One in-plane axis from a thread's point of view; coordinates are of its first own cell."""
+    """One in-plane axis of a thread. Coordinates are those of the thread's first own cell."""
 
     axis: int
     cells: int
     in_tile: SSAValue
     """Position in the tile."""
     in_block: SSAValue
-    """Position in the part of the tile that the block holds."""
+    """Position in the block's part of the tile."""
     coordinate: SSAValue
     """Position in the program."""
     warp: SSAValue | None
-    """Number of the warp along this axis, where the tile has several."""
+    """Number of the warp along the axis; None for a tile of one warp along it."""
 
 
 @dataclass(frozen=True)
 class Turn:
     """
-    Which tile a block holds now, where blocks take one tile after the other: `held` is the number
-    of the block's first tile, `tile` the number of the present one, and `steps_before` counts the
-    stream steps of the tiles before.
+    The present tile of a block, if blocks take one tile after the other: `held` is the number of
+    the block's first tile, `tile` the number of the present tile, and `steps_before` counts the
+    stream steps of earlier tiles.
     """
 
     held: SSAValue
@@ -48,16 +48,16 @@ class Turn:
 
 @dataclass(frozen=True)
 class Seat:
-    """A thread's place in its block, and which tile that is."""
+    """A thread's place in the block, and the block's tile."""
 
     lane: SSAValue
     warp: SSAValue
     tile: SSAValue
     rank: SSAValue | None
-    """Number of the block among those of the tile, where there are several."""
+    """Number of the block in a tile of several blocks; None in a tile of a single block."""
     turn: Turn | None
     valid: SSAValue | None
-    """Off where the block has more warps than there are tiles left; None where that cannot be."""
+    """Off in warps beyond the last tile; None if every warp has a tile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,22 +72,22 @@ class Thread:
     first: SSAValue
     last: SSAValue
     rank: SSAValue | None
-    """Number of the block among those of the tile, where there are several."""
+    """Number of the block in a tile of several blocks; None in a tile of a single block."""
     turn: Turn | None
-    """Which tile it is, where blocks take one after the other."""
+    """The present tile, if blocks take one tile after the other."""
     valid: SSAValue | None
-    """Off where the block has more warps than there are tiles left; None where that cannot be."""
+    """Off in warps beyond the last tile; None if every warp has a tile."""
 
     @property
     def steps_before(self) -> SSAValue | None:
-        """Stream steps of the block's tiles before this one, where it takes one after the other."""
+        """Stream steps of the block's earlier tiles; None if a block has a single tile."""
         return None if self.turn is None else self.turn.steps_before
 
 
 def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Seat:
     """
-    Emit the computation of a thread's tile from its block and thread numbers; where blocks take one
-    tile after the other, from which one it is.
+    Compute a thread's tile from block and thread numbers, or from the turn of blocks with several
+    tiles.
     """
     kernel = geometry.kernel
     assert kernel.layout is not None
@@ -109,7 +109,7 @@ def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Se
 
 
 def place_thread(emit: Emitter, geometry: Geometry, seat: Seat, chunk: Chunk) -> Thread:
-    """Emit the computation of a thread's own cells in the column of tiles that its tile lies in."""
+    """Compute a thread's own cells in the column of its tile."""
     kernel = geometry.kernel
     assert kernel.layout is not None
     axes: list[ThreadAxis] = []
@@ -150,7 +150,7 @@ def block_number(emit: Emitter) -> SSAValue:
 
 
 def tile_of_block(emit: Emitter, layout: LayoutAttr) -> SSAValue:
-    """The number of the block's tile among those of the launch."""
+    """The number of the block's tile in the launch."""
     return emit.split(block_number(emit), layout.blocks)[1]
 
 
@@ -166,7 +166,7 @@ def chunk_steps(emit: Emitter, geometry: Geometry, first: SSAValue, last: SSAVal
 
 def whole_turns(emit: Emitter, geometry: Geometry, distance: SSAValue) -> SSAValue:
     """
-    Steps of the whole turns of the unrolled loop that fit a distance, none for a negative one.
+    Steps of the whole turns of the unrolled loop within a distance; 0 for a negative distance.
     """
     period = geometry.period
     distance = emit.binary(arith.MaxSIOp, distance, emit.int(0))
@@ -177,7 +177,9 @@ def whole_turns(emit: Emitter, geometry: Geometry, distance: SSAValue) -> SSAVal
 def block_beside(
     emit: Emitter, thread: Thread, side: int, layout: LayoutAttr
 ) -> tuple[SSAValue, SSAValue]:
-    """The block before (-1) or after (1) in the tile, by its rank, and whether there is one."""
+    """
+    The rank of the block before (-1) or after (1) in the tile, and a mask: the tile has this block.
+    """
     assert thread.rank is not None
     beside = emit.add_int(thread.rank, side)
     return beside, emit.compare("ult", beside, layout.blocks)
@@ -185,8 +187,8 @@ def block_beside(
 
 def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
     """
-    The thread where vectors of `width` cells of its warp's row are dealt to the lanes one after the
-    other: what a warp accesses at once then lies together, however narrow an access must be.
+    The thread after vectors of `width` cells of the warp's row were dealt to the lanes in order.
+    The accesses of a warp are then contiguous, however narrow each access is.
     """
     *others, last = thread.axes
     moved = emit.mul_int(thread.lane, width - last.cells)
@@ -203,9 +205,8 @@ def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
 
 def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue | None:
     """
-    A mask, the same for all threads of a block: nothing that the block touches lies outside the
-    bounds along an in-plane axis, nor in the overlap that the outermost tiles store. None where
-    that holds for no block.
+    A mask, uniform in a block: all accesses of the block lie inside the bounds along the in-plane
+    axes, and outside the overlap stored by the outermost tiles. None if no block is inside.
     """
     masks: list[SSAValue] = []
     for number, (tiling, axis) in enumerate(zip(geometry.axes, thread.axes, strict=True)):
@@ -219,11 +220,14 @@ def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue |
 
 
 WIDE_FIELD = 1 << 30
-"""Cells of a field from which 32 bits may not number a cell and what lies around it."""
+"""
+Cells of a field from which on 32 bits may be too few for the number of a cell in or around the
+field.
+"""
 
 
 def index_width(geometry: Geometry) -> IntegerType:
-    """The integer that numbers the cells of every field: 32 bits wherever they suffice."""
+    """The integer type for numbers of cells of every field: 32 bits if enough."""
     largest = max(
         FieldShape.of(argument).cells
         for argument, role in zip(geometry.kernel.body.block.args, geometry.kernel.roles)
@@ -234,8 +238,8 @@ def index_width(geometry: Geometry) -> IntegerType:
 
 def plane_base(emit: Emitter, geometry: Geometry, thread: Thread, shape: FieldShape) -> SSAValue:
     """
-    The number, in a field of this shape, of the thread's first own cell of plane 0 of the program's
-    coordinates (of the whole tile where there is no stream axis).
+    The number, in a field of the given shape, of the thread's first own cell in plane 0 of the
+    program's coordinates. Without a stream axis: in the whole tile.
     """
     width = index_width(geometry)
     total: SSAValue | None = None
@@ -249,5 +253,5 @@ def plane_base(emit: Emitter, geometry: Geometry, thread: Thread, shape: FieldSh
 
 
 def as_index(emit: Emitter, value: SSAValue) -> SSAValue:
-    """A 32-bit coordinate as the `index` that cell functions take."""
+    """A 32-bit coordinate as an `index`, the type of coordinates in cell functions."""
     return emit.add(arith.IndexCastOp(value, IndexType())).result
