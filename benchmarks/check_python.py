@@ -49,6 +49,15 @@ def ways() -> Iterator[Way]:
         yield "PyTorch on a stream", to_gpu, from_gpu, torch.cuda.stream(other), other.cuda_stream
 
 
+def difference(name: str, found: np.ndarray, expected: np.ndarray) -> str:
+    """How many cells of a field differ, with the first of them; nothing where none does."""
+    other = found != expected
+    if not other.any():
+        return ""
+    first = tuple(int(k) for k in np.argwhere(other)[0])
+    return f"{name}: {other.sum()} cells, {list(first)} is {found[first]!r} instead of {expected[first]!r}"
+
+
 def wrong(name: str, dtype: str, size: int, steps: int, way: Way) -> list[str]:
     """The fields of an example that differ."""
     _, there, back, context, stream = way
@@ -61,18 +70,21 @@ def wrong(name: str, dtype: str, size: int, steps: int, way: Way) -> list[str]:
         given = {key: there(array) for key, array in start.items()}
         part = on_gpu.advance(given, steps=steps // 3, stream=stream, **numbers)
         found = on_gpu.advance(part, steps=steps - steps // 3, stream=stream, **numbers)
-        differ = [key for key in expected if not np.array_equal(back(found[key]), expected[key])]
+        differ = [
+            said for key in expected if (said := difference(key, back(found[key]), expected[key]))
+        ]
         changed = [key for key in start if not np.array_equal(back(given[key]), start[key])]
     return differ + [f"{key} of the state given" for key in changed]
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("examples", nargs="*")
     options.add_argument("--size", type=int, default=300)
     options.add_argument("--steps", type=int, default=100)
     chosen = options.parse_args()
     sys.path.insert(0, str(EXAMPLES))
-    names = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "draw")
+    names = chosen.examples or sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem != "draw")
     failed = 0
     for way in ways():
         for name in names:

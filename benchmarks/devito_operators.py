@@ -147,6 +147,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures to this file, as JSON")
     parser.add_argument("--steps", type=int, default=96)
     parser.add_argument("--small", action="store_true", help="check only")
+    parser.add_argument("--grids", type=int, default=2, help="how many grids of each operator")
+    parser.add_argument("--commit", default="", help="the commit, for the file")
     parser.add_argument("--executor", default="gpu")
     options = parser.parse_args()
     console = Console()
@@ -162,7 +164,7 @@ def main() -> None:
     table = Table("operator", "shape", "GPoints/s", "copy bound", "part", "kernels s", "apply s")
     rows: list[Row] = []
     for name, (make, shapes) in MODELS.items():
-        for shape in shapes:
+        for shape in shapes[: options.grids]:
             rows.append(
                 measure(name, make(shape), shape, options.steps, bandwidth, options.executor)
             )
@@ -176,6 +178,8 @@ def main() -> None:
             "copy_tb_s": bandwidth,
             "devito": version("devito"),
             "timetile": timetile.__version__,
+            "command": "python benchmarks/devito_operators.py",
+            "commit": options.commit,
         }
         text = json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=1)
         options.out.write_text(text + "\n")
