@@ -34,6 +34,8 @@ have a remark.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.context import Context
 from xdsl.dialects import scf, stencil
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -41,7 +43,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import GatherOp, LoopOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import place_of, refuse, remark, remark_at
 from timetile.passes.raising.errors import CannotRaiseError
@@ -62,6 +64,9 @@ def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
         return
     except CannotRaiseError as error:
         place, reason = place_of(error.op), error.reason
+        if isinstance(error.op, GatherOp):
+            # What the program has in place of it.
+            place = replace(place, operation=stencil.DynAccessOp.name)
     loop.attributes[TIME_LOOP] = UnitAttr()
     try:
         raise_sweeps(loop.body.block, module, prefix, loop)

@@ -175,5 +175,8 @@ def is_pure(op: Operation) -> bool:
         return True
     if op.name.startswith(("arith.", "math.")):
         return True
+    if isinstance(op, memref.DeallocOp):
+        # Memory stays for as long as the program does.
+        return True
     effects = get_effects(op)
     return effects is not None and all(e.kind == MemoryEffectKind.ALLOC for e in effects)

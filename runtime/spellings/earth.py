@@ -144,7 +144,8 @@ class Earth:
             case "stencil.store_result":
                 return re.sub(r":\s*\([^()]*\)\s*->", ":", rest)
             case "stencil.return":
-                return UNROLLED.sub(r"\2 unroll <\1> :", rest)
+                # A factor that is not printed is 1.
+                return UNROLLED.sub(r"\2 unroll <\1> :", re.sub(r"^\s+unroll\s+(?=%)", " ", rest))
             case _:
                 return rest
 

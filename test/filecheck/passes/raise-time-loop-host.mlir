@@ -169,7 +169,7 @@ func.func @spreads_what_it_writes(%n: index, %A: !field, %K: !line, %L: !line) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      temporal.gather in @gathers: the time loop runs a step at a time: it reads cells at computed places from memory, as no kernel of several steps does; read at constant offsets for that
+// CHECK:      stencil.dyn_access in @gathers: the time loop runs a step at a time: it reads cells at computed places from memory, as no kernel of several steps does; read at constant offsets for that
 // CHECK:      scf.for
 // CHECK:        temporal.gather
 // CHECK:        temporal.loop %{{.*}} sweep {

@@ -31,6 +31,7 @@ ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
     arith.DivfOp: np.divide,
     arith.NegfOp: np.negative,
     math.FloorOp: np.floor,
+    math.SqrtOp: np.sqrt,
     math.FPowIOp: lambda base, power: np.asarray(base) ** np.float64(power),
     arith.AddiOp: np.add,
     arith.SubiOp: np.subtract,
@@ -223,6 +224,9 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
             case stencil.CombineOp():
                 for value, a, b in zip(op.results, op.lower, op.upper):
                     known[value] = of_combine(op, known[a], known[b])
+                # What only one side has is asked for on that side alone.
+                for value, a in zip(op.results[len(op.lower) :], (*op.lowerext, *op.upperext)):
+                    known[value] = known[a]
             case stencil.BufferOp():
                 known[op.res] = known[op.temp]
             case stencil.StoreOp():
