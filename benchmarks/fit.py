@@ -18,7 +18,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
@@ -117,8 +117,9 @@ def paths(parameters: Parameters) -> Iterator[str]:
     for group in fields(parameters):
         record = getattr(parameters, group.name)
         for field in fields(record):
-            value = getattr(record, field.name)
-            keys = [f".{key}" for key in value] if isinstance(value, Mapping) else [""]
+            value: object = getattr(record, field.name)
+            names = cast(Mapping[str, float], value) if isinstance(value, Mapping) else None
+            keys = [""] if names is None else [f".{name}" for name in names]
             yield from (f"{group.name}.{field.name}{key}" for key in keys)
 
 

@@ -97,7 +97,7 @@ def test_special_operands_are_right(element: str, executor: Executor):
             result = run(element, BODIES[name], executor, operands, operands)
             # A result below the normal numbers may count as 0, of its sign.
             wanted = np.where((np.abs(wanted) < info.tiny) & (result == 0), wanted * 0, wanted)
-            np.testing.assert_allclose(result, wanted, rtol=4 * info.eps)
+            np.testing.assert_allclose(result, wanted, rtol=4 * float(info.eps))
             assert (np.signbit(result) == np.signbit(wanted))[~np.isnan(wanted)].all()
 
 

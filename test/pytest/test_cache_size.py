@@ -49,7 +49,8 @@ def test_the_least_recently_used_entries_make_room(tmp_path: Path):
     cache = Cache(tmp_path / "cache", 10 * 1200)
     for k in range(9):
         cache.write(key_of(k), {"data": bytes(1000)})
-        os.utime(cache.entry(key_of(k)), (time.time() - 10_000 + k,) * 2)
+        used = time.time() - 10_000 + k
+        os.utime(cache.entry(key_of(k)), (used, used))
     # The oldest is used again.
     assert cache.read(key_of(0)) is not None
     for k in range(9, 13):

@@ -25,11 +25,11 @@ from timetile.runtime.program import Executor
 ROOT = Path(__file__).parents[2]
 
 CASES = [case for case in cases() if case.operation in FUNCTIONS]
-DTYPES = {"f64": np.float64, "f32": np.float32}
+DTYPES: dict[str, type[np.floating[Any]]] = {"f64": np.float64, "f32": np.float32}
 CELLS = 200
 
 
-def given(case: Case) -> list[NDArray[np.floating]]:
+def given(case: Case) -> list[NDArray[np.floating[Any]]]:
     """Numbers between -3 and 3, of which some functions make NaN, and special ones."""
     random = np.random.default_rng(7)
     dtype = DTYPES[str(case.result)]

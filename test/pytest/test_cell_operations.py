@@ -27,7 +27,7 @@ MADE = [case for case in CASES if CELL_OPERATIONS[case.operation].meaning]
 
 
 @pytest.mark.parametrize("operation", CELL_OPERATIONS, ids=lambda op: op.name)
-def test_every_operation_has_a_type_that_verifies(operation: type):
+def test_every_operation_has_a_type_that_verifies(operation: type[Operation]):
     special = {"arith.constant"}
     assert operation.name in special or any(case.operation is operation for case in CASES)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain, groupby
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +46,10 @@ def name_of(group: Sequence[Case]) -> str:
     return f"{group[0]}-and-{len(group) - 1}-more"
 
 
+def name_of_number(number: int) -> str:
+    return name_of(GROUPS[number])
+
+
 @cache
 def compiled(number: int, executor: Executor) -> timetile.CompiledProgram:
     """The program of a group, compiled once."""
@@ -53,14 +58,16 @@ def compiled(number: int, executor: Executor) -> timetile.CompiledProgram:
     return timetile.compile(text, executor=executor, arch="sm_90", cache=False)
 
 
-def run(number: int, executor: Executor) -> list[NDArray[np.generic]]:
+def run(number: int, executor: Executor) -> list[NDArray[Any]]:
     """The results of a group on all samples."""
     group = GROUPS[number]
     given = [
         np.ascontiguousarray(axis.astype(DTYPES[stored(kind)]))
         for axis, kind in zip(arguments(group[0]), group[0].operands)
     ]
-    made = [np.zeros(given[0].size, DTYPES[stored(case.result)]) for case in group]
+    made: list[NDArray[Any]] = [
+        np.zeros(given[0].size, DTYPES[stored(case.result)]) for case in group
+    ]
     compiled(number, executor)(*given, *made, 1)
     return made
 
@@ -74,13 +81,13 @@ def bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 @cache
-def on_numpy(number: int) -> list[NDArray[np.generic]]:
+def on_numpy(number: int) -> list[NDArray[Any]]:
     return run(number, "numpy")
 
 
 @pytest.mark.covering
 @pytest.mark.parametrize("kernels", kernel_executors())
-@pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
+@pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
 def test_executors_agree(number: int, kernels: Executor):
     """The CPU, and one of those that run kernels: all of them in `make nightly`."""
     expected = on_numpy(number)
@@ -92,7 +99,7 @@ def test_executors_agree(number: int, kernels: Executor):
             assert not different.size, f"{case} on {executor} at {different[:5]}"
 
 
-@pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
+@pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
 def test_numbers_are_those_of_python(number: int):
     for case, found in zip(GROUPS[number], on_numpy(number)):
         meaning = MEANINGS.get(case.operation)
@@ -106,7 +113,7 @@ def test_numbers_are_those_of_python(number: int):
             assert same or (result != result and wanted != wanted), f"{case} of {numbers}"
 
 
-@pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda n: name_of(GROUPS[n]))
+@pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
 def test_ptx_assembles(number: int):
     kernels = compiled(number, "planes").kernels
     for facts in chain.from_iterable(kernels.facts):

@@ -449,14 +449,14 @@ def test_sums_that_travel_shuffle_no_plane(radius: int):
     interior, _ = steady_loops(compiled.kernels.nvvm(compiled.kernels.facts[0][0].name))
     found, levels = per_step(interior), 2
     assert found["nvvm.shfl.sync"] == levels * 3 * radius * WORDS["f64"]
-    (row,) = schedule.tiling.cells or ()
-    cells = levels * row
+    assert schedule.tiling.cells is not None
+    cells = levels * schedule.tiling.cells[0]
     assert found["math.fma"] == cells * (len(offsets) - 1) and found["arith.mulf"] == cells
 
 
 @pytest.mark.parametrize("length", [100_000, 100_001, 100_003])
 @pytest.mark.parametrize(("element", "vector"), [("f64", "v2.f64"), ("f32", "v4.f32")])
-def test_lines_of_any_length_move_16_bytes_at_a_time(element: str, vector: str, length: int):
+def test_lines_of_any_length_move_16_bytes_at_a_time(element: Element, vector: str, length: int):
     """Rows need a pitch of whole vectors for that, and a line has one row: away from its ends all accesses are wide."""
     program = sum_program(element, star(1, 1))((length,))
     compiled = timetile.compile(program_text(program), executor="simt", depth=3, cache=False)

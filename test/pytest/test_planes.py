@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ from timetile.runtime.planes import PlanesLaunch
 from timetile.runtime.program import CompiledProgram, Executor
 
 
-def shared(addressing: str) -> Schedule:
+def shared(addressing: Literal["fixed", "computed"]) -> Schedule:
     return Schedule(
         f"shared-{addressing}",
         block_row(),

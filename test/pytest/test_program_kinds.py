@@ -39,6 +39,7 @@ def arguments_of(program: timetile.CompiledProgram) -> list[Any]:
     values: list[Any] = []
     for p in program.parameters:
         if p.bounds is None:
+            assert p.name is not None
             values.append(GIVEN[p.name])
             continue
         shape = [high - low for low, high in zip(p.bounds.lb, p.bounds.ub)]

@@ -17,7 +17,8 @@ class Block:
     """
 
     def __init__(self, rng: random.Random, depth: str = "  "):
-        self.rng, self.indent, self.lines = rng, depth, []
+        self.rng, self.indent = rng, depth
+        self.lines: list[str] = []
         self.values: dict[str, int] = {}
         self.count = 0
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation
+from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
@@ -39,9 +40,11 @@ class Case:
         properties: dict[str, Attribute] = {}
         if self.predicate is not None:
             properties["predicate"] = IntegerAttr(self.predicate, i64)
-        if "overflowFlags" in (self.operation.get_irdl_definition().properties):
+        assert issubclass(self.operation, IRDLOperation)
+        defined = self.operation.get_irdl_definition().properties
+        if "overflowFlags" in defined:
             properties["overflowFlags"] = arith.IntegerOverflowAttr("none")
-        if "fastmath" in self.operation.get_irdl_definition().properties:
+        if "fastmath" in defined:
             properties["fastmath"] = arith.FastMathFlagsAttr("none")
         return self.operation.create(
             operands=block.args, result_types=[self.result], properties=properties

@@ -15,7 +15,7 @@ LEFT_OUT = (xmath.IPowIOp, xmath.FPowIOp)
 
 CASES = [case for case in cases() if case.operation not in LEFT_OUT]
 TYPES: tuple[Attribute, ...] = (f64, f32, i64, i32, i1, index)
-LITERALS = {
+LITERALS: dict[Attribute, tuple[str, ...]] = {
     f64: ("0.5", "-1.25", "3.0"), f32: ("0.25", "-2.0", "1.5"), i64: ("3", "-2", "0"), i32: ("5", "-1", "0"),
     i1: ("true", "false"), index: ("2", "-1", "0"),
 }  # fmt: skip

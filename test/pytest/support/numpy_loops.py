@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 State = dict[str, Any]
 INNER = (slice(1, -1), slice(1, -1))
@@ -15,6 +16,13 @@ def at(array: Any, i: int, j: int) -> Any:
     """The cells that are (i, j) away from the inner ones."""
     rows, columns = array.shape
     return array[1 + i : rows - 1 + i, 1 + j : columns - 1 + j]
+
+
+def chosen(
+    where: NDArray[np.bool_], then: NDArray[np.float64], otherwise: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Cells of one array where a condition holds, and of another elsewhere."""
+    return np.where(where, then, otherwise)
 
 
 def with_inner(array: Any, values: Any) -> Any:
@@ -78,8 +86,8 @@ def burgers(s: State, c: float, nu: float) -> State:
 def advection(s: State) -> State:
     q, a, b = s["q"], at(s["a"], 0, 0), at(s["b"], 0, 0)
     here = at(q, 0, 0)
-    along_0 = np.where(a > 0, here - at(q, -1, 0), at(q, 1, 0) - here)
-    along_1 = np.where(b > 0, here - at(q, 0, -1), at(q, 0, 1) - here)
+    along_0 = chosen(a > 0, here - at(q, -1, 0), at(q, 1, 0) - here)
+    along_1 = chosen(b > 0, here - at(q, 0, -1), at(q, 0, 1) - here)
     return {**s, "q": with_inner(q, here - a * along_0 - b * along_1)}
 
 
@@ -108,7 +116,7 @@ def lattice_boltzmann(s: State, omega: float) -> State:
         along = 3 * (y * v + x * u)
         rest = weights[k] * rho * (1 + along + 0.5 * along * along - 1.5 * (u * u + v * v))
         back = ways.index((-y, -x))
-        inside = np.where(at(s["solid"], 0, 0) > 0, g[back], g[k] + omega * (rest - g[k]))
+        inside = chosen(at(s["solid"], 0, 0) > 0, g[back], g[k] + omega * (rest - g[k]))
         new[f"f{k}"] = with_inner(s[f"f{k}"], inside)
     return new
 

@@ -15,6 +15,10 @@ from support.generate import programs, schedules, travelling_sums
 from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.generate_roles import programs_of_any_roles
 from support.schedules import Schedule, warp_row
+from timetile.passes.schedule import Form
+
+FORMS: tuple[Form, ...] = ("none", "rows", "halves", "lanes")
+"""How sums may be split."""
 
 Family = Literal["programs", "bounds", "roles", "travelling", "cells"]
 
@@ -63,7 +67,7 @@ def pairs(draw: st.DrawFn, family: Family) -> Pair:
             if results == 1 and draw(st.booleans()):
                 body = anything(random, draw(st.integers(1, 20)))
             program = program_of(body, results)
-            form = draw(st.sampled_from(["none", "rows", "halves", "lanes"]))
+            form = draw(st.sampled_from(FORMS))
             chosen = Schedule("cells", warp_row(draw(st.integers(1, 2))), form=form, planes=5)
             schedule = draw(st.sampled_from([None, chosen]))
     common = draw(st.booleans())

@@ -84,6 +84,11 @@ def power(base: Array, exponent: int) -> Array:
     return np.divide(np.ones_like(base), result) if exponent < 0 else result
 
 
+def reciprocal_root(x: Array) -> Array:
+    """Rounded twice: the root, then its reciprocal."""
+    return np.divide(np.ones_like(x), np.sqrt(x))
+
+
 OPERATIONS: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -92,8 +97,7 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "neg": np.negative,
     "abs": np.abs,
     "sqrt": np.sqrt,
-    # Rounded twice: the root, then its reciprocal.
-    "rsqrt": lambda x: np.divide(np.ones_like(x), np.sqrt(x)),
+    "rsqrt": reciprocal_root,
     "maximum": np.maximum,
     "minimum": np.minimum,
     "maxnum": np.fmax,
