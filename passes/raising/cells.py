@@ -18,6 +18,8 @@ from timetile.passes.analysis.cells.cell_values import why_not_in_cell
 from timetile.passes.raising.demand import Access, accesses
 from timetile.passes.raising.errors import CannotRaiseError
 
+STORES_NOTHING = "it stores nothing; return a value on every path"
+
 SourceOf = Callable[[Access], SSAValue]
 """The field read by an access of an apply."""
 
@@ -135,13 +137,16 @@ def clone_body(body: Block, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> No
                 continue
             case stencil.StoreResultOp(arg=value):
                 if value is None:
-                    raise CannotRaiseError(op, "it stores nothing; return a value on every path")
+                    raise CannotRaiseError(op, STORES_NOTHING)
                 mapping[op.res] = mapping[value]
             case stencil.ReturnOp():
                 if op.unroll is not None:
                     raise CannotRaiseError(op, "it is unrolled; run roll-returns first")
                 cell.results = [mapping[value] for value in op.arg]
             case _ if op.regions or op.name.startswith("stencil."):
+                for inner in op.walk():
+                    if isinstance(inner, stencil.StoreResultOp) and inner.arg is None:
+                        raise CannotRaiseError(inner, STORES_NOTHING)
                 raise CannotRaiseError(
                     op,
                     "it is not supported inside a stencil.apply; use arith, math and "

@@ -462,3 +462,26 @@ func.func @narrow_value(%A: !field, %w: !line) {
   stencil.store %z to %A(<[0, 0], [8, 8]>) : !temp to !field
   return
 }
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      stencil.store_result in @stores_in_one_branch: it is left as it is: it stores nothing; return a value on every path
+func.func @stores_in_one_branch(%A: !field, %p: i1) {
+  %d = stencil.load %A : !field -> !temp
+  %g = stencil.apply(%x = %d : !temp, %q = %p : i1) -> (!temp) {
+    %a = stencil.access %x[0] : !temp
+    %r = scf.if %q -> (!stencil.result<f64>) {
+      %s = stencil.store_result %a : !stencil.result<f64>
+      scf.yield %s : !stencil.result<f64>
+    } else {
+      %s = stencil.store_result : !stencil.result<f64>
+      scf.yield %s : !stencil.result<f64>
+    }
+    stencil.return %r : !stencil.result<f64>
+  }
+  stencil.store %g to %A(<[0], [8]>) : !temp to !field
+  return
+}
