@@ -14,6 +14,7 @@ import pytest
 from support import reference
 from support.pairs import FAMILIES, batch
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.program import Executor
 
 
 @pytest.fixture
@@ -37,9 +38,10 @@ def test_batches_are_the_same_every_time(number: int, fuzz: ModuleType):
     assert [pair.schedule for pair in first] == [pair.schedule for pair in second]
 
 
+@pytest.mark.parametrize(("executor", "count"), [("planes", 4), ("ptx", 2)])
 @pytest.mark.parametrize("number", range(len(FAMILIES)))
-def test_pairs_end_equal_or_refused(number: int, fuzz: ModuleType):
-    ends = {outcome.kind for _, outcome in fuzz.judge_batch(number, 4, "planes", 60)}
+def test_pairs_end_equal_or_refused(number: int, executor: Executor, count: int, fuzz: ModuleType):
+    ends = {outcome.kind for _, outcome in fuzz.judge_batch(number, count, executor, 120)}
     assert "equal" in ends and ends <= {"equal", "refused"}
 
 

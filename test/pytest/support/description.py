@@ -101,6 +101,29 @@ class Program:
         return next(b for b in self.buffers if b.name == name)
 
 
+SCALAR_KINDS = ("i1", "i32", "i64", "index")
+"""Types of scalars beside the program's own: `count_i32` is one of i32."""
+
+
+def scalar_kind(name: str, element: Element) -> str:
+    """The type of a scalar, by its name."""
+    kind = name.rpartition("_")[2]
+    return kind if kind in SCALAR_KINDS else element
+
+
+def random_scalar(name: str, rng: np.random.Generator) -> float:
+    """A number that a scalar of this name may be: a small one, of either sign where it has one."""
+    match scalar_kind(name, "f64"):
+        case "i1":
+            return int(rng.integers(2))
+        case "i32" | "i64":
+            return int(rng.integers(-3, 4))
+        case "index":
+            return int(rng.integers(4))
+        case _:
+            return float(rng.uniform(0.01, 0.1))
+
+
 @dataclass
 class Inputs:
     """Arrays by buffer and scalars by name."""
@@ -158,4 +181,4 @@ def random_inputs(program: Program, seed: int, *, common_halos: bool = False) ->
     }
     if common_halos:
         share_halos(program, arrays)
-    return Inputs(arrays, {name: float(rng.uniform(0.01, 0.1)) for name in program.scalars})
+    return Inputs(arrays, {name: random_scalar(name, rng) for name in program.scalars})

@@ -19,6 +19,7 @@ from support.expressions import (
     call,
     expression,
 )
+from support.generate_fields import with_own_bounds
 from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
@@ -30,6 +31,10 @@ LARGEST: dict[int, Offset] = {1: (97,), 2: (13, 71), 3: (5, 7, 37)}
 BINARY = ("add", "sub", "mul", "maximum", "minimum", "maxnum", "minnum", "copysign")
 ROUNDINGS = ("floor", "ceil", "trunc", "roundeven")
 PREDICATES = ("olt", "ole", "ogt", "oge", "one")
+
+
+KINDS = ("flag_i1", "count_i32", "long_i64", "place_index")
+"""Scalars that are no floats."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,8 @@ def boxes(draw: st.DrawFn, whole: Box) -> Box:
 def programs(draw: st.DrawFn) -> Program:
     """
     One or two state fields in two or three buffers each, that read each other, what the step has
-    already written, and a coefficient; sometimes a field that is updated in place.
+    already written, a coefficient and scalars of any type; sometimes a field that is updated in
+    place. Fields have one box of cells, or each its own.
     """
     rank = draw(st.integers(1, 3))
     element: Element = draw(st.sampled_from(("f32", "f64")))
@@ -149,7 +155,7 @@ def programs(draw: st.DrawFn) -> Program:
     whole = Box(lower, tuple(low + n for low, n in zip(lower, shape, strict=True)))
     margin = tuple(draw(st.integers(0, 1)) for _ in range(rank))
     bounds = whole.grown(reach.low, tuple(a + b for a, b in zip(reach.high, margin, strict=True)))
-    scalars = draw(st.sampled_from([(), ("dt",)]))
+    scalars = draw(st.sampled_from([(), ("dt",), ("dt", *KINDS), KINDS]))
 
     carried: list[str] = []
     rotation: list[int] = []
@@ -185,7 +191,7 @@ def programs(draw: st.DrawFn) -> Program:
         summed = Tap("total", (0,) * rank) * 0.5 + draw(taps(readable, reach)) * 0.5
         updates.append(Update((summed,), (Store(0, "total", draw(boxes(whole))),)))
     used = {n.name for u in updates for n in u.nodes if isinstance(n, Scalar)}
-    return Program(
+    program = Program(
         element,
         tuple(buffers),
         tuple(carried),
@@ -193,6 +199,7 @@ def programs(draw: st.DrawFn) -> Program:
         tuple(updates),
         tuple(name for name in scalars if name in used),
     )
+    return with_own_bounds(draw, program) if draw(st.booleans()) else program
 
 
 @st.composite

@@ -5,13 +5,14 @@ differ from update to update and from store to store, and lie anywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from support.description import Box, Buffer, Element, Program, Store, Update
 from support.expressions import Expression, Offset, Tap
 from support.generate import schedules
+from support.generate_fields import accesses, with_own_bounds
 from support.schedules import Schedule, cluster_plane, device_plane, solid
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
@@ -22,27 +23,6 @@ LONGEST: dict[int, Offset] = {1: (90,), 2: (9, 75), 3: (5, 6, 40)}
 
 FARTHEST: dict[int, Offset] = {1: (3,), 2: (2, 2), 3: (1, 1, 2)}
 """How far taps look, by rank."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """Cells that an update reads or writes of a field."""
-
-    name: str
-    cells: Box
-
-
-def hull(a: Box, b: Box) -> Box:
-    """The smallest box around two."""
-    return Box(tuple(map(min, a.lower, b.lower)), tuple(map(max, a.upper, b.upper)))
-
-
-def moved(box: Box, offset: Offset) -> Box:
-    """The cells at an offset from those of a box."""
-    return Box(
-        tuple(low + d for low, d in zip(box.lower, offset, strict=True)),
-        tuple(high + d for high, d in zip(box.upper, offset, strict=True)),
-    )
 
 
 @st.composite
@@ -94,41 +74,17 @@ def programs_of_bounds(draw: st.DrawFn) -> Program:
         result = draw(sums(readable, target, rank))
         stores = tuple(Store(0, name, draw(boxes(whole))) for name in stored)
         updates.append(Update((result,), stores))
-    return fitted(draw, element, names, carried, updates)
-
-
-def fitted(
-    draw: st.DrawFn, element: Element, names: list[str], carried: list[str], updates: list[Update]
-) -> Program:
-    """The program of these updates, in fields that their accesses fit into."""
-    needed: dict[str, Box] = {}
-    for access in accesses(updates):
-        # Buffers that take turns have one type.
-        for name in carried if access.name in carried else [access.name]:
-            needed[name] = hull(needed[name], access.cells) if name in needed else access.cells
-    grown: dict[str, Box] = {}
-    for name, cells in needed.items():
-        if name in carried[1:]:
-            grown[name] = grown[carried[0]]
-            continue
-        spare = [
-            tuple(draw(st.sampled_from([0, 0, 0, 1, 2])) for _ in cells.lower) for _ in range(2)
-        ]
-        grown[name] = cells.grown(*spare)
-    buffers = tuple(Buffer(name, grown[name], element) for name in names if name in grown)
-    order = tuple((k + 1) % len(carried) for k in range(len(carried)))
-    return Program(element, buffers, tuple(carried), order, tuple(updates))
-
-
-def accesses(updates: list[Update]) -> list[Access]:
-    """All that the updates of a step read and write."""
-    found: list[Access] = []
-    for update in updates:
-        for store in update.stores:
-            found.append(Access(store.buffer, store.box))
-            taps = [node for node in update.nodes if isinstance(node, Tap)]
-            found += [Access(tap.buffer, moved(store.box, tap.offset)) for tap in taps]
-    return found
+    used = {access.name for access in accesses(updates)} | set(carried)
+    return with_own_bounds(
+        draw,
+        Program(
+            element,
+            tuple(Buffer(name, whole, element) for name in names if name in used),
+            tuple(carried),
+            tuple((k + 1) % len(carried) for k in range(len(carried))),
+            tuple(updates),
+        ),
+    )
 
 
 PLACES = MultiQueueBufferingPass(ahead=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.description import Box, Program, Update
+from support.description import Box, Program, Update, scalar_kind
 from support.expressions import (
     Call,
     Constant,
@@ -70,7 +70,7 @@ class ProgramText:
     def print(self) -> str:
         program = self.program
         parameters = [f"%{b.name}: {self.fields[b.name]}" for b in program.buffers]
-        parameters += [f"%{name}: {program.element}" for name in program.scalars]
+        parameters += [f"%{name}: {scalar_kind(name, program.element)}" for name in program.scalars]
         types = ", ".join(self.fields[name] for name in program.carried)
         carried = ", ".join(f"{self.inside(name)} = %{name}" for name in program.carried)
         rotated = ", ".join(self.inside(program.carried[k]) for k in program.rotation)
@@ -97,7 +97,9 @@ func.func @run({", ".join(parameters)}, %steps: index) {{
         ]
         scalars = [n.name for n in update.nodes if isinstance(n, Scalar)]
         operands = [f"%at_{n} = %load{number}_{n} : {self.temps[n]}" for n in update.sources]
-        operands += [f"%in_{n} = %{n} : {program.element}" for n in dict.fromkeys(scalars)]
+        operands += [
+            f"%in_{n} = %{n} : {scalar_kind(n, program.element)}" for n in dict.fromkeys(scalars)
+        ]
         results = ", ".join([self.temp] * len(update.results))
         count = f":{len(update.results)}" if len(update.results) > 1 else ""
         lines.append(
@@ -105,7 +107,9 @@ func.func @run({", ".join(parameters)}, %steps: index) {{
         )
         values: dict[Expression, str] = {}
         for k, node in enumerate(update.nodes):
-            values[node] = f"%in_{node.name}" if isinstance(node, Scalar) else f"%x{k}"
+            values[node] = f"%x{k}"
+            if isinstance(node, Scalar) and scalar_kind(node.name, "f64") == "f64":
+                values[node] = f"%in_{node.name}"
             lines += [f"  {line}" for line in self.node(values[node], node, values)]
         returned = ", ".join(values[r] for r in update.results)
         kinds = ", ".join([program.element] * len(update.results))
@@ -130,8 +134,8 @@ func.func @run({", ".join(parameters)}, %steps: index) {{
                     return [f"{name} = {access}"]
                 word = "arith.extf" if kind == "f64" else "arith.truncf"
                 return [f"{name}_n = {access}", f"{name} = {word} {name}_n : {own} to {kind}"]
-            case Scalar():
-                return []
+            case Scalar(name=scalar):
+                return converted(name, f"%in_{scalar}", scalar_kind(scalar, kind), kind)
             case Constant(value=value):
                 return [f"{name} = arith.constant {float_literal(value)} : {kind}"]
             case Coordinate(axis=axis, shift=shift):
@@ -157,6 +161,22 @@ func.func @run({", ".join(parameters)}, %steps: index) {{
                 ]
             case _:
                 raise TypeError(f"{node} is no expression")
+
+
+def converted(name: str, value: str, source: str, target: str) -> list[str]:
+    """The operations that make a float of a scalar of any type."""
+    match source:
+        case "i1":
+            return [f"{name} = arith.uitofp {value} : i1 to {target}"]
+        case "i32" | "i64":
+            return [f"{name} = arith.sitofp {value} : {source} to {target}"]
+        case "index":
+            return [
+                f"{name}_j = arith.index_cast {value} : index to i64",
+                f"{name} = arith.sitofp {name}_j : i64 to {target}",
+            ]
+        case _:
+            return []
 
 
 def program_text(program: Program) -> str:
