@@ -1,1 +1,1 @@
-"""What a kernel costs: the model that `choose-schedule` compares candidates with."""
+"""The cost model, with which `choose-schedule` compares candidates."""

@@ -1,6 +1,5 @@
-"""
-What the cost model knows of a kernel, whatever its layout: taps, queues and exchanges, collected
-once.
+"""The facts of a kernel for the cost model, independent of the layout: taps, queues and exchanges,
+collected once.
 """
 
 from __future__ import annotations
@@ -41,22 +40,22 @@ from timetile.passes.cost.taps import TapFacts, Taps
 
 Sharing = Callable[[tuple[int, ...]], Work]
 """
-The instructions of a patch of cells, along the stream and every in-plane axis: fewer than those of
-so many cells where some of them compute the same.
+The instructions of a patch of cells, along the stream and every in-plane axis: cells that share
+work take fewer.
 """
 
 
 @dataclass(frozen=True)
 class StageFacts:
-    """A stage that computes."""
+    """A computing stage."""
 
     element: Attribute
     operations: int
     """Instructions of a cell on the floating-point pipe."""
     helpers: int
-    """Instructions of a cell beside that pipe."""
+    """Instructions of a cell beside the floating-point pipe."""
     taps: tuple[tuple[SSAValue, TapFacts], ...]
-    """Each with the queue that it reads."""
+    """Each tap, with its queue."""
     sharing: Sharing | None
     """None where cells never compute the same."""
 
@@ -68,12 +67,12 @@ class StageFacts:
 
 @dataclass(frozen=True)
 class ExchangeFacts:
-    """A stage by which warps or blocks see each other's cells."""
+    """A stage making cells visible to other warps or blocks."""
 
     exchange: ExchangeOp
     element: Attribute
     edges: tuple[int, ...]
-    """Cells that others read beyond a warp's or block's part, along every in-plane axis."""
+    """Cells read by others beyond a warp's or block's part, along every in-plane axis."""
     copies: bool
     """A load's asynchronous copies serve the readers."""
     whole: bool
@@ -82,8 +81,8 @@ class ExchangeFacts:
     """Stream steps from publishing to reading."""
     slots: int
     """
-    Planes that are published and not yet read; what copies bring needs slots by how early planes
-    are fetched.
+    Planes published and not yet read. Asynchronous copies need more slots, for planes fetched
+    early.
     """
 
     @property
@@ -95,7 +94,8 @@ class ExchangeFacts:
 @dataclass(frozen=True)
 class KernelFacts:
     """
-    What no layout changes of a kernel that has exchanges where its layouts need them, and lags.
+    The facts of a kernel unchanged by layouts. The kernel has lags, and the exchanges needed by its
+    layouts.
     """
 
     kernel: KernelOp
@@ -106,29 +106,29 @@ class KernelFacts:
     stored: tuple[SSAValue, ...]
     """Fields."""
     tapped: tuple[tuple[SSAValue, Taps], ...]
-    """Every queue that is tapped, with all taps of it."""
+    """Every tapped queue, with all of its taps."""
     words: int
     """32-bit words of the widest cell."""
     words_per_cell: int
-    """32-bit registers that the planes of all queues take, for each cell of a thread."""
+    """32-bit registers of the planes of all queues, for each cell of a thread."""
     natural_period: int
-    """Stream steps of a turn of the loop at which planes age by renaming alone."""
+    """Stream steps of a turn of the loop in which planes age by renaming alone."""
     long_constants: int
-    """Constants that no instruction holds."""
+    """Constants too long for an instruction."""
     live_words: int
-    """32-bit words of a cell's own values that are alive at once, in the stage that has most."""
+    """32-bit words of a cell's own values alive at once, in the largest stage."""
     scalar_words: int
-    """32-bit words of the scalars that cells read."""
+    """32-bit words of the scalars read by cells."""
     boxed: int
-    """Stages that compute a part of the bounds."""
+    """Stages computing a part of the bounds."""
     dividing: int
-    """Stages that divide or take roots."""
+    """Stages with quotients or roots."""
     approximates: bool
     """Some quotients or roots are approximate."""
     sums_early: bool
-    """Planes enter sums as they arrive."""
+    """Whether planes enter sums on arrival."""
     replaced_levels: int
-    """Levels whose cells outside the bounds are replaced, and read by neighbours."""
+    """Levels with replaced cells outside the bounds, read by neighbours."""
 
     @property
     def steps(self) -> int:
@@ -137,7 +137,10 @@ class KernelFacts:
 
     @property
     def streams(self) -> bool:
-        """Tiles advance along a stream axis; else they stay in registers for all steps."""
+        """
+        Whether tiles advance along a streaming axis; otherwise tiles stay in registers for all
+        steps.
+        """
         return self.kernel.stream_axis is not None
 
     @cached_property
@@ -147,20 +150,19 @@ class KernelFacts:
 
     @cached_property
     def published(self) -> set[SSAValue]:
-        """The loads whose asynchronous copies serve an exchange."""
+        """The loads with asynchronous copies for an exchange."""
         return {facts.exchange.queue for facts in self.exchanges if facts.copies}
 
     @cached_property
     def served(self) -> set[SSAValue]:
         """
-        The exchanges that a load's asynchronous copies serve: readers fetch each cell when they
-        need it.
+        The exchanges served by a load's asynchronous copies: readers fetch each cell when needed.
         """
         return {facts.exchange.result for facts in self.exchanges if facts.copies}
 
     @cached_property
     def row_reach(self) -> int:
-        """The farthest that stages look along the last axis (cells)."""
+        """The largest distance, in cells, of taps along the last axis."""
         return max((abs(tap.offset[-1]) for tap in self.taps), default=0)
 
 
@@ -176,8 +178,7 @@ def field_bytes(field: SSAValue) -> int:
 
 def most_alive(kernel: KernelOp) -> int:
     """
-    The most planes that a tile without a stream holds at once: those that are read later, and what
-    is made.
+    The most planes held at once by a tile without a stream: planes read later, and new planes.
     """
     first: dict[SSAValue, int] = {}
     last: dict[SSAValue, int] = {}
@@ -195,8 +196,8 @@ def most_alive(kernel: KernelOp) -> int:
 
 def plane_words(kernel: KernelOp, words: int) -> int:
     """
-    32-bit registers that the planes of all queues take, for each cell of a thread; `words`: those
-    of a cell.
+    32-bit registers of the planes of all queues, for each cell of a thread; `words`: registers of a
+    cell.
     """
     if kernel.stream_axis is None:
         return words * most_alive(kernel)
@@ -207,7 +208,7 @@ def plane_words(kernel: KernelOp, words: int) -> int:
 
 
 def is_read_beside(queue: SSAValue) -> bool:
-    """Some stage reads the queue at another cell than its own, if through an exchange."""
+    """Whether some stage reads the queue beside its own cell, directly or through an exchange."""
     exchanged = any(isinstance(use.operation, ExchangeOp) for use in queue.uses)
     return exchanged or any(any(tap.offset) for _, tap in taps_of(queue))
 
@@ -216,8 +217,8 @@ def sharing_of(
     stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: dict[Hashable, Sharing | None]
 ) -> Sharing | None:
     """
-    What the cells of a thread compute in common for a stage; levels are alike, and `known` has
-    those found before.
+    The work shared by the cells of a thread in a stage. Levels are alike, and `known` has earlier
+    answers.
     """
     stream = kernel.stream_axis
 
@@ -244,7 +245,7 @@ def sharing_of(
 def stage_facts(
     stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: dict[Hashable, Sharing | None]
 ) -> StageFacts:
-    """The facts of a stage that computes."""
+    """The facts of a computing stage."""
     taps: list[tuple[SSAValue, TapFacts]] = []
     for tap in stage.tap_list:
         queue = stage.queues[tap.operand]
@@ -272,7 +273,7 @@ def exchange_facts(exchange: ExchangeOp, stream: int | None) -> ExchangeFacts:
 
 
 def taps_by_queue(stages: Sequence[StageFacts]) -> tuple[tuple[SSAValue, Taps], ...]:
-    """Every queue that is tapped, with all taps of it, whichever stage makes them."""
+    """Every tapped queue, with the taps of all stages."""
     taps: dict[SSAValue, set[TapFacts]] = {}
     for stage in stages:
         for queue, tap in stage.taps:
@@ -281,7 +282,7 @@ def taps_by_queue(stages: Sequence[StageFacts]) -> tuple[tuple[SSAValue, Taps], 
 
 
 def facts_of(kernel: KernelOp, module: ModuleOp) -> KernelFacts:
-    """The facts of a kernel, whose cell functions are the module's."""
+    """The facts of a kernel, with cell functions in the module."""
     applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
     known: dict[Hashable, Sharing | None] = {}
     stages = tuple(stage_facts(stage, kernel, module, known) for stage in applies)

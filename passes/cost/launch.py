@@ -31,7 +31,7 @@ from timetile.passes.targets.target import Target
 
 def launch_seconds(facts: KernelFacts, target: Target, cycles: StepCycles) -> float:
     """
-    Seconds of a launch beside its steps: more where several levels of a block's tile are long code.
+    Seconds of a launch beside its steps: more for long code of several levels in a block tile.
     """
     waiting = target.parameters.waiting
     if not (facts.streams and facts.exchanges and facts.steps > 1):
@@ -43,10 +43,7 @@ def launch_seconds(facts: KernelFacts, target: Target, cycles: StepCycles) -> fl
 def launch_cost(
     facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target, ahead: int
 ) -> Cost:
-    """
-    The cost of one launch of a kernel whose planes are fetched `ahead` stream steps before their
-    use.
-    """
+    """The cost of one launch of a kernel with planes fetched `ahead` stream steps before use."""
     parameters, sums = target.parameters, facts.sums_early
     residency = Residency.of_layout(setting.layout, setting.occupancy, target)
     weight = edge_weight(
@@ -76,6 +73,6 @@ def launch_cost(
 
 
 def predict(kernel: KernelOp, module: ModuleOp, target: Target) -> Cost:
-    """The cost of a launch of a kernel whose queues have homes and whose tiles have variants."""
+    """The cost of a launch of a placed kernel with variants."""
     geometry, facts = Geometry(kernel), facts_of(kernel, module)
     return launch_cost(facts, Setting.of_kernel(kernel), geometry, target, geometry.ahead)

@@ -1,6 +1,5 @@
-"""
-Registers of a thread: what a kernel takes, what guards take beside it, and what a multiprocessor
-has.
+"""Registers of a thread: the need of a kernel, the additional need of guards, and the supply of a
+multiprocessor.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ def is_staying_volume(facts: KernelFacts, setting: Setting) -> bool:
 
 
 def body_registers(facts: KernelFacts, target: Target) -> int:
-    """
-    Registers of a cell's own values, and of scalars, beyond those that the others have room for.
-    """
+    """Registers of a cell's own values, and of scalars, beyond the room in other registers."""
     room = target.parameters.registers
     values = max(0, facts.live_words - room.values)
     return values + max(0, facts.scalar_words - room.scalars)
@@ -41,8 +38,7 @@ def body_registers(facts: KernelFacts, target: Target) -> int:
 
 def staying_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
     """
-    Registers of a thread whose plate stays: the planes that are alive at once, and neighbours of
-    boxes.
+    Registers of a thread with a resident plate: planes alive at once, and neighbours of boxes.
     """
     parameters = target.parameters.registers
     planes = facts.words_per_cell * setting.thread_cells
@@ -57,9 +53,7 @@ def staying_registers(facts: KernelFacts, setting: Setting, target: Target) -> i
 
 
 def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """
-    Registers of the planes that a thread keeps, and of what stages need beside them for each cell.
-    """
+    """Registers of a thread's kept planes, with the needs of stages for each cell."""
     parameters, cells = target.parameters.registers, setting.thread_cells
     planes = facts.words_per_cell * cells
     if facts.streams:
@@ -79,10 +73,7 @@ def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -
 
 
 def level_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """
-    Registers that levels take beside their planes: guards, and the places of slots that are
-    shifted.
-    """
+    """Registers of levels beside planes: guards, and places of shifted slots."""
     parameters = target.parameters.registers
     levels = facts.words * facts.steps // 2 + facts.words * facts.boxed
     if len(setting.axes) == 2:
@@ -97,9 +88,9 @@ def level_registers(facts: KernelFacts, setting: Setting, target: Target) -> int
 
 def neighbour_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
     """
-    Registers for neighbours that are at hand at once where a cell has many taps: all neighbours of
-    a plane that are shuffled, those of a row that are read from shared memory, and those of one
-    level where planes enter sums as they arrive.
+    Registers of neighbours at hand at once, for cells with many taps: all shuffled neighbours of a
+    plane, the neighbours of a row read from shared memory, and the neighbours of one level for
+    planes entering sums on arrival.
     """
     parameters, patch, cells = target.parameters.registers, setting.patch, setting.thread_cells
     most = 0
@@ -118,10 +109,7 @@ def neighbour_registers(facts: KernelFacts, setting: Setting, target: Target) ->
 
 
 def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """
-    Registers of a thread: planes, what arrives, neighbours, and what every level takes beside its
-    planes.
-    """
+    """Registers of a thread: planes, arriving cells, neighbours, and other needs of levels."""
     if is_staying_plate(facts, setting):
         return staying_registers(facts, setting, target)
     parameters = target.parameters.registers
@@ -139,10 +127,7 @@ def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
 
 
 def guard_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """
-    Registers that the copies with guards need beside what `registers` counts: each level that is
-    kept has guards.
-    """
+    """Registers of guarded code beside `registers`: each kept level has guards."""
     spare = target.parameters.spare
     if is_staying_plate(facts, setting):
         return spare.staying if facts.words_per_cell > 2 * facts.words else 0
@@ -155,11 +140,11 @@ def guard_registers(facts: KernelFacts, setting: Setting, target: Target) -> int
 
 
 def room(setting: Setting, target: Target) -> int:
-    """Registers that a thread can have."""
+    """Registers available to a thread."""
     threads = setting.layout.threads * setting.occupancy
     return min(target.isa.registers_per_thread, target.isa.registers_per_multiprocessor // threads)
 
 
 def spilled(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """Registers that a thread asks for and has no room for."""
+    """Registers needed by a thread and not available."""
     return max(0, registers(facts, setting, target) - room(setting, target))

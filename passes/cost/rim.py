@@ -1,7 +1,4 @@
-"""
-The rim: which tiles run a copy of the code with guards for cells outside the bounds, and what a
-step of it costs.
-"""
+"""The rim: tiles with guarded code for cells outside the bounds, and the cost of a guarded step."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from timetile.passes.targets.parameters import Rim
 
 
 def has_copies(geometry: Geometry, guards: Guards) -> bool:
-    """Tiles inside the bounds have a copy of their own."""
+    """Whether tiles inside the bounds have code of their own."""
     if geometry.kernel.reads_memory:
         # Threads of cells that are not stored read for others: no copy is without guards.
         return False
@@ -23,9 +20,9 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
 
 def weighs_spills(geometry: Geometry, planes: int) -> bool:
     """
-    The weight of the rim's steps counts that registers are spilled there, as levels keep so many
-    planes of FP64. (The weight of other buffers' halos does, too: j2d9pt is fastest at six levels,
-    with half a kilobyte of spills.)
+    Whether the weight of the rim's steps includes spills, because levels keep many planes of FP64.
+    (The weight for halos apart includes spills, too: j2d9pt is fastest at six levels, with half a
+    kilobyte of spills.)
     """
     return len(geometry.axes) == 1 and planes > 2 and not is_word(geometry.stored_fields[0])
 
@@ -34,8 +31,8 @@ def edge_weight(
     geometry: Geometry, guards: Guards, weights: Rim, *, sums: bool, planes: int
 ) -> float | None:
     """
-    What a step of the guarded copy costs more than one of the tiles inside the bounds, for a kernel
-    that keeps `sums` or none, and so many `planes` of a level; None where it is the only one.
+    The cost of a guarded step relative to a step inside the bounds. `sums`: the kernel keeps sums.
+    `planes`: planes of a level. None if all code is guarded.
     """
     if not has_copies(geometry, guards):
         return None

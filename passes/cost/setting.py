@@ -1,7 +1,4 @@
-"""
-What a schedule decides of a kernel, as far as the cost model asks: the layout, and how warps and
-blocks wait.
-"""
+"""The parts of a schedule for the cost model: the layout, and the waits of warps and blocks."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ from timetile.passes.schedule import Guards, Schedule
 
 @dataclass(frozen=True)
 class Setting:
-    """One choice of what a schedule decides of a kernel."""
+    """One choice of the parts of a schedule."""
 
     layout: LayoutAttr
     occupancy: int
-    """Blocks that a multiprocessor holds at once."""
+    """Blocks held at once by a multiprocessor."""
     guards: Guards
-    """Which tiles run the copy with guards, where there are two copies."""
+    """The tiles with guarded code, if there are two copies of the code."""
     joins: bool
-    """Planes of a column may be joined with those of other columns."""
+    """Whether planes of a column may be joined with planes of other columns."""
     splits: bool
     """Warps arrive at a barrier and wait later."""
     meets: bool
@@ -36,7 +33,7 @@ class Setting:
     words.
     """
     every: int
-    """Stream steps from one of those barriers to the next."""
+    """Stream steps between two barriers of the grid."""
 
     @staticmethod
     def of(schedule: Schedule) -> Setting:
@@ -53,7 +50,7 @@ class Setting:
 
     @staticmethod
     def of_kernel(kernel: KernelOp) -> Setting:
-        """The setting of a kernel whose queues have homes, and whose tiles have variants."""
+        """The setting of a placed kernel with variants."""
         assert kernel.layout is not None
         exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
         homes = [exchange.home for exchange in exchanges if exchange.home is not None]
@@ -75,25 +72,25 @@ class Setting:
 
     @cached_property
     def patch(self) -> tuple[int, ...]:
-        """Cells of a plane that one thread holds, along every in-plane axis."""
+        """Cells of a plane held by one thread, along every in-plane axis."""
         return tuple(axis.cells for axis in self.axes)
 
     @property
     def rows(self) -> int:
-        """Rows of a plane that one thread holds."""
+        """Rows of a plane held by one thread."""
         return prod(self.patch[:-1])
 
     @property
     def row_cells(self) -> int:
-        """Cells of a row that one thread holds."""
+        """Cells of a row held by one thread."""
         return self.patch[-1]
 
     @cached_property
     def thread_cells(self) -> int:
-        """Cells of a plane that one thread holds."""
+        """Cells of a plane held by one thread."""
         return prod(self.patch)
 
     @property
     def has_messages(self) -> bool:
-        """A tile has several blocks that send each other edges through global memory."""
+        """Whether a tile has several blocks sending edges through global memory."""
         return self.layout.has_messages

@@ -1,7 +1,4 @@
-"""
-Shared memory of a block, in bytes: rings of planes that are fetched early, mail, and rows that
-change hands.
-"""
+"""Shared memory of a block, in bytes: rings of early planes, mail, and rows changing hands."""
 
 from __future__ import annotations
 
@@ -21,8 +18,7 @@ def slots_of_copies(
     exchange: ExchangeFacts, setting: Setting, facts: KernelFacts, ahead: int
 ) -> int:
     """
-    Planes of the ring that a load's copies fill for an exchange, `ahead` stream steps before their
-    use.
+    Planes of the ring filled by a load's copies for an exchange, `ahead` stream steps before use.
     """
     return copies_slots(
         exchange.exchange,
@@ -35,19 +31,13 @@ def slots_of_copies(
 
 
 def padded_plane_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
-    """
-    Bytes of a block's part of a plane, with the cells around it that readers of an exchange look
-    at.
-    """
+    """Bytes of a block's part of a plane, with surrounding cells read through an exchange."""
     plane = PaddedPlane.of(exchange.element, setting.axes, exchange.edges)
     return plane.cells * exchange.cell_bytes
 
 
 def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
-    """
-    Bytes of the slots of an exchange: of edges, or of whole planes with what neighbours read around
-    them.
-    """
+    """Bytes of the slots of an exchange: of edges, or of whole planes with surrounding cells."""
     if exchange.whole:
         return exchange.slots * padded_plane_bytes(exchange, setting)
     edges = EdgeLayout.of(setting.axes, exchange.edges)
@@ -55,10 +45,7 @@ def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
 
 
 def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead: int) -> int:
-    """
-    Bytes of shared memory of a block whose planes are fetched `ahead` stream steps before their
-    use.
-    """
+    """Bytes of shared memory of a block, with planes fetched `ahead` stream steps before use."""
     # Where warps arrive, in a slice of its own.
     total = SLICE_ALIGNMENT if facts.exchanges else 0
     rows = setting.layout.threads * setting.thread_cells

@@ -1,5 +1,4 @@
-"""
-What a stream step computes: instructions of a thread, cycles of the pipes, and seconds of a
+"""The computing of a stream step: instructions of a thread, cycles of the pipes, and seconds of a
 multiprocessor.
 """
 
@@ -20,7 +19,9 @@ from timetile.passes.targets.target import Target
 
 
 class Moves(NamedTuple):
-    """What moving cells between threads, registers and memory takes of a warp in a stream step."""
+    """
+    The costs of moving cells between threads, registers and memory, for a warp in a stream step.
+    """
 
     instructions: float
     shared: float
@@ -32,7 +33,7 @@ class Moves(NamedTuple):
 
 
 def taps_of_step(facts: KernelFacts, setting: Setting) -> int:
-    """Taps that a thread makes in one stream step."""
+    """Taps made by a thread in one stream step."""
     return setting.thread_cells * sum(len(stage.taps) for stage in facts.stages)
 
 
@@ -44,7 +45,7 @@ def period_of(facts: KernelFacts, setting: Setting) -> int:
 def stage_work(stage: StageFacts, setting: Setting) -> tuple[float, float]:
     """
     Instructions of a stage for a thread's cells in a step, on the floating-point pipe and beside
-    it: what cells compute in common, side by side or from step to step, counts once.
+    the pipe. Work shared by cells, side by side or from step to step, counts once.
     """
     if stage.sharing is None:
         return setting.thread_cells * stage.operations, setting.thread_cells * stage.helpers
@@ -55,9 +56,7 @@ def stage_work(stage: StageFacts, setting: Setting) -> tuple[float, float]:
 
 
 def fetches(facts: KernelFacts, setting: Setting) -> Moves:
-    """
-    Shuffles of words, and aligned vectors from shared memory, for all queues that a thread taps.
-    """
+    """Shuffled words, and aligned vectors from shared memory, for all queues tapped by a thread."""
     moves = Moves(0.0, 0.0)
     for queue, taps in facts.tapped:
         size = cell_bytes(queue)
@@ -69,7 +68,7 @@ def fetches(facts: KernelFacts, setting: Setting) -> Moves:
 
 
 def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:
-    """Copies that arrive in shared memory and are read from there, and edges that are published."""
+    """Copies arriving in shared memory and read again, and published edges."""
     moves, cells = Moves(0.0, 0.0), setting.thread_cells
     for load in facts.loads:
         size = cell_bytes(load.result)
@@ -87,7 +86,10 @@ def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:
 
 
 def moves_of_step(facts: KernelFacts, setting: Setting, target: Target) -> Moves:
-    """All instructions of a step that compute no cell, and the cycles of the shared-memory pipe."""
+    """
+    All instructions of a step beside the computing of cells, and the cycles of the shared-memory
+    pipe.
+    """
     computing, cells = target.parameters.computing, setting.thread_cells
     fixed = Moves(float(computing.fixed_instructions), 0.0)
     moves = fixed.and_also(fetches(facts, setting)).and_also(loads_and_edges(facts, setting))
@@ -104,7 +106,7 @@ def moves_of_step(facts: KernelFacts, setting: Setting, target: Target) -> Moves
 
 def guard_instructions(facts: KernelFacts, setting: Setting, target: Target) -> float:
     """
-    Instructions of a thread's guards where all tiles have them; those of few tiles are in the
+    Instructions of a thread's guards if all tiles have guards. For guards of few tiles see the
     makespan.
     """
     if setting.guards == "rim":
@@ -119,7 +121,7 @@ def guard_instructions(facts: KernelFacts, setting: Setting, target: Target) -> 
 
 
 def step_cycles(facts: KernelFacts, setting: Setting, target: Target) -> StepCycles:
-    """Cycles that one stream step of one warp keeps the pipes of a multiprocessor busy."""
+    """Cycles of a multiprocessor's pipes for one stream step of one warp."""
     computing = target.parameters.computing
     pipe, work = 0.0, 0.0
     beside = 0.0
@@ -147,7 +149,7 @@ def step_cycles(facts: KernelFacts, setting: Setting, target: Target) -> StepCyc
 def computing_seconds(
     facts: KernelFacts, setting: Setting, target: Target, cycles: StepCycles, tiles: int
 ) -> float:
-    """Seconds of one stream step on the multiprocessor that has most of a launch's tiles."""
+    """Seconds of one stream step on the multiprocessor with most tiles of a launch."""
     computing = target.parameters.computing
     residency = Residency.of_layout(setting.layout, setting.occupancy, target)
     blocks = residency.blocks(tiles)

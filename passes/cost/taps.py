@@ -1,5 +1,4 @@
-"""
-What the cells of a thread read of a queue: own cells, cells of other lanes, and vectors of shared
+"""The cells of a queue read by a thread: own cells, cells of other lanes, and vectors of shared
 memory.
 """
 
@@ -26,15 +25,13 @@ class TapFacts:
     age: int
     offset: tuple[int, ...]
     shared: bool
-    """
-    An exchange has whole planes in shared memory, where the tap reads what is not an own cell.
-    """
+    """Whether an exchange has whole planes in shared memory, for taps beside own cells."""
 
 
 Taps = frozenset[TapFacts]
 
 REMEMBERED = 4096
-"""Answers of `neighbours` that are kept: schedules of one loop ask for few, and ask often."""
+"""Most answers of `neighbours` kept: schedules of one loop ask for few, and ask often."""
 
 
 def span(offsets: Collection[int]) -> int:
@@ -48,17 +45,16 @@ def wavefronts(cells: int, cell_bytes: int) -> float:
 
 
 def cells_around(patch: tuple[int, ...], taps: Collection[TapFacts]) -> int:
-    """Cells of the box that holds a patch and all cells that taps of the patch read."""
+    """Cells of the box around a patch and all cells read by the patch's taps."""
     return prod(n + span([tap.offset[k] for tap in taps]) for k, n in enumerate(patch))
 
 
 @lru_cache(maxsize=REMEMBERED)
 def neighbours(taps: Taps, patch: tuple[int, ...], group: int) -> tuple[int, int]:
     """
-    What a thread that holds a patch of cells fetches of a queue, each once: the number of cells by
-    shuffles, and of aligned vectors of `group` cells from shared memory. Rows of other warps come
-    from shared memory; where whole planes are not there, their cells beside the own columns are
-    shuffled.
+    Cells of a queue fetched by a thread with a patch of cells, each once: the number of shuffled
+    cells, and of aligned vectors of `group` cells from shared memory. Rows of other warps come from
+    shared memory. Without whole planes there, cells beside the own columns are shuffled.
     """
     *others, cells = patch
     own_rows = set(product(*map(range, others)))

@@ -1,4 +1,4 @@
-"""The terms of a prediction, and how they add up to a launch."""
+"""The terms of a prediction, and their sum for a launch."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ class StepCycles:
 
     @property
     def limit(self) -> str:
-        """What is busiest."""
+        """The busiest pipe."""
         return max(("pipe", "issue", "shared"), key=lambda name: getattr(self, name))
 
     @property
     def total(self) -> float:
+        """Cycles of a step: the busiest pipe, and unhidden instructions."""
         return max(self.pipe, self.issue, self.shared) + self.unhidden
 
 
 @dataclass(frozen=True)
 class Cost:
     """
-    The prediction for one launch: `registers` per thread, `shared_bytes` per block, the `steps` of
-    the slot that is done last, the `cycles` of a step, the seconds in which a step of all tiles
-    computes and moves its cells, and the cell updates of the launch.
+    The prediction for one launch: `registers` of a thread, `shared_bytes` of a block, the `steps`
+    of the slot done last, the `cycles` of a step, the seconds of a step of all tiles for computing
+    and for moving cells, and the cell updates of the launch.
     """
 
     registers: int
@@ -43,33 +44,32 @@ class Cost:
     memory_seconds: float
     updates: int
     valid: float
-    """
-    The share of a tile's cells that are stored: what overlap leaves (EBISU, equations 8 and 9).
-    """
+    """The share of a tile's cells stored, the rest being overlap (EBISU, equations 8 and 9)."""
     waiting_seconds: float
     """
-    What of a step's computing is waiting for other warps of the tile (its synchronisation, equation
-    11).
+    Seconds of a step's computing spent waiting for other warps of the tile (the synchronisation of
+    equation 11).
     """
     overlap_power: int
     """
-    A step's time is the norm of this order of the times to compute and to move its cells; 1 where
-    none overlaps.
+    A step's time is the norm of this order of the times for computing and moving; 1 without overlap
+    of the two.
     """
     launch_seconds: float
-    """What the launch costs besides its steps."""
+    """Seconds of a launch beside its steps."""
     exposed_seconds: float = 0.0
-    """What every step waits for planes that are not fetched ahead."""
+    """Seconds of every step spent waiting for planes not fetched ahead."""
 
     @property
     def limit(self) -> str:
-        """What a step spends most of its time on."""
+        """The resource taking most of a step's time."""
         if self.memory_seconds > self.compute_seconds:
             return "memory"
         return self.cycles.limit
 
     @property
     def gcells_per_second(self) -> float:
+        """Predicted GCells/s: cell updates over seconds."""
         return self.updates / self.seconds / 1e9
 
     @property

@@ -1,6 +1,4 @@
-"""
-The memory traffic of a stream step: bytes that a multiprocessor moves, and how long that takes.
-"""
+"""The memory traffic of a stream step: bytes moved by a multiprocessor, and seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ def moved_bytes(
     facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target
 ) -> tuple[float, float]:
     """
-    Bytes that a multiprocessor loads and stores; some of what tiles load in common is found in L2.
+    Bytes loaded and stored by a multiprocessor. A part of the loads common to tiles is found in L2.
     """
     moving = target.parameters.moving
     tiles = setting.layout.pack.data * setting.occupancy
@@ -42,7 +40,8 @@ def moved_bytes(
 
 def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
     """
-    Bytes a second that a multiprocessor moves when all do: less where rows of a tile are short.
+    Bytes a second moved by a multiprocessor if all multiprocessors move bytes: less for short rows
+    of a tile.
     """
     moving = target.parameters.moving
     row, speed = setting.axes[-1].extent * 4 * facts.words, 1.0
@@ -53,8 +52,8 @@ def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
 
 def is_in_l2(facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target) -> bool:
     """
-    What a launch loads and stores stays in L2 from the launch before. (False where blocks send each
-    other messages: their costs were fitted without.)
+    Whether a launch's fields stay in L2 from the launch before. (False for blocks exchanging
+    messages: their costs were fitted without.)
     """
     sizes = [cell_bytes(load.result) for load in facts.loads]
     sizes += [field_bytes(field) for field in facts.stored]
@@ -93,8 +92,8 @@ def saturating_ahead(
     facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target
 ) -> int:
     """
-    Stream steps ahead of their use at which planes are fetched so that enough bytes are on their
-    way to saturate the memory: latency times bandwidth, by Little's law (EBISU, section 6.1).
+    Stream steps by which planes are fetched early to saturate the memory: latency times bandwidth,
+    by Little's law (EBISU, section 6.1).
     """
     loaded, stored = moved_bytes(facts, setting, geometry, target)
     if not loaded:

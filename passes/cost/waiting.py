@@ -1,6 +1,5 @@
-"""
-What a stream step waits for: other warps of the block, other blocks of the tile, and planes on
-their way.
+"""The waits of a stream step: for other warps of the block, other blocks of the tile, and planes on
+the way.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def stays_in_a_block(facts: KernelFacts, setting: Setting) -> bool:
 
 
 def message_seconds(setting: Setting, target: Target) -> float:
-    """Seconds that a step waits for the other blocks of a tile, but for those of a cluster."""
+    """Seconds of a step's wait for other blocks of a tile, except in a cluster."""
     if not setting.has_messages:
         return 0.0
     return target.parameters.waiting.message["grid" if setting.meets else "flags"] / setting.every
@@ -28,7 +27,7 @@ def message_seconds(setting: Setting, target: Target) -> float:
 
 def message_bytes(facts: KernelFacts, setting: Setting) -> float:
     """
-    The most bytes that a block sends and takes of one exchange: edges on both sides, in words of 64
+    The most bytes sent and taken by a block for one exchange: edges on both sides, in words of 64
     bits.
     """
     if not setting.has_messages:
@@ -41,7 +40,7 @@ def message_bytes(facts: KernelFacts, setting: Setting) -> float:
 
 
 def barriers_of_step(facts: KernelFacts, setting: Setting) -> float:
-    """Barriers that a stream step waits at; a half where the wait overlaps with work."""
+    """Barriers of a stream step; a half for a wait overlapping with work."""
     if not setting.splits:
         # Exchanges that are delayed share a barrier with others.
         return max(1, sum(not exchange.delay for exchange in facts.exchanges))
@@ -58,9 +57,9 @@ def barriers_of_step(facts: KernelFacts, setting: Setting) -> float:
 
 def waiting_seconds(facts: KernelFacts, setting: Setting, target: Target) -> float:
     """
-    Seconds that a stream step waits for other warps of its tile, in the block and in the blocks
-    beside; a tile without a stream waits for each of its exchanges. (`staying_efficiency` has the
-    waits of plates that stay in one block.)
+    Seconds of a stream step's wait for other warps of the tile, in the block and in neighbouring
+    blocks. A tile without a stream waits for each exchange. (`staying_efficiency` includes the
+    waits of plates resident in one block.)
     """
     waiting = target.parameters.waiting
     if not facts.exchanges or stays_in_a_block(facts, setting):
@@ -78,8 +77,8 @@ def waiting_seconds(facts: KernelFacts, setting: Setting, target: Target) -> flo
 
 def exposed_seconds(facts: KernelFacts, target: Target, ahead: int) -> float:
     """
-    Seconds that a step waits for planes that are fetched `ahead` steps early; a tile that stays has
-    all at once.
+    Seconds of a step's wait for planes fetched `ahead` steps early. A resident tile has all planes
+    at once.
     """
     late = facts.streams and bool(facts.loads) and ahead == 0
     waiting = target.parameters.waiting

@@ -1,4 +1,3 @@
 """
-The GPUs that we compile for: instruction sets, parts, and what was fitted to measurements on a
-part.
+The GPUs of compilation: instruction sets, parts, and parameters fitted to measurements on a part.
 """

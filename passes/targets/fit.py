@@ -1,4 +1,4 @@
-"""A fit: the parameters of the cost model, and what they were fitted to."""
+"""A fit: the parameters of the cost model, and the samples behind them."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from timetile.passes.targets.parameters import Parameters
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters, with where they come from."""
+    """Parameters, with their origin."""
 
     isa: str
-    """The instruction set of all parts that the parameters serve."""
+    """The instruction set of all parts served by the parameters."""
     part: str
-    """The part that the samples were measured on."""
+    """The part on which the samples were measured."""
     date: str
     """When the parameters were last changed, as YYYY-MM."""
     assembler: str
-    """What assembled the samples."""
+    """The assembler of the samples."""
     samples: tuple[str, ...]
     """Files of samples, below `benchmarks/samples`; none where the parameters are another fit's."""
     unfitted: tuple[str, ...]
     """
-    The parameters, as `group.name`, on which no prediction of the samples depends
-    (`benchmarks/fit.py --undecided`, which asks three samples of each row). They were fitted once
-    to samples that were not kept, and nothing can refit them.
+    The parameters, as `group.name`, without influence on a prediction of the samples
+    (`benchmarks/fit.py --undecided`, with three samples of each row). They were fitted once to
+    samples not kept, and cannot be refitted.
     """
     parameters: Parameters
 
     @property
     def is_measured(self) -> bool:
-        """The parameters were fitted to kernels that ran on the instruction set."""
+        """Whether the parameters were fitted to kernels run on the instruction set."""
         return bool(self.samples)

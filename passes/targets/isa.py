@@ -1,10 +1,9 @@
-"""
-Instruction sets: what may be emitted for an architecture, and what one multiprocessor of it holds.
+"""Instruction sets: instructions of an architecture, and the resources of one multiprocessor.
 
 Sources: CUDA C++ Programming Guide, "Compute Capabilities" (registers, warps, shared memory) and
 "Arithmetic Instructions" (throughput of fused multiply-adds),
 https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-capabilities; PTX ISA,
-"Release Notes" (the PTX version from which an instruction is known),
+"Release Notes" (the first PTX version of an instruction),
 https://docs.nvidia.com/cuda/parallel-thread-execution/#release-notes.
 """
 
@@ -19,13 +18,14 @@ SHARED_BYTES_PER_CYCLE = 128
 
 @dataclass(frozen=True)
 class Isa:
-    """One instruction set, and the multiprocessor that runs it."""
+    """One instruction set, and its multiprocessor."""
 
     name: str
-    """As PTX names it: `sm_90`."""
+    """The name in PTX: `sm_90`."""
     ptx_version: str
     """
-    The oldest PTX version that has all that is emitted: drivers refuse newer ones than their own.
+    The oldest PTX version with all emitted instructions: drivers refuse newer versions than their
+    own.
     """
     splits_barriers: bool
     """Threads can arrive at a barrier and wait later, asleep (`mbarrier.try_wait`)."""
@@ -36,13 +36,13 @@ class Isa:
     registers_per_thread: int
     """32-bit registers, at most."""
     register_unit: int
-    """Registers of a thread are handed out in multiples of this number."""
+    """The unit, in registers, in which a thread gets registers."""
     shared_per_multiprocessor: int
     """Bytes."""
     shared_per_block: int
     """Bytes, at most, after the opt-in."""
     shared_overhead: int
-    """Bytes of shared memory that every block loses to the system."""
+    """Bytes of shared memory of every block taken by the system."""
     warps_per_multiprocessor: int
     fma_per_cycle: Mapping[int, int]
     """Fused multiply-adds a cycle and multiprocessor, by bytes of the element."""

@@ -1,8 +1,7 @@
-"""
-The parameters of the cost model: what predictions take beside the facts of a kernel and of a part.
+"""The parameters of the cost model, beside the facts of a kernel and of a part.
 
-Each is an effect that NVIDIA documents no figure for. `passes/targets/fits` has their values, a
-file for each GPU they were fitted on. "By bytes" means by the bytes of a cell's element: 8 for f64,
+Each parameter is an effect without a figure documented by NVIDIA. `passes/targets/fits` has the
+values, a file for each GPU of a fit. "By bytes" means by the bytes of a cell's element: 8 for f64,
 4 for f32.
 """
 
@@ -17,59 +16,59 @@ class Registers:
     """Registers of a thread (32-bit registers, unless a field says otherwise)."""
 
     fixed: int
-    """Addresses, masks, counters and what is in flight, in a thread that streams."""
+    """Registers for addresses, masks, counters and loads in flight, in a streaming thread."""
     per_word: float
-    """For each 32-bit word of the planes that a stream loop keeps."""
+    """Registers for each 32-bit word of the planes kept by a stream loop."""
     load: int
     """Addresses of each load beside the first."""
     many_taps: int
-    """Taps of a stage from which the neighbours of its cells in a plane count as registers."""
+    """Taps of a stage from which in-plane neighbours of cells count as registers."""
     shared_row: float
-    """Registers for each word of a row that is read from shared memory, in stages of many taps."""
+    """Registers for each word of a row read from shared memory, in stages of many taps."""
     level: Mapping[int, int]
     """For each level beyond the second in tiles of several warps, by bytes."""
     sum_level: int
     """
-    For each word of a level beyond the second in tiles of several warps whose planes enter sums as
-    they arrive.
+    Registers for each word of a level beyond the second, in tiles of several warps with planes
+    entering sums on arrival.
     """
     late_copies: float
     """
-    Planes that copies of edges wider than one cell keep beside their slot where warps arrive and
-    wait later: inner rows read them a step longer.
+    Planes kept beside their slot by copies of edges wider than one cell, if warps arrive and wait
+    later: inner rows read them a step longer.
     """
     reach: int
     """
-    For each cell beyond the first that stages of 4-byte cells look along the row, in strips that
-    keep planes.
+    Registers for each cell beyond the first of the reach along the row, in stages of 4-byte cells
+    in strips that keep planes.
     """
     dividing_cell: Mapping[int, int]
-    """For each cell and each level that divides or takes roots, by bytes."""
+    """Registers for each cell and each level with quotients or roots, by bytes."""
     dividing: int
-    """For a kernel that divides or takes roots, beside those of its cells."""
+    """Registers for a kernel with quotients or roots, beside those of its cells."""
     approximating: int
     """For each word of a thread's cells where quotients and roots are approximate, in strips."""
     values: int
-    """A cell's own values that the other registers have room for."""
+    """A cell's own values with room in other registers."""
     scalars: int
-    """Words of scalars that the other registers have room for."""
+    """Words of scalars with room in other registers."""
     volume: float
-    """Factor on all registers of a thread whose volume stays, without a stream."""
+    """Factor on all registers of a thread with a resident volume."""
     staying: int
-    """Addresses, masks and what is in flight, in a thread whose plate stays."""
+    """Registers for addresses, masks and loads in flight, in a thread with a resident plate."""
     staying_cell: int
-    """For each cell of a row beyond the second, in a thread whose plate stays."""
+    """Registers for each cell of a row beyond the second, in a thread with a resident plate."""
     joining: int
-    """For chunks that go on in the next column."""
+    """Registers for chunks going on in the next column."""
     turns: int
     """For a second turn of a loop over rows of sums, where columns may be joined."""
     turns_level: int
-    """For each level of such a second turn."""
+    """Registers for each level of a second turn."""
 
 
 @dataclass(frozen=True)
 class Spare:
-    """Registers of a thread that are kept free: guarded copies need them beside what is counted."""
+    """Registers of a thread kept free for guarded code."""
 
     guards: Mapping[int, int]
     """By bytes."""
@@ -78,13 +77,11 @@ class Spare:
     dividing: int
     """Where cells divide or take roots."""
     tight: int
-    """The least: guarded copies may spill a little, as few tiles run them."""
+    """The least free registers: guarded code may spill a little, as few tiles run it."""
     sums: int
-    """Where planes enter sums as they arrive."""
+    """Free registers for planes entering sums on arrival."""
     staying: int
-    """
-    Where a plate stays and keeps more planes than the one that is read and the one that is made.
-    """
+    """Free registers for resident plates with more planes than one read and one made."""
     turns: int
     """Where a loop over rows of sums has two turns."""
 
@@ -96,63 +93,53 @@ class Computing:
     """
 
     pipe_efficiency: float
-    """
-    Share of the busiest pipe that streamed tiles of one warp reach where memory does not limit
-    them.
-    """
+    """Share of the busiest pipe reached by streamed tiles of one warp not bound by memory."""
     one_cell_speed: float
-    """Share that is left of this where a lane holds one cell of a row, in planes of two axes."""
+    """Factor on `pipe_efficiency` for lanes with one cell of a row, in planes of two axes."""
     many_warps_speed: float
     """
     Factor on the speed of tiles of several warps where a multiprocessor holds more than
     `few_warps`.
     """
     several_blocks: float
-    """Share of the speed that is left where a multiprocessor holds several blocks."""
+    """Factor on the speed for several blocks of a multiprocessor."""
     staying_efficiency: float
-    """
-    Share of the floating-point pipe that plates reach which stay in a block, with all that they
-    wait for.
-    """
+    """Share of the floating-point pipe reached by plates resident in a block, waits included."""
     few_warps: int
     """Warps of a multiprocessor up to which fetching the instructions of a long loop shows."""
     long_loop: int
     """
-    Instructions of a turn of the loop from which fetching them limits, for lanes of 16 bytes in
+    Instructions of a turn of the loop from which fetching is the limit, for lanes of 16 bytes in
     tiles of one warp.
     """
     long_loop_factor: float
-    """Factor on the issue slots of such a loop."""
+    """Factor on the issue slots of a long loop."""
     fixed_instructions: int
-    """Addresses, slots, masks and the loop itself."""
+    """Instructions for addresses, slots, masks and the loop."""
     overhead_share: float
-    """Share of the instructions without arithmetic that the busier pipe does not hide."""
+    """Share of the instructions without arithmetic not hidden by the busier pipe."""
     guard_instructions: float
     """
     Instructions of a guard beside a select, for each word of a cell, where all tiles have guards.
     """
     sum_guard_instructions: float
     """
-    Instructions for each word of a guard of a level beyond the first, where planes enter sums as
-    they arrive.
+    Instructions for each word of a guard of a level beyond the first, for planes entering sums on
+    arrival.
     """
     spill_instructions: int
-    """
-    Instructions for each register that a thread has no room for: it is stored, and loaded again.
-    """
+    """Instructions for each register missing for a thread: a store, and a load."""
     constants_at_hand: int
-    """
-    Long constants that registers keep; a kernel with more makes all of them anew in every step.
-    """
+    """Long constants kept by registers. A kernel with more makes all of them anew in every step."""
     dividing_warps: Mapping[int, int]
-    """Warps of a multiprocessor that hide the chains of quotients and roots, by bytes."""
+    """Warps of a multiprocessor hiding the chains of quotients and roots, by bytes."""
     dividing_power: float
-    """Power of the missing share of these warps by which steps take longer."""
+    """Power of the missing share of hiding warps by which steps take longer."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Seconds that a stream step or a launch waits."""
+    """Waits of a stream step or a launch, in seconds."""
 
     tile_step: float
     """Of every step of a tile of several warps: chains at the warps' edges, slots, the loop."""
@@ -162,61 +149,60 @@ class Waiting:
     """For another block of the cluster."""
     message: Mapping[str, float]
     """
-    For another block of the tile, by `flags` in what it sends, or at a barrier of the whole `grid`.
+    Seconds for another block of the tile, by `flags` in messages, or at a barrier of the whole
+    `grid`.
     """
     message_bytes_per_second: float
-    """
-    Bytes a second that a multiprocessor sends and takes, where it has nothing else to do meanwhile.
-    """
+    """Bytes a second sent and taken by a multiprocessor without other work."""
     launch: float
-    """Of a launch in a graph, beside its work."""
+    """Seconds of a launch in a graph, beside its work."""
     long_step: int
     """
-    Instructions of a step beyond which a launch takes longer: head, steady part and tail are
-    fetched when first run.
+    Instructions of a step above which a launch takes longer: head, steady part and tail are fetched
+    at their first run.
     """
     long_step_instruction: float
     """For each instruction beyond."""
     latency: float
-    """From an access to its data, when the memory is busy."""
+    """Seconds from an access to its data, with a busy memory."""
     exposed_latency: float
-    """Share of the latency that every step waits where no plane is fetched ahead of its use."""
+    """Share of the latency waited for in every step without planes fetched ahead."""
 
 
 @dataclass(frozen=True)
 class Moving:
-    """Speed of the memory, as shares and factors of that of a device copy."""
+    """Speed of the memory, as shares and factors of a device copy's speed."""
 
     overlap_power: int
-    """A step's time is the norm of this order of the times to compute and to move its cells."""
+    """A step's time is the norm of this order of the times for computing and moving cells."""
     short_row_bytes: int
-    """Bytes of a row of a tile below which it moves more slowly."""
+    """Bytes of a tile's row below which the row moves more slowly."""
     short_row: float
-    """Share of the speed that is left at each halving of the row below that."""
+    """Factor on the speed for each halving of the row below the limit."""
     found_in_l2: float
-    """Share of the cells that neighbouring tiles load in common which are found in L2."""
+    """Share, found in L2, of the cells loaded by several neighbouring tiles."""
     found_beside: float
-    """That share where all tiles run one copy of the code, and so advance together."""
+    """The share found in L2 if all tiles run one copy of the code and advance together."""
     found_together: float
-    """That share in kernels of several steps whose tiles all have guards."""
+    """The share found in L2 for kernels of several steps with guards in all tiles."""
     one_ahead: float
-    """Share of the speed where one plane of two axes is fetched ahead of its use."""
+    """Factor on the speed for one plane of two axes fetched ahead."""
     dealt: float
     """
-    Share of the speed where lanes copy vectors narrower than they hold, in planes of two axes.
+    Factor on the speed for lanes copying vectors narrower than their cells, in planes of two axes.
     """
     two_vectors: float
     """Share of the speed at each doubling of a lane's cells beyond 16 bytes, in one dimension."""
     l2: float
     """Factor on the speed where all fields stay in L2 from launch to launch."""
     l2_share: float
-    """Share of L2 that fields may fill to stay there."""
+    """Share of L2 that fields may fill to stay in L2."""
 
 
 @dataclass(frozen=True)
 class Rim:
     """
-    What a step of a guarded copy costs, by that of a tile inside the bounds; mappings by axes of a
+    The cost of a guarded step relative to a step inside the bounds; mappings are by axes of a
     plane.
     """
 
@@ -237,8 +223,8 @@ class Rim:
 @dataclass(frozen=True)
 class Worth:
     """
-    How predictions of different kinds are compared: factors on speeds, and limits on what is
-    considered.
+    Comparison of different kinds of predictions: factors on speeds, and limits of the considered
+    schedules.
     """
 
     level: float
@@ -247,23 +233,23 @@ class Worth:
     assembled longer.
     """
     tight: float
-    """Factor where guarded copies spill and the rim's weight does not count it."""
+    """Factor for spilling guarded code not counted in the rim's weight."""
     wide_sum_cells: int
     """Cells of a lane from which several levels of sums are slower than predicted."""
     wide_sums: float
-    """Factor on their speed."""
+    """Factor on the speed of wide sums."""
     device_stays: float
-    """Factor on the speed of tiles that stay in the registers of the device."""
+    """Factor on the speed of tiles resident on the device."""
     turns: float
     """Factor on the speed of a loop over rows of sums with two turns."""
     turns_taps: Mapping[int, int]
-    """Most taps of a thread in both turns of such a loop, by bytes."""
+    """Most taps of a thread in both turns of a loop of two turns, by bytes."""
     least_ahead: int
-    """Planes that kernels of several steps fetch ahead in three dimensions, at least."""
+    """Least planes fetched ahead by kernels of several steps in three dimensions."""
     staying_instructions: int
     """
-    Most instructions of a thread whose plate stays: longer code does not stay in the instruction
-    cache.
+    Most instructions of a thread with a resident plate: longer code does not stay in the
+    instruction cache.
     """
 
 

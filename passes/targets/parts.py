@@ -1,10 +1,8 @@
-"""
-Parts: the GPUs that are sold with an instruction set, each with its multiprocessors, memory and
-clock.
+"""Parts: GPUs on sale with an instruction set, with multiprocessors, memory and clock.
 
-A figure without a measurement comes from NVIDIA's documents, whose address stands at the part.
-Where a driver answers, the program's GPU is recognised by its name, and by its memory where the
-name is not known (`part_for`).
+A figure without a measurement comes from NVIDIA's documents, with the address at the part. If a
+driver answers, the program's GPU is recognised by name, or for an unknown name by its memory
+(`part_for`).
 """
 
 from __future__ import annotations
@@ -14,23 +12,23 @@ from dataclasses import dataclass, field
 
 COPIED_SHARE = 0.88
 """
-Share of the memory's bandwidth on paper that a device copy is assumed to reach where nobody has
-measured it (H200: 4.23 TB/s of 4.8, measured).
+Assumed share of the memory's bandwidth on paper reached by a device copy, without a measurement
+(H200: 4.23 TB/s of 4.8, measured).
 """
 
 
 @dataclass(frozen=True)
 class Part:
-    """One GPU that is sold."""
+    """One GPU on sale."""
 
     name: str
-    """As options name it: `h100-pcie`."""
+    """The name in options: `h100-pcie`."""
     title: str
-    """As people name it: `H100 PCIe`."""
+    """The common name: `H100 PCIe`."""
     isa: str
-    """The newest instruction set that the part runs and that kernels are made for."""
+    """The newest instruction set of the part with kernels."""
     driver_names: tuple[str, ...]
-    """What the driver calls the part begins with one of these."""
+    """Beginnings of the driver's name for the part."""
     multiprocessors: int
     clock_ghz: float
     """Of the multiprocessors, under load."""
@@ -44,9 +42,8 @@ class Part:
     l2_bytes: int
     resident_clusters: Mapping[int, int] = field(default_factory=dict[int, int])
     """
-    Clusters of one block a multiprocessor that run at once, by their blocks (measured: graphics
-    processing clusters have not all the same number of multiprocessors). Empty where nobody has
-    measured it.
+    Clusters of one block a multiprocessor running at once, by number of blocks (measured: graphics
+    processing clusters differ in multiprocessors). Empty without a measurement.
     """
 
 
@@ -148,14 +145,14 @@ PARTS: dict[str, Part] = {
 
 
 def default_part(isa: str) -> Part:
-    """The part that programs are compiled for where only the instruction set is named."""
+    """The part of a compilation for an instruction set without a named part."""
     return next(part for part in PARTS.values() if part.isa == isa)
 
 
 def part_for(isa: str, driver_name: str, memory_tb_per_s: float | None) -> Part:
     """
-    The part that a GPU is, by what its driver calls it; else the part of the instruction set whose
-    memory is as fast, and the default part where the driver does not say how fast that is.
+    The part of a GPU, by the driver's name; for an unknown name the part of the instruction set
+    with equally fast memory, or the default part if the driver does not state the memory's speed.
     """
     own = [part for part in PARTS.values() if part.isa == isa]
     for part in own:

@@ -1,7 +1,4 @@
-"""
-Targets: what a program is compiled for, the instruction set, the part and the fit of the cost model
-together.
-"""
+"""Targets of compilation: an instruction set, a part and a fit of the cost model together."""
 
 from __future__ import annotations
 
@@ -17,21 +14,21 @@ from timetile.passes.targets.parameters import Parameters
 from timetile.passes.targets.parts import PARTS, Part, default_part
 
 DEFAULT_ARCH = "sm_90"
-"""What programs are compiled for where nobody says it and no GPU answers."""
+"""The target without a named one, and without a GPU."""
 
 FITS: tuple[Fit, ...] = (h200.FIT, sm_80.FIT)
-"""A part has the fit that was measured on it, else the first one of its instruction set."""
+"""The fits: a part has the fit measured on the part, else the first fit of its instruction set."""
 
 NAMES: tuple[str, ...] = (*ISAS, *PARTS)
-"""What a target is named by: an instruction set, for its default part, or a part."""
+"""The names of targets: an instruction set, for its default part, or a part."""
 
 ARCH_ATTRIBUTE = "timetile.arch"
-"""On a module: the instruction set that its kernels are compiled for."""
+"""The attribute of a module with the instruction set of its kernels."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A part, its instruction set, and the fit that predicts its speed."""
+    """A part, its instruction set, and the fit for predicting its speed."""
 
     isa: Isa
     part: Part
@@ -39,12 +36,12 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The instruction set, as PTX names it."""
+        """The instruction set's name in PTX."""
         return self.isa.name
 
     @property
     def title(self) -> str:
-        """The instruction set, and the part where that is not its default part, for messages."""
+        """The instruction set, and the part if not the default, for messages."""
         usual = default_part(self.isa.name)
         if self.part == usual:
             return self.isa.name
@@ -64,14 +61,14 @@ class Target:
 
     def clusters(self, blocks: int) -> int:
         """
-        Clusters of so many blocks that run at once: as measured, or as many as the multiprocessors
-        divide into.
+        Clusters of `blocks` blocks running at once: as measured, or as many as fit the
+        multiprocessors.
         """
         known = self.part.resident_clusters.get(blocks)
         return known or max(1, self.part.multiprocessors // blocks)
 
     def resident_blocks(self, occupancy: int) -> int:
-        """Blocks that run at once, with so many of them on a multiprocessor."""
+        """Blocks running at once, with `occupancy` of them on a multiprocessor."""
         return self.part.multiprocessors * occupancy
 
     @property
@@ -81,16 +78,16 @@ class Target:
 
 
 def fit_of(part: Part) -> Fit:
-    """The fit that was measured on a part, else the first one of its instruction set."""
+    """The fit measured on a part, else the first fit of its instruction set."""
     own = [fit for fit in FITS if fit.isa == part.isa]
     return next((fit for fit in own if fit.part == part.name), own[0])
 
 
 def target_named(name: str, multiprocessors: int | None = None) -> Target:
     """
-    The target that an instruction set (`sm_90`, for its default part) or a part (`h100-pcie`)
-    names. `multiprocessors` replaces the part's own number, for a part of which only some are
-    there. CompileError where no target has the name.
+    The target of an instruction set (`sm_90`, for its default part) or a part (`h100-pcie`), by
+    name. `multiprocessors` replaces the part's own number, for a GPU with some switched off. Raises
+    CompileError for an unknown name.
     """
     if name not in NAMES:
         raise CompileError(
@@ -105,7 +102,8 @@ def target_named(name: str, multiprocessors: int | None = None) -> Target:
 
 def target_of(module: ModuleOp) -> Target:
     """
-    What a module's kernels are compiled for, by its attribute: `DEFAULT_ARCH` where it has none.
+    The target of a module's kernels, by the module's attribute; `DEFAULT_ARCH` without the
+    attribute.
     """
     said = module.attributes.get(ARCH_ATTRIBUTE)
     return target_named(said.data if isinstance(said, StringAttr) else DEFAULT_ARCH)
