@@ -85,9 +85,7 @@ BEFORE_ONE = frozenset(
 LIMIT = 4.0
 """Percent of the words of a package's docstrings that may be pointers."""
 
-REACHED: dict[str, float] = {
-    "lowering/tile_to_gpu": 10.7,
-}
+REACHED: dict[str, float] = {}
 """Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better; add none."""
 
 BEGIN_WITH_THE_SAME: dict[str, int] = {
