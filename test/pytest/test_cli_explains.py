@@ -125,6 +125,12 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
         "steps",
         "waiting",
     ]
+    columns, *lines = said.partition("Schedules that were left out\n")[2].splitlines()
+    assert re.split(" {2,}", columns.strip()) == ["schedules", "at depth", "why"]
+    rows_of_reasons = [re.split(" {2,}", line.strip()) for line in lines[1:4]]
+    left_out = {why: int(count) for count, _, why in rows_of_reasons}
+    assert left_out["planes do not fit the registers of a thread"] > 10
+    assert left_out == dict(sorted(left_out.items(), key=lambda item: -item[1]))
 
 
 def test_explain_says_what_was_not_done(heat: Path, capsys: pytest.CaptureFixture[str]):
