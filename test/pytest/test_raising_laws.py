@@ -73,4 +73,5 @@ def test_the_generator_draws_what_is_hard():
     assert any("stencil.combine" in text for text in texts)
     assert any("memref.store" in text for text in texts)
     assert any("stencil.dyn_access" in text for text in texts)
+    assert any("arith.select %even" in text for text in texts)
     assert all(FIELD in text for text in texts)

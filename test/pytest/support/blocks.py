@@ -21,6 +21,7 @@ class Block:
         self.lines: list[str] = []
         self.values: dict[str, int] = {}
         self.count = 0
+        self.fields = [f"%f{k}" for k in range(FIELDS)]
 
     def say(self, line: str) -> None:
         self.lines.append(self.indent + line)
@@ -32,8 +33,8 @@ class Block:
         return name
 
     def load(self) -> None:
-        field = self.rng.randrange(FIELDS)
-        self.say(f"{self.new(0)} = stencil.load %f{field} : {FIELD} -> {TEMP}")
+        field = self.rng.choice(self.fields)
+        self.say(f"{self.new(0)} = stencil.load {field} : {FIELD} -> {TEMP}")
 
     def apply(self) -> None:
         usable = [name for name, reach in self.values.items() if reach + 2 <= HALO]
@@ -100,9 +101,19 @@ class Block:
         high = self.rng.randint(low + 1, HIGH)
         if self.rng.random() < 0.5:
             low, high = LOW, HIGH
-        field = self.rng.randrange(FIELDS)
-        self.say(f"stencil.store {value} to %f{field}(<[{low}], [{high}]>) : {TEMP} to {FIELD}")
+        field = self.rng.choice(self.fields)
+        self.say(f"stencil.store {value} to {field}(<[{low}], [{high}]>) : {TEMP} to {FIELD}")
         return None
+
+    def pick(self) -> None:
+        """Two names for two of the fields, whichever the number of the step says."""
+        one, other = self.rng.sample(range(FIELDS), 2)
+        self.say("%two = arith.constant 2 : index")
+        self.say("%rest = arith.remui %t, %two : index")
+        self.say("%even = arith.cmpi eq, %rest, %c0 : index")
+        self.say(f"%g0 = arith.select %even, %f{one}, %f{other} : {FIELD}")
+        self.say(f"%g1 = arith.select %even, %f{other}, %f{one} : {FIELD}")
+        self.fields += ["%g0", "%g1"]
 
     def cell(self) -> None:
         """The host changes a single cell."""
@@ -121,6 +132,8 @@ def random_program(seed: int, *, looped: bool, host: bool) -> str:
     rng = random.Random(seed)
     block = Block(rng, "    " if looped else "  ")
     kinds = [block.load, block.apply, block.apply, block.combine, block.store, block.store]
+    if looped and host and seed % 3 == 0:
+        block.pick()
     block.load()
     for _ in range(rng.randint(4, 12)):
         rng.choice([*kinds, block.cell] if host else kinds)()
