@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import timetile
+from timetile.runtime.assembler import assemble
+from timetile.runtime.gathering import gather_text
 
 EXECUTORS = ["cpu", "numpy", "planes", "simt", "ptx"]
 
@@ -121,6 +123,13 @@ def test_what_is_computed_from_numbers_is_a_choice(shift: float):
     program(a, b, shift)
     at = 4 + (int(shift) - 1 if shift < 0 else int(shift))
     assert (b[4:16] == a[at : at + 12]).all()
+
+
+@pytest.mark.parametrize("scatter", [False, True], ids=["gather", "scatter"])
+@pytest.mark.parametrize("cell_bytes", [4, 8])
+def test_the_kernels_of_a_gpu_assemble(cell_bytes: int, scatter: bool):
+    for arch in ("sm_80", "sm_90"):
+        assert assemble(gather_text(cell_bytes, scatter=scatter), arch).registers > 0
 
 
 def test_a_time_loop_that_gathers_runs_a_step_at_a_time(caplog: pytest.LogCaptureFixture):
