@@ -5,12 +5,15 @@ from __future__ import annotations
 from timetile.runtime.cli.compiled import compile_kernels, compiled
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import Log, answer_console, say
+from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.explain.explanation import explanation_of, kernel_names
 from timetile.runtime.explain.text import print_explanation
 
 
 def explain(options: Options, log: Log) -> int:
     """`timetile explain`."""
+    if options.steps is not None and not options.all:
+        raise UsageError("--steps has no effect without --all, which shows launches; give --all")
     log.prints_remarks = False
     try:
         program = compiled(options, None)

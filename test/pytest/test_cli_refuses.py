@@ -186,6 +186,10 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
             "run {heat} --steps 1 --executor simt --threads 2",
             "--threads has no effect on the simt executor; run with --executor cpu",
         ),
+        (
+            "explain {heat} --steps 5",
+            "--steps has no effect without --all, which shows launches; give --all",
+        ),
         ("compile {heat} -o {folder}/none/x.ptx", "cannot open {folder}/none/x.ptx: No such file or directory"),
         (
             "compile {heat} --pipeline no-such-pass",

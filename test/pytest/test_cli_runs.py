@@ -352,3 +352,17 @@ def test_verbose_repeats_the_remarks_of_cached_kernels(
         assert "info: time loop 0: kernels of" in said
     assert run(f"{command.format(heat=heat)} --depth 2 --verbose") == 0
     assert "info: no remarks: nothing was left as it was\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("executor", ["cpu", "numpy"])
+@pytest.mark.parametrize("option", ["--depth 2", "--arch sm_80", "--bound-waits", "--halos apart"])
+def test_options_of_kernels_are_said_to_have_no_effect(
+    option: str, executor: str, heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    line = f"run {heat} --executor {executor} --random 1 --set k={K} --steps 2"
+    assert run(f"{line} {option}") == 0
+    name = option.partition(" ")[0]
+    said = f"{name} has no effect on the {executor} executor, which runs no kernels; run with"
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert run(line) == 0
+    assert "no effect" not in capsys.readouterr().err
