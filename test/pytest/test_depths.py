@@ -10,10 +10,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given, note
+from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
+from support.sizes import is_nightly
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.choose_schedule import CLIFF, fitting
@@ -61,13 +62,14 @@ def at_depth(name: str, element: str, halos: Halos, depth: int) -> Candidate | N
     return fitting(*loop_of(name, element, halos), SM_90, depth)
 
 
-@given(
-    name=st.sampled_from([*stencils().STENCILS, "gradient", "wave"]),
-    element=st.sampled_from(["f64", "f32"]),
-    halos=st.sampled_from(["common", "apart"]),
-    depth=st.integers(2, DEEPEST),
-)
-def test_a_cliff_has_its_reason(name: str, element: str, halos: Halos, depth: int):
+ELEMENTS: tuple[str, ...] = ("f64", "f32")
+HALOS: tuple[Halos, ...] = ("common", "apart")
+NAMES = [*stencils().STENCILS, "gradient", "wave"]
+ROWS = [(name, element, halos) for name in NAMES for element in ELEMENTS for halos in HALOS]
+
+
+def check_reason(name: str, element: str, halos: Halos, depth: int) -> None:
+    """What is lost by a step more is little, or `explain` says what ran out."""
     before, now = (at_depth(name, element, halos, each) for each in (depth - 1, depth))
     if before is None:
         return
@@ -77,8 +79,19 @@ def test_a_cliff_has_its_reason(name: str, element: str, halos: Halos, depth: in
         assert drop is None
         return
     assert drop is not None
-    note(f"{drop.before:.0f} and {drop.now:.0f}: {drop.why}")
-    assert drop.why.split(":")[0] in {"registers", "shared memory", "cells", "code"}
+    assert drop.why.split(":")[0] in {"registers", "shared memory", "cells", "code"}, drop.why
+
+
+@given(row=st.sampled_from(ROWS), depth=st.integers(2, DEEPEST))
+def test_a_cliff_has_its_reason(row: tuple[str, str, Halos], depth: int):
+    check_reason(*row, depth)
+
+
+@pytest.mark.parametrize("row", ROWS if is_nightly() else ROWS[:1])
+def test_every_depth_of_a_row(row: tuple[str, str, Halos]):
+    """All rows in `make nightly`."""
+    for depth in range(2, DEEPEST + 1):
+        check_reason(*row, depth)
 
 
 @pytest.mark.covering
