@@ -36,7 +36,7 @@ from timetile.runtime.homes import PlaneError
 from timetile.runtime.program import Executor
 from timetile.runtime.simt.errors import SimtError
 
-pytestmark = pytest.mark.covering(times=2)
+pytestmark = pytest.mark.covering
 
 Offset = tuple[int, ...]
 

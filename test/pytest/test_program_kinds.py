@@ -14,7 +14,7 @@ from support.stencil_semantics import run
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading import load_text
 
-pytestmark = pytest.mark.covering(times=2)
+pytestmark = pytest.mark.covering
 
 FOLDER = Path(__file__).parents[1] / "programs"
 STEPS = 5

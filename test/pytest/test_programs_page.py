@@ -14,7 +14,7 @@ import timetile
 from support.stencil_semantics import run
 from timetile.runtime.loading import load_text
 
-pytestmark = pytest.mark.covering(times=2)
+pytestmark = pytest.mark.covering
 
 PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
 EXAMPLES = re.findall(r"## ([^\n]*)\n(?:(?!## ).)*?```mlir\n(.*?)```", PAGE.read_text(), re.DOTALL)
