@@ -22,15 +22,18 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.passes.analysis.skews import Skew
 from timetile.runtime.arithmetic import dtype_of
 
 MOST_DEPTH = 16
 """Most steps of a pass: moving a field once for 16 steps takes less time than the arithmetic."""
 
-CELLS_AT_ONCE = 1 << 12
-"""Cells worth a call of an update's function: a few microseconds."""
+CELLS_AT_ONCE = 1 << 10
+"""
+Cells worth a call of an update's function: about a microsecond. With more rows than needed in a
+call, neighbouring rows leave the first-level cache between reads.
+"""
 
 FEWEST_COLUMNS = 8
 """The least number of places of the second axis taken at a time."""
@@ -70,6 +73,11 @@ class Use:
         return Use(cell * prod(sides[2:]), cell * prod(sides), reaches)
 
 
+def cells_inside(update: UpdateOp) -> int:
+    """The number of cells of an update at a place of the two outermost axes."""
+    return prod(high - low for low, high in list(zip(update.box.lb, update.box.ub))[2:])
+
+
 class BlockingRule:
     """Chooses the passes of a loop, for cores with `cache` bytes for fields."""
 
@@ -78,8 +86,8 @@ class BlockingRule:
         fields = (*loop.body.block.args, *loop.captures)
         self.uses = [Use.of(field, self.skews) for field in fields]
         self.cache = cache
-        # Cells of a row in all columns, of 8 bytes each.
-        row = self.skews[1].places(1) * max((use.unit for use in self.uses), default=1) // 8
+        # The cells of a call for a single row and all columns.
+        row = self.skews[1].places(1) * max(map(cells_inside, loop.updates), default=1)
         self.rows = max(1, CELLS_AT_ONCE // max(1, row))
 
     def most_threads(self, depth: int) -> int:
