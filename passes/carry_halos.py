@@ -34,22 +34,13 @@ from timetile.dialects.tile import (
     ApplyOp,
     KernelOp,
     LoadOp,
-    StageOp,
     queue_lag,
     queue_type,
     taps_of,
 )
+from timetile.passes.analysis.geometry.outside import halo_field, is_unread_halo
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.rewriting import replace_apply
-
-
-def halo_of(queue: SSAValue) -> SSAValue | None:
-    """
-    The field from which a queue takes cells outside the bounds, if read from memory; otherwise
-    None.
-    """
-    load = queue.owner
-    return load.halo if isinstance(load, LoadOp) and load.data is None else None
 
 
 def keeps(queue: SSAValue, reader: ApplyOp) -> bool:
@@ -96,7 +87,7 @@ def carry(stage: ApplyOp, holders: dict[SSAValue, SSAValue]) -> ApplyOp:
     """
     taken = list(stage.outside)
     for number, queue in enumerate(taken):
-        field = halo_of(queue)
+        field = halo_field(queue)
         if field is None or field not in holders:
             continue
         older = holders[field]
@@ -116,7 +107,7 @@ def carry_halos(kernel: KernelOp) -> None:
                 # Data that has its halo around it holds its own.
                 holders[stage.halo or data] = stage.result
             case ApplyOp(replaces_cells=True):
-                fields = [halo_of(queue) for queue in stage.outside]
+                fields = [halo_field(queue) for queue in stage.outside]
                 stage = carry(stage, holders)
                 holders.update(
                     (field, result) for field, result in zip(fields, stage.res) if field is not None
@@ -126,11 +117,6 @@ def carry_halos(kernel: KernelOp) -> None:
     for stage in kernel.stages:
         if is_unread_halo(stage):
             Rewriter.erase_op(stage)
-
-
-def is_unread_halo(stage: StageOp) -> bool:
-    """Whether the stage loads cells outside the bounds without a reader."""
-    return isinstance(stage, LoadOp) and stage.data is None and stage.result.first_use is None
 
 
 class CarryHalosPass(ModulePass):

@@ -59,10 +59,10 @@ from timetile.dialects.tile import (
     RoleAttr,
     RoleKind,
     StoreOp,
-    taps_of,
 )
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import check_loop
+from timetile.passes.analysis.geometry.outside import is_read_outside
 from timetile.passes.analysis.launches.liveness import overwrites, rotation_of, written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
@@ -216,11 +216,6 @@ class KernelBuilder:
         return kernel
 
 
-def neighbour_taps(queue: SSAValue) -> bool:
-    """Whether a stage reads the queue beside its own cell."""
-    return any(any(tap.offset) for _, tap in taps_of(queue))
-
-
 def erase_unread(kernel: KernelOp) -> None:
     """
     Erase stages without readers, and unneeded `else` operands of results: readers tap their own
@@ -231,17 +226,12 @@ def erase_unread(kernel: KernelOp) -> None:
             continue
         if all(result.first_use is None for result in stage.results):
             Rewriter.erase_op(stage)
-        elif isinstance(stage, ApplyOp) and stage.replaces_cells:
-            reads_beyond = any(neighbour_taps(r) or feeds_else(r) for r in stage.res)
-            if not reads_beyond:
-                replace_apply(stage, outside=[])
-
-
-def feeds_else(queue: SSAValue) -> bool:
-    """Whether a stage takes cells outside its box from the queue."""
-    return any(
-        isinstance(use.operation, ApplyOp) and queue in use.operation.outside for use in queue.uses
-    )
+        elif (
+            isinstance(stage, ApplyOp)
+            and stage.replaces_cells
+            and not any(map(is_read_outside, stage.res))
+        ):
+            replace_apply(stage, outside=[])
 
 
 def default_stream(rank: int) -> int | None:

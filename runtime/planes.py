@@ -30,38 +30,17 @@ from timetile.dialects.tile import (
     queue_lag,
     queue_type,
 )
-from timetile.passes.analysis.geometry.extents import extents
 from timetile.passes.analysis.geometry.field_access import (
-    guarding_field,
     is_plane_tested,
     steady_steps,
 )
 from timetile.passes.analysis.geometry.limits import checked_geometry
+from timetile.passes.analysis.geometry.outside import computed_boxes, guarding_field
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic import Array, call, dtype_of
 from timetile.runtime.cpu import box_slices, cell_function, coordinates
 from timetile.runtime.homes import Cells, PlaneError, make_homes
-
-
-def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
-    """
-    The cells computed by each stage: the stage's own box, or the bounds; without other cells
-    outside, as far beyond the bounds as readers need.
-    """
-    beyond = extents(kernel, outside=True)
-    boxes: dict[ApplyOp, StencilBoundsAttr] = {}
-    for stage in kernel.stages:
-        if not isinstance(stage, ApplyOp):
-            continue
-        box = boxes[stage] = kernel.bounds if stage.box is None else stage.box
-        if stage.outside:
-            continue
-        for extent in [beyond[result] for result in stage.res if result in beyond]:
-            spans = zip(box.lb, box.ub, extent.low, extent.high)
-            grown = [(low - max(a, 0), high + max(b, 0)) for low, high, a, b in spans]
-            boxes[stage] |= StencilBoundsAttr.from_bounds(grown)
-    return boxes
 
 
 def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:

@@ -26,8 +26,8 @@ from timetile.dialects.tile import (
 )
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.queues import Position
-from timetile.passes.analysis.geometry.field_access import guarding_field
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.outside import guarding_field
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, moved_by
 
 Reach = tuple[tuple[int, int], ...]

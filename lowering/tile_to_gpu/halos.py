@@ -21,7 +21,7 @@ from timetile.lowering.tile_to_gpu.fields import (
 from timetile.lowering.tile_to_gpu.halo_plans import Guard, HaloPlan, Reach, Sides
 from timetile.lowering.tile_to_gpu.queues import Plane, Position, QueuePlan, cells_between
 from timetile.lowering.tile_to_gpu.scopes import StepScope, VariantScope, once, plane_between
-from timetile.passes.analysis.geometry.field_access import halo_spans
+from timetile.passes.analysis.geometry.outside import halo_spans
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
 
 

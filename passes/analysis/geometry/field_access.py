@@ -18,9 +18,6 @@ Stores keep to the bounds and to the planes of the chunk.
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
-from timetile.dialects.tile import ApplyOp, LoadOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
@@ -87,32 +84,3 @@ def are_cells_tested(
         return False
     cells = geometry.interior_cells(number)
     return not (interior and covers(shape, axis, range(cells.start + far, cells.stop + far)))
-
-
-def halo_spans(geometry: Geometry, shape: FieldShape, axis: int) -> tuple[range, range]:
-    """
-    The cells of a field outside the bounds along an axis, below and above; either may be empty.
-    """
-    low, high = geometry.lower[axis], geometry.upper[axis]
-    below = range(shape.lower[axis], min(low, shape.upper[axis]))
-    return below, range(max(high, shape.lower[axis]), shape.upper[axis])
-
-
-def guarding_field(queue: SSAValue) -> SSAValue | None:
-    """
-    The field supplying a queue's cells outside the bounds; None if no such cell is read from
-    memory.
-    """
-    stage = queue.owner
-    if isinstance(stage, LoadOp):
-        return stage.halo
-    if not isinstance(stage, ApplyOp) or not stage.outside:
-        return None
-    results: list[SSAValue] = list(stage.res)
-    older = stage.outside[results.index(queue)]
-    if (field := guarding_field(older)) is not None:
-        return field
-    # Data at home has its halo around it. A stage with a box takes its other cells from there by
-    # itself.
-    load = older.owner
-    return load.data if stage.box is None and isinstance(load, LoadOp) else None
