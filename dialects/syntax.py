@@ -29,7 +29,10 @@ def decode_integers(array: Integers | None) -> tuple[int, ...]:
 
 
 def defined_value(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
-    """The value named by a use; a definition must stand above, so that the text need not repeat the type."""
+    """
+    The value named by a use; a definition must stand above, so that the text need not repeat the
+    type.
+    """
     values = parser.ssa_values.get(operand.operand_name)
     if values is None or operand.index >= len(values):
         parser.raise_error(f"%{operand.operand_name} is not defined above", operand.span)
@@ -84,7 +87,10 @@ def element_type(value: SSAValue) -> Attribute:
 
 
 def field_bounds(value: SSAValue) -> StencilBoundsAttr:
-    """The static bounds of a field value, halos included; VerifyException where the bounds are unknown."""
+    """
+    The static bounds of a field value, halos included; VerifyException where the bounds are
+    unknown.
+    """
     bounds = field_type(value).bounds
     if not isinstance(bounds, StencilBoundsAttr):
         raise VerifyException(f"expected a field with static bounds, got {value.type}")

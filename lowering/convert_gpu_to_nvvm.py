@@ -318,12 +318,15 @@ class FunctionConverter:
         Rewriter.erase_op(op)
 
     def convert_thread_id(self, op: gpu.ThreadIdOp) -> None:
+        """Convert the number of a thread."""
         self.convert_id(op, nvvm.ThreadIdXOp())
 
     def convert_block_id(self, op: gpu.BlockIdOp) -> None:
+        """Convert the number of a block."""
         self.convert_id(op, nvvm.BlockIdXOp())
 
     def convert_barrier(self, op: gpu.BarrierOp) -> None:
+        """Convert a barrier of a block."""
         Rewriter.replace_op(op, nvvm.BarrierOp())
 
     def convert_expect(self, op: simt.ExpectOp) -> None:

@@ -17,9 +17,9 @@ gpu.module @heat_d2 {
 2. For each variant the stages are expanded into scalars: a queue in registers is a list of planes
    with new names in every step, neighbours are shuffled once, and cells outside the bounds are
    predicated loads or selects (`tile_to_gpu/halos.py`).
-3. Barriers follow from the accesses to shared planes
-   (`passes/analysis/queues/synchronisation.py`). Warps with synchronisation in two halves wait at
-   the start of a step and arrive at the end; `order-threads` moves the arrival.
+3. Barriers follow from the accesses to shared planes (`passes/analysis/queues/synchronisation.py`).
+   Warps with synchronisation in two halves wait at the start of a step and arrive at the end;
+   `order-threads` moves the arrival.
 
 Attributes of the module say how to launch the kernel: `timetile.grid`, `timetile.block`,
 `timetile.cluster`, `timetile.shared_bytes`, `timetile.occupancy`. The function's arguments keep the

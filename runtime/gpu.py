@@ -55,7 +55,7 @@ class Device(GpuMemory):
         self.users: Counter[Kernel] = Counter()
         """The number of runners holding each kernel."""
         self.streams: Counter[tuple[Kernel, int]] = Counter()
-        """The same of a kernel on each stream."""
+        """The number of runners holding each kernel on each stream."""
         self.resident: dict[Kernel, int] = {}
         """Tiles held by the device at once, of kernels with blocks waiting for each other."""
         self.inboxes: dict[tuple[Kernel, int], int] = {}

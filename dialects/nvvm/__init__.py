@@ -1,6 +1,7 @@
 """The part of MLIR's nvvm dialect used by the kernels, with MLIR's names, operands and properties.
 
-Operations print generically: MLIR reads the generic form in every release, whereas the pretty syntax changes.
+Operations print generically: MLIR reads the generic form in every release, whereas the pretty
+syntax changes.
 """
 
 from __future__ import annotations

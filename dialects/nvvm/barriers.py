@@ -134,11 +134,10 @@ class FenceMbarrierInitOp(IRDLOperation):
 @irdl_op_definition
 class MbarrierTryWaitParityOp(IRDLOperation):
     """
-    Wait until the last phase of parity `p` is complete, with acquire semantics in the block; a try may
-    suspend the thread for `ticks` nanoseconds.
+    Wait until the last phase of parity `p` is complete, with acquire semantics in the block; a try
+    may suspend the thread for `ticks` nanoseconds.
 
-    Example:
-    `"nvvm.mbarrier.try_wait.parity.shared"(%b, %p, %t) : (!llvm.ptr<3>, i32, i32) -> ()`
+    Example: `"nvvm.mbarrier.try_wait.parity.shared"(%b, %p, %t) : (!llvm.ptr<3>, i32, i32) -> ()`
     """
 
     name = "nvvm.mbarrier.try_wait.parity.shared"

@@ -36,8 +36,8 @@ class CpAsyncOp(IRDLOperation):
     Start copying `size` bytes from global to shared memory; only the first `cpSize` are read, the
     rest is zero.
 
-    Example:
-    `"nvvm.cp.async.shared.global"(%dst, %src) <{size = 16 : i32, modifier = #nvvm.load_cache_modifier<cg>}> : (!llvm.ptr<3>, !llvm.ptr<1>) -> ()`
+    Example: `"nvvm.cp.async.shared.global"(%dst, %src) <{size = 16 : i32, modifier =
+    #nvvm.load_cache_modifier<cg>}> : (!llvm.ptr<3>, !llvm.ptr<1>) -> ()`
     """
 
     name = "nvvm.cp.async.shared.global"

@@ -96,8 +96,8 @@ class ShflSyncOp(IRDLOperation):
     """
     Exchange 4 bytes between the lanes of a warp.
 
-    Example:
-    `%r = "nvvm.shfl.sync"(%full, %v, %one, %clamp) <{kind = #nvvm.shfl_kind<down>}> : (i32, i32, i32, i32) -> i32`
+    Example: `%r = "nvvm.shfl.sync"(%full, %v, %one, %clamp) <{kind = #nvvm.shfl_kind<down>}> :
+    (i32, i32, i32, i32) -> i32`
     """
 
     name = "nvvm.shfl.sync"
@@ -135,7 +135,8 @@ class ReduxSyncOp(IRDLOperation):
     """
     Combine an integer over the lanes of a warp; all get the result.
 
-    Example: `%r = "nvvm.redux.sync"(%v, %full) <{kind = #nvvm.reduction_kind<min>}> : (i32, i32) -> i32`
+    Example: `%r = "nvvm.redux.sync"(%v, %full) <{kind = #nvvm.reduction_kind<min>}> : (i32, i32) ->
+    i32`
     """
 
     name = "nvvm.redux.sync"
@@ -169,7 +170,8 @@ class VoteSyncOp(IRDLOperation):
     """
     Combine a predicate over the lanes of a warp; all get the result.
 
-    Example: `%r = "nvvm.vote.sync"(%full, %p) <{kind = #nvvm.vote_sync_kind<all>}> : (i32, i1) -> i1`
+    Example: `%r = "nvvm.vote.sync"(%full, %p) <{kind = #nvvm.vote_sync_kind<all>}> : (i32, i1) ->
+    i1`
     """
 
     name = "nvvm.vote.sync"

@@ -1,7 +1,7 @@
 """The simt dialect: operations of a thread missing from upstream's gpu dialect.
 
-The dialect adds masked accesses of several cells, lane shuffles, asynchronous copies and waits. Each is a single
-operation for the SIMT interpreter.
+The dialect adds masked accesses of several cells, lane shuffles, asynchronous copies and waits.
+Each is a single operation for the SIMT interpreter.
 """
 
 from __future__ import annotations

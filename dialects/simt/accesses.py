@@ -65,8 +65,9 @@ class WriteEffects(MemoryEffect):
 
 class AccessOp(IRDLOperation):
     """
-    Base of the accesses to consecutive cells of a buffer, beginning at `index + offset` (cells), where the
-    mask is on. At the nvvm level the buffer is a pointer, and the pointer includes the index.
+    Base of the accesses to consecutive cells of a buffer, beginning at `index + offset` (cells),
+    where the mask is on. At the nvvm level the buffer is a pointer, and the pointer includes the
+    index.
     """
 
     buffer = operand_def(MemRefType | LLVMPointerType)
@@ -214,8 +215,8 @@ class StoreOp(WriteOp):
 @irdl_op_definition
 class OverrideOp(AccessOp):
     """
-    The given cells where the mask is off, cells of the buffer where the mask is on: a predicated load over
-    the registers.
+    The given cells where the mask is off, cells of the buffer where the mask is on: a predicated
+    load over the registers.
 
     Example: `%c = simt.override %a from %buffer[%i + 2] mask %m`
     """

@@ -46,10 +46,10 @@ from timetile.dialects.syntax import (
 
 class ArrivalsOp(IRDLOperation):
     """
-    Base of the two halves of a barrier of the block. Accesses before a thread's arrival are visible to all
-    threads after their wait for the phase. Phases are numbered from 0. The first operand counts arrivals in shared
-    memory: in a single 64-bit word, or in two words by turns where other blocks send, since a sender may be a phase
-    ahead.
+    Base of the two halves of a barrier of the block. Accesses before a thread's arrival are visible
+    to all threads after their wait for the phase. Phases are numbered from 0. The first operand
+    counts arrivals in shared memory: in a single 64-bit word, or in two words by turns where other
+    blocks send, since a sender may be a phase ahead.
     """
 
     def verify_(self) -> None:
@@ -63,8 +63,8 @@ class ArrivalsOp(IRDLOperation):
 @irdl_op_definition
 class ExpectOp(ArrivalsOp):
     """
-    Initialise the arrivals for phases with the threads of `warps` warps. A single thread executes the operation;
-    a barrier stands before the first arrival.
+    Initialise the arrivals for phases with the threads of `warps` warps. A single thread executes
+    the operation; a barrier stands before the first arrival.
 
     Example: `simt.expect %b warps 8`
     """
@@ -93,8 +93,8 @@ class ExpectOp(ArrivalsOp):
 @irdl_op_definition
 class ArriveOp(ArrivalsOp):
     """
-    The threads of a warp arrive, and go on. The phase completes after the arrival of all threads of the block
-    and of the expected number of bytes from other blocks.
+    The threads of a warp arrive, and go on. The phase completes after the arrival of all threads of
+    the block and of the expected number of bytes from other blocks.
 
     Example: `simt.arrive %b phase %p bytes %n : memref<1xi64, 3>`
     """
@@ -114,8 +114,8 @@ class ArriveOp(ArrivalsOp):
 @irdl_op_definition
 class WaitOp(ArrivalsOp):
     """
-    Wait until a phase is complete: the phase before the warp's next arrival. Phases before the first are
-    complete.
+    Wait until a phase is complete: the phase before the warp's next arrival. Phases before the
+    first are complete.
 
     Example: `simt.wait %b phase %p : memref<1xi64, 3>`
     """
@@ -182,8 +182,9 @@ class PeerOp(IRDLOperation):
 @irdl_op_definition
 class SendOp(WriteOp):
     """
-    Write 1, 2 or 4 cells to another block of the cluster where the mask is on, without waiting. The cells count
-    among the bytes expected by the phase; threads of the other block see the cells after a wait for the phase.
+    Write 1, 2 or 4 cells to another block of the cluster where the mask is on, without waiting. The
+    cells count among the bytes expected by the phase; threads of the other block see the cells
+    after a wait for the phase.
 
     Example: `simt.send %a, %b to %peer[%i + 2] mask %m arrivals %w phase %p`
     """

@@ -27,7 +27,9 @@ from timetile.dialects.syntax import (
 )
 
 GLOBAL_SPACE, SHARED_SPACE, CLUSTER_SPACE = 1, 3, 7
-"""NVVM's address spaces: global memory, shared memory of the block, shared memory of the cluster."""
+"""
+NVVM's address spaces: global memory, shared memory of the block, shared memory of the cluster.
+"""
 
 CELL_BYTES: dict[Attribute, int] = {f64: 8, f32: 4, i64: 8, i32: 4}
 """Bytes of a cell, per element type of memory accesses."""

@@ -42,9 +42,10 @@ from timetile.dialects.syntax import (
 @irdl_op_definition
 class CopyAsyncOp(IRDLOperation):
     """
-    Start copying `bytes` (4, 8 or 16) from global to shared memory. Where the mask is off the target is filled
-    with zeros, and counts as unset. The copying thread sees the target after `nvvm.cp.async.wait.group` for the
-    copy's group; other threads see the target after a synchronisation.
+    Start copying `bytes` (4, 8 or 16) from global to shared memory. Where the mask is off the
+    target is filled with zeros, and counts as unset. The copying thread sees the target after
+    `nvvm.cp.async.wait.group` for the copy's group; other threads see the target after a
+    synchronisation.
 
     Example: `simt.copy_async %ring[%s + 0], %field[%i + 2] bytes 16 mask %m`
     """

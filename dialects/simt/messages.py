@@ -51,13 +51,13 @@ from timetile.dialects.syntax import (
 
 class MessageOp(IRDLOperation):
     """
-    Base of messages between threads of different blocks, in global memory. Cells lie at `index + offsets[k]`
-    (64-bit words).
+    Base of messages between threads of different blocks, in global memory. Cells lie at `index +
+    offsets[k]` (64-bit words).
 
-    With a `number`, each word of a message holds the number beside four bytes of a cell, so that a reader can tell
-    whether the word has arrived; a message orders no other accesses. A sender may write a word again after taking a
-    later message from the reader. Without a number a word holds a cell alone, and barriers of the tile order writes
-    and reads.
+    With a `number`, each word of a message holds the number beside four bytes of a cell, so that a
+    reader can tell whether the word has arrived; a message orders no other accesses. A sender may
+    write a word again after taking a later message from the reader. Without a number a word holds a
+    cell alone, and barriers of the tile order writes and reads.
     """
 
     buffer = operand_def(MemRefType | LLVMPointerType)
@@ -111,7 +111,8 @@ class MessageOp(IRDLOperation):
 @irdl_op_definition
 class PostOp(MessageOp):
     """
-    Write the cells of a message, and go on; without a number, for readers behind a barrier of the tile.
+    Write the cells of a message, and go on; without a number, for readers behind a barrier of the
+    tile.
 
     Example: `simt.post %a, %b to %mail[%i + 0, 64] number %n`
     """
@@ -153,8 +154,8 @@ class PostOp(MessageOp):
 @irdl_op_definition
 class TakeOp(MessageOp):
     """
-    Wait for the words of message `number`, and read the message's cells. The cells of message 0 are unset:
-    nobody sends message 0. Without a number, read at once.
+    Wait for the words of message `number`, and read the message's cells. The cells of message 0 are
+    unset: nobody sends message 0. Without a number, read at once.
 
     Example: `%a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64`
     """
@@ -198,9 +199,9 @@ class TakeOp(MessageOp):
 @irdl_op_definition
 class TileBarrierOp(IRDLOperation):
     """
-    All threads of the tile's `blocks` blocks wait for each other; accesses to global memory before the barrier
-    are visible after the barrier. A word of global memory, 0 before the launch, counts arrivals; `number` counts the
-    tile's barriers from 1. All blocks of the tile must be resident.
+    All threads of the tile's `blocks` blocks wait for each other; accesses to global memory before
+    the barrier are visible after the barrier. A word of global memory, 0 before the launch, counts
+    arrivals; `number` counts the tile's barriers from 1. All blocks of the tile must be resident.
 
     Example: `simt.tile_barrier %words[%i] number %n blocks 13`
     """

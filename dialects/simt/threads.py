@@ -92,7 +92,8 @@ class UnaryOp(IRDLOperation):
 @irdl_op_definition
 class UniformOp(UnaryOp):
     """
-    A value known to be equal in all lanes of a warp: branches on the value do not diverge inside a warp.
+    A value known to be equal in all lanes of a warp: branches on the value do not diverge inside a
+    warp.
 
     Example: `%u = simt.uniform %warp : i32`
     """
@@ -107,7 +108,8 @@ class UniformOp(UnaryOp):
 @irdl_op_definition
 class AllOp(UnaryOp):
     """
-    The condition holds for all lanes of a warp: branches on the result do not diverge inside a warp.
+    The condition holds for all lanes of a warp: branches on the result do not diverge inside a
+    warp.
 
     Example: `%a = simt.all %m : i1`
     """
@@ -140,9 +142,9 @@ class UnsetOp(IRDLOperation):
 @irdl_op_definition
 class PhaseOp(IRDLOperation):
     """
-    A mark: the operations up to the next mark belong to a stream step of the unrolled body, a stage and a row of
-    the thread's cells. Other warps neither read nor write cells of an `inner` row in the step. `order-threads` orders
-    operations by marks, and erases marks.
+    A mark: the operations up to the next mark belong to a stream step of the unrolled body, a stage
+    and a row of the thread's cells. Other warps neither read nor write cells of an `inner` row in
+    the step. `order-threads` orders operations by marks, and erases marks.
 
     Example: `simt.phase step 0 stage 3 row 1 inner`
     """
@@ -234,7 +236,8 @@ class GuessOp(UnaryOp):
 @irdl_op_definition
 class ReciprocalOp(GuessOp):
     """
-    1 / v, approximately: 20 correct bits in FP64, all but the last bit in FP32. Subnormal numbers count as 0.
+    1 / v, approximately: 20 correct bits in FP64, all but the last bit in FP32. Subnormal numbers
+    count as 0.
 
     Example: `%r = simt.reciprocal %v : f64`
     """
@@ -245,8 +248,8 @@ class ReciprocalOp(GuessOp):
 @irdl_op_definition
 class ReciprocalRootOp(GuessOp):
     """
-    1 / sqrt(v), approximately: 20 correct bits in FP64, all but the last bit in FP32. Subnormal numbers count
-    as 0.
+    1 / sqrt(v), approximately: 20 correct bits in FP64, all but the last bit in FP32. Subnormal
+    numbers count as 0.
 
     Example: `%r = simt.reciprocal_root %v : f64`
     """

@@ -1,7 +1,8 @@
 """The temporal dialect: a time loop over rotating buffers, each step a list of updates.
 
-The dialect says what a program computes, and nothing about how: buffers, the rotation at the end of a step, and
-updates by a scalar cell function over a box. `depths` lists the numbers of steps per kernel.
+The dialect says what a program computes, and nothing about how: buffers, the rotation at the end of
+a step, and updates by a scalar cell function over a box. `depths` lists the numbers of steps per
+kernel.
 """
 
 from __future__ import annotations

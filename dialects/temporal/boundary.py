@@ -27,12 +27,13 @@ Side = Kind | float
 @irdl_attr_definition
 class BoundaryAttr(ParametrizedAttribute):
     """
-    The cells of an update's target outside the box. A single kind holds for all sides; otherwise two kinds an axis,
-    below and above, the first axis first.
+    The cells of an update's target outside the box. A single kind holds for all sides; otherwise
+    two kinds an axis, below and above, the first axis first.
 
     - `keep`: the target's cells stay as they are. An update without the attribute keeps all.
     - `periodic`: the cells at the other end of the box.
-    - `mirror`: the cells as far on the other side of the box's face: of cells 0, 1, 2, ... cell -1 takes cell 0.
+    - `mirror`: the cells as far on the other side of the box's face: of cells 0, 1, 2, ... cell -1
+      takes cell 0.
     - `reflect`: the cells as far on the other side of the box's last cell: cell -1 takes cell 1.
     - `value 0.5`: a constant.
 
@@ -109,8 +110,8 @@ class Layer:
 
 def layers(boundary: BoundaryAttr, box: CellBox, field: CellBox) -> Iterator[Layer]:
     """
-    The layers written by a boundary around a box, in order: a layer reads the box, or earlier layers. VerifyException
-    where more cells lie outside the box than inside.
+    The layers written by a boundary around a box, in order: a layer reads the box, or earlier
+    layers. VerifyException where more cells lie outside the box than inside.
     """
     lower, upper = list(box.lower), list(box.upper)
     for axis in range(len(lower)):
@@ -129,7 +130,8 @@ def layers(boundary: BoundaryAttr, box: CellBox, field: CellBox) -> Iterator[Lay
             if isinstance(kind, str) and count > room:
                 where = "below" if side < 0 else "above"
                 raise VerifyException(
-                    f"{kind} fills at most {room} cells {where} the box along axis {axis}, and the field has {count}"
+                    f"{kind} fills at most {room} cells {where} the box along axis {axis}, and the "
+                    f"field has {count}"
                 )
             yield from side_layers(kind, inner, axis, side, count)
         if below != "keep":

@@ -1,4 +1,7 @@
-"""Fields made by a function: scratch for values of a step, fields spread along more axes, and gathered cells."""
+"""
+Fields made by a function: scratch for values of a step, fields spread along more axes, and gathered
+cells.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ from timetile.dialects.syntax import (
 @irdl_op_definition
 class ScratchOp(IRDLOperation):
     """
-    A field of the function's own, for values of a step. Cells are unknown until written by an update.
+    A field of the function's own, for values of a step. Cells are unknown until written by an
+    update.
 
     Example:
     ```
@@ -63,8 +67,8 @@ class ScratchOp(IRDLOperation):
 @irdl_op_definition
 class BroadcastOp(IRDLOperation):
     """
-    A field spread along more axes: cell c is the source's cell at the coordinates of c along `axes`. The
-    operation reads the source at the operation's place in the program.
+    A field spread along more axes: cell c is the source's cell at the coordinates of c along
+    `axes`. The operation reads the source at the operation's place in the program.
 
     Example:
     ```
@@ -136,9 +140,10 @@ class BroadcastOp(IRDLOperation):
 @irdl_op_definition
 class GatherOp(IRDLOperation):
     """
-    For every cell c of the target: `target[c] = source[p(c)]`, where coordinate k of the place p(c) is cell c
-    of place field k. A coordinate outside the source's bounds counts as the nearest coordinate inside.
-    The place fields are of i64, one for each axis of the source, with the bounds of the target.
+    For every cell c of the target: `target[c] = source[p(c)]`, where coordinate k of the place p(c)
+    is cell c of place field k. A coordinate outside the source's bounds counts as the nearest
+    coordinate inside. The place fields are of i64, one for each axis of the source, with the bounds
+    of the target.
 
     Example:
     ```

@@ -44,7 +44,10 @@ from timetile.dialects.syntax import (
 from timetile.dialects.temporal.update import UpdateOp
 
 MOST_DEPTH = 256
-"""Most steps of a kernel. Deeper kernels would compute more cells around tiles than inside, and take minutes to plan."""
+"""
+Most steps of a kernel. Deeper kernels would compute more cells around tiles than inside, and take
+minutes to plan.
+"""
 
 
 class LoopEffects(MemoryEffect):
@@ -63,19 +66,20 @@ class LoopEffects(MemoryEffect):
 @irdl_op_definition
 class LoopOp(IRDLOperation):
     """
-    Run the region `steps` times. After each step argument k names the former buffer of argument `rotate[k]`.
-    Result k is the buffer of argument k after the last step.
+    Run the region `steps` times. After each step argument k names the former buffer of argument
+    `rotate[k]`. Result k is the buffer of argument k after the last step.
 
-    A `sweep` is a loop of a single step outside the program's time loops: a number of steps given by a caller does
-    not apply to a sweep.
+    A `sweep` is a loop of a single step outside the program's time loops: a number of steps given
+    by a caller does not apply to a sweep.
 
-    `common_halos` is a promise: the buffers of a cycle of the rotation have equal cells outside the cells written by
-    updates. Passes use the promise where the buffers of a cycle hold a single live version by turns.
+    `common_halos` is a promise: the buffers of a cycle of the rotation have equal cells outside the
+    cells written by updates. Passes use the promise where the buffers of a cycle hold a single live
+    version by turns.
 
-    `depths` lists the temporal depths of the kernels, `schedule` holds the decisions of `choose-schedule`, `kernels`
-    names the kernels. The last kernel advances a single step and stores all cells written by the step; the others
-    store the cells read by later steps. A step in parts has a kernel for each part, in the order of launches, and no
-    others.
+    `depths` lists the temporal depths of the kernels, `schedule` holds the decisions of
+    `choose-schedule`, `kernels` names the kernels. The last kernel advances a single step and
+    stores all cells written by the step; the others store the cells read by later steps. A step in
+    parts has a kernel for each part, in the order of launches, and no others.
 
     Example:
     ```
@@ -168,7 +172,8 @@ class LoopOp(IRDLOperation):
         for k, source in enumerate(self.rotation):
             if types[source] != types[k]:
                 raise VerifyException(
-                    f"rotation gives argument {k} of type {types[k]} a buffer of type {types[source]}"
+                    f"rotation gives argument {k} of type {types[k]} a buffer of type "
+                    f"{types[source]}"
                 )
         if not all(1 <= depth <= MOST_DEPTH for depth in self.depth_list):
             raise VerifyException(

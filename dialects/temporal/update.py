@@ -80,12 +80,12 @@ class UpdateEffects(MemoryEffect):
 @irdl_op_definition
 class UpdateOp(IRDLOperation):
     """
-    For every cell c of the box: `target[c] = cell(taps at c, scalars, coordinates of c)`.
-    All cells are read before any is written. Cells outside the box stay as they are; with `outside` the update
-    writes cells outside the box last, from cells inside.
+    For every cell c of the box: `target[c] = cell(taps at c, scalars, coordinates of c)`. All cells
+    are read before any is written. Cells outside the box stay as they are; with `outside` the
+    update writes cells outside the box last, from cells inside.
 
-    The cell function is a private `func.func` on scalars. The function's arguments are the taps in order, then the
-    scalars, then an `index` per axis in `indices`.
+    The cell function is a private `func.func` on scalars. The function's arguments are the taps in
+    order, then the scalars, then an `index` per axis in `indices`.
 
     Example:
     ```
@@ -179,7 +179,10 @@ class UpdateOp(IRDLOperation):
         self.verify_cell()
 
     def verify_outside(self) -> None:
-        """VerifyException unless the boundary has a kind for each side, and enough cells inside the box."""
+        """
+        VerifyException unless the boundary has a kind for each side, and enough cells inside the
+        box.
+        """
         if self.outside is None:
             return
         if len(self.outside.kinds) not in (1, 2 * self.rank):

@@ -71,12 +71,11 @@ if TYPE_CHECKING:
 @irdl_op_definition
 class ApplyOp(IRDLOperation):
     """
-    The next plane of each result: the cell function on the taps. The box is the kernel's bounds, or the box
-    after `in`. Outside the box result k takes the plane of `else` operand k; without `else` cells outside are computed
-    like cells inside, as far as needed by readers.
+    The next plane of each result: the cell function on the taps. The box is the kernel's bounds, or
+    the box after `in`. Outside the box result k takes the plane of `else` operand k; without `else`
+    cells outside are computed like cells inside, as far as needed by readers.
 
-    Example:
-    `%v = tile.apply @cell(%u[-1, 0], %u[0, 0]) else %h : !tile.queue<f64, lag 1>`
+    Example: `%v = tile.apply @cell(%u[-1, 0], %u[0, 0]) else %h : !tile.queue<f64, lag 1>`
     """
 
     name = "tile.apply"
@@ -179,7 +178,8 @@ class ApplyOp(IRDLOperation):
             load = queue.owner
             if self.box is not None and isinstance(load, LoadOp) and load.data is None:
                 raise VerifyException(
-                    "a stage with a box of its own takes cells inside the bounds from else, and a load of a halo has none"
+                    "a stage with a box of its own takes cells inside the bounds from else, and a "
+                    "load of a halo has none"
                 )
             if self.lag < queue_lag(queue):
                 raise VerifyException(

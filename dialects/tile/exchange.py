@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 @irdl_op_definition
 class ExchangeOp(IRDLOperation):
     """
-    The planes of a queue, with neighbours' cells readable across warps up to the edges of the result's type.
-    `what` is published: the `edges` read by neighbours, the whole `plane`, or the asynchronous `copies` of a field
-    loaded ahead. Copies land in memory shared by all threads of the tile, with a rim of the edges' width around the
-    tile, so that no cell is written twice. Readers read planes `delay` steps after publishing; a greater lag of the
-    result means planes published at an age above 0.
+    The planes of a queue, with neighbours' cells readable across warps up to the edges of the
+    result's type. `what` is published: the `edges` read by neighbours, the whole `plane`, or the
+    asynchronous `copies` of a field loaded ahead. Copies land in memory shared by all threads of
+    the tile, with a rim of the edges' width around the tile, so that no cell is written twice.
+    Readers read planes `delay` steps after publishing; a greater lag of the result means planes
+    published at an age above 0.
 
-    Example:
-    `%e = tile.exchange %u what edges delay 1 : !tile.queue<f64, lag 2, edges [1, 0]>`
+    Example: `%e = tile.exchange %u what edges delay 1 : !tile.queue<f64, lag 2, edges [1, 0]>`
     """
 
     name = "tile.exchange"

@@ -24,8 +24,9 @@ from timetile.dialects.tile.kinds import (
 @irdl_attr_definition
 class RegistersAttr(ParametrizedAttribute):
     """
-    Home of a queue: each thread holds the thread's cells of `depth` older planes in registers; `depth` is at
-    least the greatest age read. The stream loop is unrolled by `period`, so that planes age by renaming.
+    Home of a queue: each thread holds the thread's cells of `depth` older planes in registers;
+    `depth` is at least the greatest age read. The stream loop is unrolled by `period`, so that
+    planes age by renaming.
 
     Example: `#tile.registers<depth 2, period 2>`
     """
@@ -59,13 +60,13 @@ class SharedAttr(ParametrizedAttribute):
     """
     Home of a queue: a ring of `slots` planes in shared memory.
 
-    How a step finds a slot: `fixed`, the loop is unrolled and offsets are constants; `shifting`, the loop
-    carries and rotates the slots' offsets; `computed`, `(step + base) & (slots - 1)`. All computed queues of a kernel
-    share a ring, the circular multi-queue (EBISU, section 4.2): each queue's head is `base` slots ahead, and the next
-    queue overwrites slots no longer read.
+    How a step finds a slot: `fixed`, the loop is unrolled and offsets are constants; `shifting`,
+    the loop carries and rotates the slots' offsets; `computed`, `(step + base) & (slots - 1)`. All
+    computed queues of a kernel share a ring, the circular multi-queue (EBISU, section 4.2): each
+    queue's head is `base` slots ahead, and the next queue overwrites slots no longer read.
 
-    With `reader lane` a lane reads only the lane's own writes, and needs no synchronisation; with `reader tile` a
-    lane may read cells of neighbours.
+    With `reader lane` a lane reads only the lane's own writes, and needs no synchronisation; with
+    `reader tile` a lane may read cells of neighbours.
 
     Example: `#tile.shared<slots 8, computed, base 3, reader tile>`
     """
@@ -130,13 +131,14 @@ class MemoryAttr(ParametrizedAttribute):
 @irdl_attr_definition
 class MailAttr(ParametrizedAttribute):
     """
-    Home of an exchange: `slots` planes (or edges of planes) in memory shared by the tile's threads. Threads
-    synchronise once in `every` steps: at a `barrier`, or at an `mbarrier` in two halves, arriving after a step's last
-    access to exchanged cells and waiting before the next step's first access. Blocks of a device tile exchange through
-    global memory as well: by `flags`, in messages numbered by steps, or at a barrier of all blocks, `grid`.
+    Home of an exchange: `slots` planes (or edges of planes) in memory shared by the tile's threads.
+    Threads synchronise once in `every` steps: at a `barrier`, or at an `mbarrier` in two halves,
+    arriving after a step's last access to exchanged cells and waiting before the next step's first
+    access. Blocks of a device tile exchange through global memory as well: by `flags`, in messages
+    numbered by steps, or at a barrier of all blocks, `grid`.
 
-    The contract: readers read cells of step i in step i + delay, after a synchronisation behind the writes; step
-    i + slots writes the slot again, after another synchronisation.
+    The contract: readers read cells of step i in step i + delay, after a synchronisation behind the
+    writes; step i + slots writes the slot again, after another synchronisation.
 
     Example: `#tile.mail<slots 2, fixed, every 1, space shared, sync barrier>`
     """
@@ -165,7 +167,9 @@ class MailAttr(ParametrizedAttribute):
         )
 
     def synchronised_by(self, sync: Sync, space: Space = Space.SHARED) -> MailAttr:
-        """The home with another synchronisation, and another memory for exchanges between blocks."""
+        """
+        The home with another synchronisation, and another memory for exchanges between blocks.
+        """
         return MailAttr(self.slots.data, self.addressing.data, self.every.data, space, sync)
 
     def verify(self) -> None:
@@ -176,7 +180,8 @@ class MailAttr(ParametrizedAttribute):
             )
         if (self.space.data is Space.GLOBAL) != (self.sync.data in (Sync.FLAGS, Sync.GRID)):
             raise VerifyException(
-                "mail in global memory is synchronised by flags or grid, in shared memory by barrier or "
+                "mail in global memory is synchronised by flags or grid, in shared memory by "
+                "barrier or "
                 f"mbarrier, got {self.sync.data} for {self.space.data} memory"
             )
 

@@ -54,10 +54,10 @@ class KernelOp(IRDLOperation):
     """
     A kernel: for every tile, every chunk of planes and every stream step, the stages in order.
 
-    `roles`: the role of each argument in the time loop. `steps`: time steps of a launch. `stream`: the streaming axis;
-    without a streaming axis the whole tile is a plane. `bounds`: the cells written, in the program's coordinates.
-    `layout`: the threads of a tile. `variants`: the lowered copies of the stages. `occupancy`: blocks per
-    multiprocessor.
+    `roles`: the role of each argument in the time loop. `steps`: time steps of a launch. `stream`:
+    the streaming axis; without a streaming axis the whole tile is a plane. `bounds`: the cells
+    written, in the program's coordinates. `layout`: the threads of a tile. `variants`: the lowered
+    copies of the stages. `occupancy`: blocks per multiprocessor.
 
     Example:
     ```
@@ -152,7 +152,10 @@ class KernelOp(IRDLOperation):
         return needed
 
     def short_fields(self) -> Iterator[tuple[LoadOp, CellBox, CellBox]]:
-        """Loads from fields without all cells needed by stored cells: the load, the box needed, the field's box."""
+        """
+        Loads from fields without all cells needed by stored cells: the load, the box needed, the
+        field's box.
+        """
         needed = self.needed_cells()
         for load in [stage for stage in self.stages if isinstance(stage, LoadOp)]:
             field = CellBox.of(field_bounds(load.operands[0]))
@@ -200,7 +203,8 @@ class KernelOp(IRDLOperation):
                 stored.add(op.field)
         for load, needed, field in self.short_fields():
             raise VerifyException(
-                f"stored cells depend on {needed} of a field, and {load.name} reads one that has {field}"
+                f"stored cells depend on {needed} of a field, and {load.name} reads one that has "
+                f"{field}"
             )
 
     def print(self, printer: Printer) -> None:

@@ -19,8 +19,9 @@ class TileLevel(StrEnum):
 
 class Addressing(StrEnum):
     """
-    How a stream step finds a slot of a ring. FIXED: the loop is unrolled and offsets are constants. SHIFTING: the
-    loop carries and rotates the slots' offsets. COMPUTED: `(step + base) & (slots - 1)`.
+    How a stream step finds a slot of a ring. FIXED: the loop is unrolled and offsets are constants.
+    SHIFTING: the loop carries and rotates the slots' offsets. COMPUTED: `(step + base) & (slots -
+    1)`.
     """
 
     FIXED = "fixed"
@@ -29,14 +30,19 @@ class Addressing(StrEnum):
 
 
 class Reader(StrEnum):
-    """The cells read by a lane in shared memory: LANE, the lane's own; TILE, cells of all lanes of the tile."""
+    """
+    The cells read by a lane in shared memory: LANE, the lane's own; TILE, cells of all lanes of the
+    tile.
+    """
 
     LANE = "lane"
     TILE = "tile"
 
 
 class Space(StrEnum):
-    """The memory of exchanges between warps: SHARED, of the block or cluster; GLOBAL, of the device."""
+    """
+    The memory of exchanges between warps: SHARED, of the block or cluster; GLOBAL, of the device.
+    """
 
     SHARED = "shared"
     GLOBAL = "global"
@@ -44,8 +50,8 @@ class Space(StrEnum):
 
 class Sync(StrEnum):
     """
-    How the threads of a tile wait for each other: at a BARRIER; at an MBARRIER in two halves; blocks of a device tile
-    by FLAGS in messages, or at a barrier of the whole GRID.
+    How the threads of a tile wait for each other: at a BARRIER; at an MBARRIER in two halves;
+    blocks of a device tile by FLAGS in messages, or at a barrier of the whole GRID.
     """
 
     BARRIER = "barrier"
@@ -55,7 +61,10 @@ class Sync(StrEnum):
 
 
 class Published(StrEnum):
-    """The cells published by an exchange: EDGES read by neighbours, the whole PLANE, or asynchronous COPIES of a load."""
+    """
+    The cells published by an exchange: EDGES read by neighbours, the whole PLANE, or asynchronous
+    COPIES of a load.
+    """
 
     EDGES = "edges"
     PLANE = "plane"
@@ -64,9 +73,9 @@ class Published(StrEnum):
 
 class RoleKind(StrEnum):
     """
-    The role of a kernel's argument in the time loop. SOURCE and TARGET: a buffer's cells before and after the kernel's
-    steps. HALO: the buffer of cells outside the bounds. CAPTURE: a field, and SCALAR: a scalar, of the
-    enclosing function.
+    The role of a kernel's argument in the time loop. SOURCE and TARGET: a buffer's cells before and
+    after the kernel's steps. HALO: the buffer of cells outside the bounds. CAPTURE: a field, and
+    SCALAR: a scalar, of the enclosing function.
     """
 
     SOURCE = "source"

@@ -1,4 +1,6 @@
-"""The operations of a launch plan: scratch buffers, copies and launches of kernels, in a host function."""
+"""The operations of a launch plan: scratch buffers, copies and launches of kernels, in a host
+function.
+"""
 
 from __future__ import annotations
 

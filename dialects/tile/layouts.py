@@ -62,8 +62,8 @@ class LayoutAttr(ParametrizedAttribute):
     """
     The threads of a tile, and how the tile's cells are spread over the threads.
 
-    A neighbour inside a thread is a renamed register, inside a warp a shuffle, across warps a `tile.exchange`. Tiles
-    overlap: no cell passes between tiles. `pack` warp tiles share a block.
+    A neighbour inside a thread is a renamed register, inside a warp a shuffle, across warps a
+    `tile.exchange`. Tiles overlap: no cell passes between tiles. `pack` warp tiles share a block.
 
     Example: `#tile.layout<block, [6 cells x 8 warps, 2 cells x 32 lanes]>`
     """

@@ -66,9 +66,10 @@ class LoadEffects(MemoryEffect):
 @irdl_op_definition
 class LoadOp(IRDLOperation):
     """
-    The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from `halo`,
-    fetched `ahead` steps early. With `at`, each cell of the plane is the field's cell at an offset (cells, per axis):
-    readers tap offset 0 and read memory, as in `tile.load %src at [0, -8] home #tile.memory`.
+    The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from
+    `halo`, fetched `ahead` steps early. With `at`, each cell of the plane is the field's cell at an
+    offset (cells, per axis): readers tap offset 0 and read memory, as in `tile.load %src at [0, -8]
+    home #tile.memory`.
 
     Example: `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
     """
@@ -102,7 +103,9 @@ class LoadOp(IRDLOperation):
 
     @property
     def offset(self) -> tuple[int, ...] | None:
-        """The offset of the field's cells (cells, per axis); None for a load of the plane at offset 0."""
+        """
+        The offset of the field's cells (cells, per axis); None for a load of the plane at offset 0.
+        """
         return None if self.at is None else decode_integers(self.at)
 
     @property
@@ -145,7 +148,10 @@ class LoadOp(IRDLOperation):
             self.verify_offset(self.offset)
 
     def verify_offset(self, offset: tuple[int, ...]) -> None:
-        """VerifyException unless a load with an offset is of data, lives in memory, and is tapped at offset 0."""
+        """
+        VerifyException unless a load with an offset is of data, lives in memory, and is tapped at
+        offset 0.
+        """
         kernel = cast("KernelOp", self.parent_op())
         if len(offset) != kernel.rank:
             raise VerifyException(f"at has {len(offset)} axes and the domain {kernel.rank}")

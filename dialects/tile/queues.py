@@ -16,10 +16,11 @@ from timetile.dialects.tile.integers import int_array, ints, parse_int_list
 @irdl_attr_definition
 class QueueType(ParametrizedAttribute, TypeAttribute):
     """
-    The planes of a version of a buffer along the streaming axis, a plane per stream step. At step i the newest
-    plane of a queue with lag L is plane i - L.
+    The planes of a version of a buffer along the streaming axis, a plane per stream step. At step i
+    the newest plane of a queue with lag L is plane i - L.
 
-    `edges`: neighbour cells across the boundaries of warps open to taps, per in-plane axis; empty for none.
+    `edges`: neighbour cells across the boundaries of warps open to taps, per in-plane axis; empty
+    for none.
 
     Example: `!tile.queue<f64, lag 2, edges [1, 0]>`
     """

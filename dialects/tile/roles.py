@@ -14,9 +14,10 @@ from timetile.dialects.tile.kinds import RoleKind, RoleKindAttr
 @irdl_attr_definition
 class RoleAttr(ParametrizedAttribute):
     """
-    The role of a kernel's argument in the time loop: the buffer of loop argument `index` before (`source`) or
-    after (`target`) the kernel's steps, the program's buffer of cells outside the bounds (`halo`), a field (`capture`)
-    or a `scalar` of the enclosing function, by position among the fields or scalars used.
+    The role of a kernel's argument in the time loop: the buffer of loop argument `index` before
+    (`source`) or after (`target`) the kernel's steps, the program's buffer of cells outside the
+    bounds (`halo`), a field (`capture`) or a `scalar` of the enclosing function, by position among
+    the fields or scalars used.
 
     Example: `#tile.role<source 0>`
     """

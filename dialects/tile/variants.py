@@ -1,4 +1,4 @@
-"""Variants: the lowered copies of a kernel, for columns of tiles at the bounds and in the interior."""
+"""Variants: the lowered copies of a kernel, for columns of tiles at the bounds and inside."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from timetile.dialects.tile.integers import int_array, ints, parse_int_list
 @irdl_attr_definition
 class VariantAttr(ParametrizedAttribute):
     """
-    Columns of a kernel's tiles. `axes`: the axes along which the columns may touch the bounds; none for the
-    interior. `columns`: the number of columns (0: all columns left with the axes). `planes`: planes of a chunk.
-    `joined`: planes from the middle of every column, lying end to end with the planes of other columns, so that a
-    chunk goes on in the next column. If the planes do not divide evenly, the first and the last chunk share the
-    shortfall (when planes are joined or tiles share a block); otherwise the last chunk takes all.
+    Columns of a kernel's tiles. `axes`: the axes along which the columns may touch the bounds; none
+    for the interior. `columns`: the number of columns (0: all columns left with the axes).
+    `planes`: planes of a chunk. `joined`: planes from the middle of every column, lying end to end
+    with the planes of other columns, so that a chunk goes on in the next column. If the planes do
+    not divide evenly, the first and the last chunk share the shortfall (when planes are joined or
+    tiles share a block); otherwise the last chunk takes all.
 
-    Example: `#tile.variant<axes [0, 1], planes 430>`, `#tile.variant<axes [0, 1], columns 132, planes 512>` or
-    `#tile.variant<axes [], planes 430, joined 70>`
+    Example: `#tile.variant<axes [0, 1], planes 430>`, `#tile.variant<axes [0, 1], columns 132,
+    planes 512>` or `#tile.variant<axes [], planes 430, joined 70>`
     """
 
     name = "tile.variant"

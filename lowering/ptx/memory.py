@@ -73,14 +73,17 @@ def access(
 
 
 def print_load(w: Writer, op: simt.LoadOp) -> None:
+    """Print a load."""
     access(w, "ld", op, [w.define(cell) for cell in op.cells])
 
 
 def print_store(w: Writer, op: simt.StoreOp) -> None:
+    """Print a store."""
     access(w, "st", op, [w.in_register(cell) for cell in op.cells])
 
 
 def print_override(w: Writer, op: simt.OverrideOp) -> None:
+    """Print an override: a load under a mask that keeps old values."""
     registers: list[str] = []
     for cell, result in zip(op.cells, op.res):
         register = w.define(result)
@@ -90,11 +93,13 @@ def print_override(w: Writer, op: simt.OverrideOp) -> None:
 
 
 def print_prefetch(w: Writer, op: simt.PrefetchOp) -> None:
+    """Print a prefetch."""
     where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[op.cell])
     w.line(f"{guard(w, op.mask)}prefetch.global.L1 {where}")
 
 
 def print_shared(w: Writer, op: simt.SharedOp) -> None:
+    """Print the address of a slice of shared memory."""
     register = w.define(op.result)
     w.line(f"mov.u32 {register}, {SHARED_SYMBOL}")
     if op.at.value.data:
@@ -102,6 +107,7 @@ def print_shared(w: Writer, op: simt.SharedOp) -> None:
 
 
 def print_copy(w: Writer, op: nvvm.CpAsyncOp) -> None:
+    """Print an asynchronous copy."""
     size = op.size.value.data
     taken = "" if op.cp_size is None else f", {w.use(op.cp_size)}"
     modifier = op.modifier.value.data
@@ -111,10 +117,12 @@ def print_copy(w: Writer, op: nvvm.CpAsyncOp) -> None:
 
 
 def print_wait(w: Writer, op: nvvm.CpAsyncWaitGroupOp) -> None:
+    """Print a wait for groups of asynchronous copies."""
     w.line(f"cp.async.wait_group {op.n.value.data}")
 
 
 def print_commit(w: Writer, op: nvvm.CpAsyncCommitGroupOp) -> None:
+    """Print the end of a group of asynchronous copies."""
     w.line("cp.async.commit_group")
 
 

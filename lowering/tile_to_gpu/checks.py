@@ -55,7 +55,8 @@ def check_registers(kernel: KernelOp) -> None:
         if asked > home.depth.data:
             refuse(
                 stage,
-                f"its home has place for {home.depth.data} older planes, and its readers ask for {asked}; use "
+                f"its home has place for {home.depth.data} older planes, and its readers ask for "
+                f"{asked}; use "
                 f"#tile.registers<depth {asked}, period {home.period.data}>",
             )
 
@@ -72,7 +73,8 @@ def check_columns(kernel: KernelOp) -> None:
         if takes_rest > 1 or given > have or (given < have and not takes_rest):
             refuse(
                 kernel,
-                f"its variants name {given} of {have} columns of tiles {'inside' if interior else 'on'} the rim, and "
+                f"its variants name {given} of {have} columns of tiles "
+                f"{'inside' if interior else 'on'} the rim, and "
                 f"{takes_rest} take the rest; let one take it",
             )
 
@@ -89,12 +91,14 @@ def check_joined(kernel: KernelOp) -> None:
     if most > geometry.planes:
         refuse(
             kernel,
-            f"its variants join {most} planes of each column, which have {geometry.planes}; join no more",
+            f"its variants join {most} planes of each column, which have {geometry.planes}; join "
+            "no more",
         )
     if kernel.layout.warps * kernel.layout.blocks > 1 or kernel.stream_axis is None:
         refuse(
             kernel,
-            "its variants join planes of columns, and only streamed tiles of one warp go on from one to the next; leave "
+            "its variants join planes of columns, and only streamed tiles of one warp go on from "
+            "one to the next; leave "
             "out joined, or give device-tiling tile=warp",
         )
 
@@ -111,7 +115,8 @@ def check_synchronisation(kernel: KernelOp) -> None:
     if not kernel.layout.has_messages and kinds & {"flags", "grid"}:
         refuse(
             kernel,
-            f"it has no blocks that exchange by {min(kinds & {'flags', 'grid'})}; use barrier, mbarrier, or "
+            f"it has no blocks that exchange by {min(kinds & {'flags', 'grid'})}; use barrier, "
+            "mbarrier, or "
             "tile=device and blocks",
         )
     if {"barrier", "mbarrier"} <= kinds:
@@ -130,7 +135,8 @@ def check_synchronisation(kernel: KernelOp) -> None:
         start = "a step" if every == 1 else f"one step in {every}"
         refuse(
             kernel,
-            f"its blocks meet once, at the start of {start}, and it needs barriers elsewhere, too; delay its exchanges "
+            f"its blocks meet once, at the start of {start}, and it needs barriers elsewhere, too; "
+            "delay its exchanges "
             f"by {every} or more",
         )
 
@@ -148,13 +154,15 @@ def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if kernel.layout.has_cluster:
         refuse(
             kernel,
-            "the blocks of a cluster exchange a step of the stream late, and a tile that stays has none; use tile=device",
+            "the blocks of a cluster exchange a step of the stream late, and a tile that stays "
+            "has none; use tile=device",
         )
     kept = [result for stage in kernel.stages for result in stage.results]
     if kernel.layout.blocks > 1 and any(map(lives_in_ring, kept)):
         refuse(
             kernel,
-            "the blocks of a tile that stays keep their own cells in registers; use storage=registers",
+            "the blocks of a tile that stays keep their own cells in registers; use "
+            "storage=registers",
         )
 
 
@@ -172,7 +180,8 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
         refuse(
             kernel,
-            "the warps of a tile of several blocks lie along its first axis; give the others cells, or let it stay and "
+            "the warps of a tile of several blocks lie along its first axis; give the others "
+            "cells, or let it stay and "
             "exchange whole planes (stream-axis=none, what=plane)",
         )
     for exchange in exchanges:
@@ -189,13 +198,15 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if streamed and whole and sent != {"grid"}:
         refuse(
             kernel,
-            "the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; "
+            "the blocks of its tile keep whole planes in shared memory, which they exchange at "
+            "barriers of the grid; "
             "use register-streaming with sync=grid or what=edges",
         )
     if kernel.layout.has_cluster and (whole or "barrier" in sent):
         refuse(
             kernel,
-            "the blocks of a tile exchange edges, a step late; use storage=registers and what=edges",
+            "the blocks of a tile exchange edges, a step late; use storage=registers and "
+            "what=edges",
         )
     if kernel.layout.has_messages and sent & {"barrier", "mbarrier"}:
         refuse(

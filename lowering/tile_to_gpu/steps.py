@@ -1,4 +1,4 @@
-"""A stream step of a kernel: stages in order, synchronisation between stages, and the step's end."""
+"""A stream step of a kernel: stages in order, synchronisation in between, and the step's end."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Clocks:
         return same_team & (known > times)
 
     def knows_block(self, who: Ints, blocks: Ints, times: Ints) -> Mask:
-        """The same of all warps of blocks."""
+        """Whether threads know all accesses of all warps of blocks at these times."""
         known = np.full(who.size, True)
         for k in range(self.block_warps):
             known &= self.knows(who, blocks * self.block_warps + k, times)

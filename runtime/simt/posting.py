@@ -55,7 +55,7 @@ def post_plainly(m: Machine, op: simt.PostOp, active: Mask) -> None:
 
 
 def take_plainly(m: Machine, op: simt.TakeOp, active: Mask) -> None:
-    """The same words."""
+    """Take plain words, one a cell, ordered by barriers."""
     buffer, who = m.values[op.buffer], m.clocks.threads[active]
     for k, result in enumerate(op.cells):
         at = message_words(m, op, k, active)

@@ -34,7 +34,8 @@ from dataclasses import dataclass, field
 Axes = tuple[int, ...]
 
 ARITH = {
-    "addf", "subf", "mulf", "divf", "remf", "negf", "addi", "subi", "muli", "cmpf", "cmpi", "select",
+    "addf", "subf", "mulf", "divf", "remf", "negf", "addi", "subi", "muli", "cmpf", "cmpi",
+    "select",
     "constant", "sitofp", "uitofp", "fptosi", "fptoui", "index_cast", "trunci", "sexti", "zexti",
     "fpext", "fptrunc", "and", "or", "xor", "divi_signed", "divi_unsigned", "remi_signed",
     "remi_unsigned", "shift_left", "shift_right_signed", "shift_right_unsigned",
@@ -44,7 +45,8 @@ RENAMED = {
     "sexti": "extsi", "zexti": "extui", "fpext": "extf", "fptrunc": "truncf", "and": "andi",
     "or": "ori", "xor": "xori", "divi_signed": "divsi", "divi_unsigned": "divui",
     "remi_signed": "remsi", "remi_unsigned": "remui", "shift_left": "shli",
-    "shift_right_signed": "shrsi", "shift_right_unsigned": "shrui", "ceilf": "ceil", "floorf": "floor",
+    "shift_right_signed": "shrsi", "shift_right_unsigned": "shrui", "ceilf": "ceil",
+    "floorf": "floor",
 }  # fmt: skip
 """Operations with a new name."""
 

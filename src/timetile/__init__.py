@@ -1,7 +1,7 @@
 """timetile: a compiler for iterated stencil programs on NVIDIA GPUs.
 
     program = timetile.compile(Path("heat2d.mlir"))  # on the GPU, or on the CPU where there is none
-    result = program(u, v, steps=100)                # NumPy arrays, or arrays in GPU memory, in place
+    result = program(u, v, steps=100)                # arrays of NumPy or in GPU memory, in place
     result = program(*result.buffers, steps=100)     # goes on: 200 steps in all
 
 `stencil` makes a model of a Python function of one time step, which advances plain arrays:
@@ -12,8 +12,9 @@
 
     state = heat.advance({"u": np.random.rand(100)}, steps=1000, k=0.2)
 
-`compile` makes a `CompiledProgram`, whose calls return a `RunResult`; what cannot be compiled is a `CompileError` with
-the reason. `pipeline` has the passes for another xDSL frontend; `devito` runs operators of Devito.
+`compile` makes a `CompiledProgram`, whose calls return a `RunResult`; what cannot be compiled is a
+`CompileError` with the reason. `pipeline` has the passes for another xDSL frontend; `devito` runs
+operators of Devito.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ __all__ = [
     "where",
 ]
 
-# Loaded on first use, so that `import timetile`, which every run of xdsl-opt does, takes milliseconds.
+# Loaded on first use, so that `import timetile`, which every run of xdsl-opt does, takes
+# milliseconds.
 _HOME = {
     "CompileError": "timetile.passes.diagnostics",
     "CompiledProgram": "timetile.runtime.program",
