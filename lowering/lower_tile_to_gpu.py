@@ -69,8 +69,9 @@ from timetile.lowering.tile_to_gpu.thread import (
     take_seat,
     tile_of_block,
 )
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.geometry.plane_geometry import FieldShape, ceil_div
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.target import target_of
 

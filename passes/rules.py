@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from timetile.passes.analysis.geometry.plane_geometry import ceil_div
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.trial import Rule, Trial
 
 NO_KERNEL = "no step reads what an earlier one writes, or sums cannot be cut so"

@@ -15,7 +15,8 @@ from timetile.lowering.tile_to_gpu.fields import Arrival, in_field, plane_mask, 
 from timetile.lowering.tile_to_gpu.queues import Position
 from timetile.lowering.tile_to_gpu.scopes import VariantScope, once
 from timetile.lowering.tile_to_gpu.thread import Thread, ThreadAxis
-from timetile.passes.analysis.geometry.plane_geometry import AxisTiling, FieldShape
+from timetile.passes.analysis.geometry.axis_tiling import AxisTiling
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 WORTH_SKIPPING = 6
 """Cells of the overlap along an axis from which on loads are masked to needed cells."""

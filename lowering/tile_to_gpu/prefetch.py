@@ -13,8 +13,9 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.queues import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, ceil_div, vector_cells
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, vector_cells
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import ceil, prod
 
+from timetile.passes.analysis.geometry.axis_tiling import AxisTiling
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.geometry.plane_geometry import AxisTiling, FieldShape
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.targets.target import Target
 
 Offset = tuple[int, ...]

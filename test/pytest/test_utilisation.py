@@ -13,8 +13,8 @@ from support.catalogue import box, star, sum_program
 from support.programs import program_text
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import temporal_passes, tile_passes
+from timetile.passes.analysis.geometry.axis_tiling import AxisTiling
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.geometry.plane_geometry import AxisTiling
 from timetile.passes.targets.target import target_named
 from timetile.runtime.explain.utilisation import (
     CellClasses,

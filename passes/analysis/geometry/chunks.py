@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry, whole_blocks
 from timetile.passes.analysis.geometry.makespan import makespan
-from timetile.passes.analysis.geometry.plane_geometry import ceil_div, is_word
+from timetile.passes.analysis.geometry.plane_geometry import is_word
 from timetile.passes.analysis.geometry.residency import Residency
 
 

@@ -17,7 +17,8 @@ from timetile.dialects.tile import (
     VariantAttr,
     queue_lag,
 )
-from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry, ceil_div
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
+from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry
 from timetile.passes.analysis.geometry.unrolling import unrolled_steps
 
 SHARING_MULTIPROCESSORS = 2

@@ -27,6 +27,7 @@ from timetile.dialects.tile import (
     StoreOp,
     queue_type,
 )
+from timetile.passes.analysis.geometry.axis_tiling import AxisTiling, ceil_div, tiles_beyond_first
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 
 VECTOR_BYTES = 16
@@ -56,19 +57,6 @@ def moved_by(at: tuple[int, ...], moved: Sequence[int]) -> tuple[int, ...]:
 def vector_cells(cells: int, element: Attribute) -> int:
     """Cells of one access: the widest access dividing `cells` consecutive cells of a thread."""
     return gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
-
-
-def ceil_div(a: int, b: int) -> int:
-    """The quotient, rounded up."""
-    return -(-a // b)
-
-
-def tiles_beyond_first(span: int, extent: int, useful: int) -> int:
-    """
-    Tiles needed beside the first for `span` cells, if a tile has `extent` cells and each further
-    tile covers `useful` more.
-    """
-    return max(0, ceil_div(span - extent, useful))
 
 
 @dataclass(frozen=True)
@@ -113,35 +101,6 @@ TILES_FOR_ONE = 12
 For 8-byte cells to be stored alone, one tile of at least this many must be saved along the axis
 (measured: saving 1 of 10 tiles wins 7%, saving 1 of 67 loses 2%).
 """
-
-
-@dataclass(frozen=True)
-class AxisTiling:
-    """
-    The tiles along one in-plane axis. Tile t holds `layout.extent` cells from `origin + t * useful`
-    on, and stores `useful` of them from its cell `overlap_low` on. Tiles do not overlap beyond the
-    bounds: the first tile stores from its first cell on, and the last tile up to its last.
-    """
-
-    axis: int
-    layout: AxisLayout
-    origin: int
-    useful: int
-    overlap_low: int
-    count: int
-    span: int
-    """Cells of a tile covering the axis alone."""
-
-    @property
-    def last_origin(self) -> int:
-        """The first cell of the last tile."""
-        return self.origin + (self.count - 1) * self.useful
-
-    @property
-    def inner_cells(self) -> range:
-        """The cells of the axis without the overlap stored by the first and the last tile."""
-        first = self.origin + self.overlap_low
-        return range(first, first + self.count * self.useful)
 
 
 class PlaneGeometry:

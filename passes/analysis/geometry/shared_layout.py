@@ -14,7 +14,8 @@ from xdsl.ir import Attribute
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import LANES, AxisLayout, LayoutAttr
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES, ceil_div
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
+from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 
 
 def whole_vectors(element: Attribute, cells: int) -> int:
