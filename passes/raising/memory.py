@@ -49,11 +49,11 @@ Choice = tuple[object, SSAValue | None]
 def choices(field: SSAValue) -> list[Choice]:
     """
     The possible memory of a name, each with a condition: one for a plain name, two for a field
-    picked by a condition, the fields at the start of a loop for a result of the loop, and any
-    memory for a result of a call.
+    picked by a condition, the fields at the start of a loop for a result or an argument of the
+    loop, and any memory for a result of a call.
     """
     root = memory_of(field)
-    owner = root.owner
+    owner = loop_around(root) or root.owner
     if isinstance(owner, arith.SelectOp):
         return [((owner.cond, True), owner.lhs), ((owner.cond, False), owner.rhs)]
     if isinstance(owner, scf.IfOp):
@@ -68,10 +68,18 @@ def choices(field: SSAValue) -> list[Choice]:
     return [(None, root)]
 
 
+def loop_around(value: SSAValue) -> Operation | None:
+    """The loop that carries an argument of a block; None for another value."""
+    loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
+    return loop if isinstance(loop, scf.ForOp) else None
+
+
 def take_turns(first: SSAValue, other: SSAValue) -> bool:
-    """Two names are results of one loop, whose fields take turns: none is another."""
-    loop = first.owner
-    if loop is not other.owner or not isinstance(loop, scf.ForOp | LoopOp):
+    """
+    Whether two names are results, or arguments, of one loop with fields in turn: none is another.
+    """
+    loop = loop_around(first) or first.owner
+    if first.owner is not other.owner or not isinstance(loop, scf.ForOp | LoopOp):
         return False
     if isinstance(loop, LoopOp):
         return True

@@ -147,6 +147,59 @@ def test_results_of_loops_and_calls_are_fields_of_before(loop: str, name: str, e
         assert x.tobytes() == y.tobytes()
 
 
+AGAIN = """
+!field = !stencil.field<[-1,13]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @step(%A: !field, %B: !field, %C: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %z:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %f = stencil.load %a : !field -> !temp
+    stencil.store %f to %b(<[1], [12]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  scf.for %t = %c0 to %n step %c1 iter_args(%d = %z#0) -> (!field) {
+    %u = stencil.load %A : !field -> !temp
+    %w = stencil.load %C : !field -> !temp
+    stencil.store %w to %d(<[0], [12]>) : !temp to !field
+    %m = builtin.unrealized_conversion_cast %C : !field to memref<14xf64>
+    %ti = arith.index_cast %t : index to i64
+    %td = arith.sitofp %ti : i64 to f64
+    memref.store %td, %m[%t] : memref<14xf64>
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %l = stencil.access %x[-1] : !temp
+      %r = stencil.access %x[1] : !temp
+      %s = arith.subf %l, %r : f64
+      stencil.return %s : f64
+    }
+    stencil.store %v to %C(<[0], [12]>) : !temp to !field
+    scf.yield %d : !field
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["numpy", "planes"])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_what_a_loop_carries_may_be_a_field_of_outside(steps: int, executor: Any):
+    """After one step the second loop carries B, after two A, which it reads by its own name, too."""
+    program = timetile.compile(AGAIN, executor=executor, fp_contract="off", cache=False)
+    found, right = ([np.random.default_rng(k).random(14) for k in range(3)] for _ in range(2))
+    program(*found, steps)
+    a, b, c = right
+    for _ in range(steps):
+        b[2:13] = a[2:13]
+        a, b = b, a
+    for t in range(steps):
+        loaded = right[0].copy()
+        a[1:13] = c[1:13]
+        c[t] = t
+        c[1:13] = loaded[0:12] - loaded[2:14]
+    for x, y in zip(found, right, strict=True):
+        assert x.tobytes() == y.tobytes()
+
+
 NUMBERS = """
 !field = !stencil.field<[0,8]xf64>
 func.func @scaled(%A: !field, %saved: memref<8xf64>, %m: memref<8xf64>, %factor: !llvm.ptr) {
