@@ -75,7 +75,7 @@ def test_a_first_attempt_is_told_what_to_write(tmp_path: Path, line: str, reason
     assert (caught.value.reason, caught.value.line) == (reason, 6)
 
 
-@pytest.mark.parametrize("name", [*HINTS, *OF_NEIGHBOURS, *OF_ALL_CELLS])
+@pytest.mark.parametrize("name", [*HINTS, *sorted(OF_NEIGHBOURS), *sorted(OF_ALL_CELLS)])
 def test_hints_are_of_functions_of_numpy(name: str):
     assert callable(getattr(np, name))
 
