@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects import memref
+from xdsl.dialects import gpu, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -232,14 +232,15 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
     BroadcastOp,
     GatherOp,
     memref.CopyOp,
+    gpu.MemcpyOp,
     *ALLOCATIONS,
 )
 """Operations with a host handler by every executor."""
 
 
-def copy_memory(memory: Memory, op: memref.CopyOp, source: Any, target: Any) -> None:
+def copy_memory(memory: Memory, name: SSAValue, source: Any, target: Any) -> None:
     """Copy all cells of a field, or of memory that only the host uses, to another."""
-    shape, dtype = memref_shape(op.source, source), dtype_of(element_of(op.source))
+    shape, dtype = memref_shape(name, source), dtype_of(element_of(name))
     near = is_numpy_array(source)
     cells = np.array(source if near else memory.contents(source, shape, dtype))
     if is_numpy_array(target):
@@ -285,8 +286,13 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
         return [memory.spread(op, operands[0])]
 
     def copy(op: memref.CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
-        copy_memory(memory, op, *operands)
+        copy_memory(memory, op.source, *operands)
         return []
+
+    def transfer(op: gpu.MemcpyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        target, source = operands[-2:]
+        copy_memory(memory, op.src, source, target)
+        return [None for _ in op.results]
 
     def gather(op: GatherOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         target, source, *places = operands
@@ -300,6 +306,7 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
     return {
         **dict.fromkeys(ALLOCATIONS, allocate),
         memref.CopyOp: copy,
+        gpu.MemcpyOp: transfer,
         memref.LoadOp: load,
         memref.StoreOp: store,
         memref.AtomicRMWOp: change,

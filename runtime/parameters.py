@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import llvm, memref, scf
+from xdsl.dialects import gpu, llvm, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
@@ -20,7 +20,14 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import is_alias, number_behind
 
-ON_HOST = (memref.CopyOp, memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, memref.DimOp)
+ON_HOST = (
+    gpu.MemcpyOp,
+    memref.CopyOp,
+    memref.LoadOp,
+    memref.StoreOp,
+    memref.AtomicRMWOp,
+    memref.DimOp,
+)
 """Operations by which the host itself reads and writes memory."""
 
 

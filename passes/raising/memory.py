@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, func, llvm, memref, scf, stencil
+from xdsl.dialects import arith, func, gpu, llvm, memref, scf, stencil
 from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
@@ -151,6 +151,8 @@ def written_memory(op: Operation) -> list[SSAValue | None]:
             written += [memory_of(target) for target in inner.dest]
         elif isinstance(inner, memref.CopyOp):
             written.append(memory_of(inner.destination))
+        elif isinstance(inner, gpu.MemcpyOp):
+            written.append(memory_of(inner.dst))
         elif isinstance(inner, GatherOp):
             written.append(memory_of(inner.target))
         elif isinstance(inner, LoopOp):
@@ -183,7 +185,7 @@ def is_pure(op: Operation) -> bool:
         return True
     if op.name.startswith(("arith.", "math.")):
         return True
-    if isinstance(op, memref.DeallocOp):
+    if isinstance(op, memref.DeallocOp | gpu.DeallocOp):
         # Memory stays for as long as the program does.
         return True
     effects = get_effects(op)

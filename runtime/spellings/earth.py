@@ -144,7 +144,8 @@ class Earth:
             case "stencil.combine":
                 return EXTENDED.sub(r"\1 = \2", SPAN.sub("", rest))
             case "stencil.store_result":
-                return re.sub(r":\s*\([^()]*\)\s*->", ":", rest)
+                rest = re.sub(r":\s*\([^()]*\)\s*->", ":", rest)
+                return re.sub(r":\s*\(([^()]*)\)\s*$", r": \1", rest)
             case "stencil.return":
                 # A factor that is not printed is 1.
                 return UNROLLED.sub(r"\2 unroll <\1> :", re.sub(r"^\s+unroll\s+(?=%)", " ", rest))

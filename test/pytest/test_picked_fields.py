@@ -213,7 +213,7 @@ func.func @scaled(%A: !field, %saved: memref<8xf64>, %m: memref<8xf64>, %factor:
     stencil.return %p : f64
   }
   stencil.store %v to %A(<[0], [8]>) : !stencil.temp<?xf64> to !field
-  "memref.copy"(%own, %m) : (memref<8xf64>, memref<8xf64>) -> ()
+  "gpu.memcpy"(%m, %own) {operandSegmentSizes = array<i32: 0, 1, 1>} : (memref<8xf64>, memref<8xf64>) -> ()
   return
 }
 """

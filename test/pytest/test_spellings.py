@@ -42,7 +42,7 @@ module {
         scf.yield %20 : f64
       }
       %21 = stencil.store_result %19 : (f64) -> !stencil.result<f64>
-      %22 = stencil.store_result %13 : (f64) -> !stencil.result<f64>
+      %22 = stencil.store_result %13 : (f64) -> (!stencil.result<f64>)
       stencil.return %21, %22 : !stencil.result<f64>, !stencil.result<f64>
     } to ([0, 0, 0] : [6, 5, 4])
     %6 = stencil.buffer %5#0([0, 0, 0] : [6, 5, 4]) : (!stencil.temp<?x?x?xf64>) -> !stencil.temp<6x5x4xf64>
