@@ -273,6 +273,7 @@ def ops(seed: int) -> str:
             axis = text.rng.randrange(text.rank)
             low[axis], high[axis] = -1, 0
         source_type = temp if style == "values" else field
+        made = ""
         if style == "values":
             read = text.new(f"stencil.load {read} : {field} -> {temp}")
             text.count += 1
