@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
@@ -74,6 +74,14 @@ def seconds(
         steps *= max(2, min(50, int(1.2 * least / taken)))
 
 
+def installed(package: str) -> str:
+    """The version of a package; "unknown" where the package says none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def measure(name: str, dtype: str, size: int, bandwidth: float) -> Row:
     """Time an example."""
     example = import_module(name)
@@ -125,7 +133,7 @@ def main() -> None:
             "copy_tb_per_s": bandwidth,
             "processor_threads": len(os.sched_getaffinity(0)),
             "commit": chosen.commit,
-            **{package: version(package) for package in ("xdsl", "numpy", "cuda-python")},
+            **{package: installed(package) for package in ("xdsl", "numpy", "cuda-bindings")},
         }
         text = json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=1)
         chosen.out.write_text(text + "\n")
