@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import f32, f64, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, address_space
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL
-from timetile.lowering.ptx.text import move_kind, together
+from timetile.lowering.ptx.text import float_literal, move_kind, together
 from timetile.lowering.ptx.writer import Writer
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 
@@ -73,8 +73,14 @@ def access(
 
 
 def print_load(w: Writer, op: simt.LoadOp) -> None:
-    """Print a load."""
-    access(w, "ld", op, [w.define(cell) for cell in op.cells])
+    """Print a load. Where the mask is off, registers are undefined, or 0 if set before."""
+    registers = [w.define(cell) for cell in op.cells]
+    if op in w.loads_to_set:
+        kind = op.cell_types[0]
+        zero = float_literal(0.0, kind) if kind in (f32, f64) else "0"
+        for register in registers:
+            w.line(f"mov.{move_kind(kind)} {register}, {zero}")
+    access(w, "ld", op, registers)
 
 
 def print_store(w: Writer, op: simt.StoreOp) -> None:

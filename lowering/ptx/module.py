@@ -14,6 +14,7 @@ from timetile.lowering.ptx.control import CONTROL
 from timetile.lowering.ptx.functions import CALLS, device_functions
 from timetile.lowering.ptx.memory import MEMORY
 from timetile.lowering.ptx.messages import MESSAGES
+from timetile.lowering.ptx.repeated_loads import loads_to_set
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL, report_symbol, symbol
 from timetile.lowering.ptx.text import DECLARED, REGISTERS
 from timetile.lowering.ptx.threads import THREADS
@@ -75,6 +76,7 @@ def print_kernel(
         w.report = w.register(i64)
         w.line(f"mov.u64 {w.report}, {report_symbol(name)}")
         declared = f".visible .global .align 8 .u64 {report_symbol(name)};\n\n"
+    w.loads_to_set = loads_to_set(function)
     w.print_block(block)
     threads = function.attributes["nvvm.maxntid"]
     assert isinstance(threads, DenseArrayBase)

@@ -21,6 +21,8 @@ class Writer:
         self.report: str | None = None
         """The register with the address for reports of waits in vain, if waits are bounded."""
         self.lines: list[str] = []
+        self.loads_to_set: set[Operation] = set()
+        """Loads under a mask whose registers are set before the load."""
         self.names: dict[SSAValue, str] = {}
         self.scalars: dict[SSAValue, tuple[str, str]] = {}
         """The kinds and names of scalar parameters, for kernels with too many for registers."""

@@ -1,0 +1,51 @@
+"""
+Loads under a mask whose cells a kernel loads again under another mask, or without one.
+
+PTX leaves the register of a load undefined where the mask is off. The assembler may take such a
+register for equal to the register of another load from the same address, and then compute from the
+undefined register: on an H100 the sign of a coefficient, found at the last level, served all levels
+(ptxas 13.0, upwind advection). The registers of such loads are set before the load.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from xdsl.dialects import llvm
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects import simt
+from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, address_space
+
+Place = tuple[SSAValue, SSAValue | None, int]
+"""A pointer, an index added to the pointer, and a constant distance in bytes."""
+
+
+def place_of(load: simt.LoadOp) -> Place:
+    """The address of a load's first cell."""
+    pointer, total = load.buffer, load.offset.value.data * CELL_BYTES[load.cell_types[0]]
+    while isinstance(gep := pointer.owner, llvm.GEPOp):
+        if gep.ssa_indices:
+            return gep.ptr, gep.ssa_indices[0], total
+        kind = gep.elem_type
+        size = kind.size.data if isinstance(kind, llvm.LLVMArrayType) else 1
+        cell = kind.type if isinstance(kind, llvm.LLVMArrayType) else kind
+        (constant,) = gep.rawConstantIndices.get_values()
+        total += int(constant) * size * CELL_BYTES[cell]
+        pointer = gep.ptr
+    return pointer, None, total
+
+
+def loads_to_set(function: Operation) -> set[Operation]:
+    """The loads of fields, under a mask, whose registers are set before the load."""
+    loads: defaultdict[Place, list[simt.LoadOp]] = defaultdict(list)
+    for op in function.walk():
+        if isinstance(op, simt.LoadOp) and address_space(op.buffer) == GLOBAL_SPACE:
+            loads[place_of(op)].append(op)
+    return {
+        op
+        for group in loads.values()
+        if len({load.mask for load in group}) > 1
+        for op in group
+        if op.mask is not None
+    }
