@@ -17,20 +17,17 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
+from importlib.metadata import version
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from check_python import EXAMPLES, ways
 from rich.console import Console
 from rich.table import Table
 from timing import copy_bandwidth
 
-from timetile.runtime.gpu import device
-
-EXAMPLES = Path(__file__).parents[1] / "examples" / "python"
+from timetile.runtime.gpu import Device, device
 
 
 @dataclass
@@ -46,15 +43,6 @@ class Row:
     copy_gcells_per_s: float
     cpu_steps: int
     cpu_gcells_per_s: float
-
-
-def library() -> tuple[Callable[[Any], Any], Callable[[], None]]:
-    """To GPU memory, and the wait for its work, of CuPy or PyTorch."""
-    if find_spec("cupy"):
-        cupy: Any = import_module("cupy")
-        return cupy.asarray, cupy.cuda.runtime.deviceSynchronize
-    torch: Any = import_module("torch")
-    return lambda array: torch.from_numpy(array).cuda(), torch.cuda.synchronize
 
 
 def seconds(
@@ -74,23 +62,18 @@ def seconds(
         steps *= max(2, min(50, int(1.2 * least / taken)))
 
 
-def installed(package: str) -> str:
-    """The version of a package; "unknown" where the package says none."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def measure(name: str, dtype: str, size: int, bandwidth: float) -> Row:
+def measure(name: str, dtype: str, size: int, on: Device, bandwidth: float) -> Row:
     """Time an example."""
     example = import_module(name)
     model, numbers = getattr(example, name), example.NUMBERS
     state = {key: array.astype(dtype) for key, array in example.start(size).items()}
-    there, wait = library()
+    there = next(to_gpu for library, to_gpu, *_ in ways() if library != "NumPy")
     on_gpu, on_cpu = model.on(executor="gpu"), model.on(executor="cpu")
     given = {key: there(array) for key, array in state.items()}
-    gpu_steps, gpu = seconds(lambda n: on_gpu.advance(given, steps=n, **numbers), wait, 0.3)
+    with on.current():
+        gpu_steps, gpu = seconds(
+            lambda n: on_gpu.advance(given, steps=n, **numbers), lambda: on.synchronize(0), 0.3
+        )
     cpu_steps, cpu = seconds(lambda n: on_cpu.advance(state, steps=n, **numbers), lambda: None, 0.3)
     domain = next(iter(state.values())).shape
     cells = prod(domain)
@@ -119,7 +102,7 @@ def main() -> None:
     rows: list[Row] = []
     for name in names:
         for dtype in ("float32", "float64"):
-            row = measure(name, dtype, chosen.size, bandwidth)
+            row = measure(name, dtype, chosen.size, gpu, bandwidth)
             rows.append(row)
             table.add_row(
                 name, dtype, " x ".join(map(str, row.domain)), f"{row.gpu_gcells_per_s:.1f}",
@@ -133,7 +116,7 @@ def main() -> None:
             "copy_tb_per_s": bandwidth,
             "processor_threads": len(os.sched_getaffinity(0)),
             "commit": chosen.commit,
-            **{package: installed(package) for package in ("xdsl", "numpy", "cuda-bindings")},
+            **{package: version(package) for package in ("xdsl", "numpy", "cuda-bindings")},
         }
         text = json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=1)
         chosen.out.write_text(text + "\n")

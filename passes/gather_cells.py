@@ -46,6 +46,7 @@ from timetile.dialects.temporal import GatherOp, ScratchOp
 from timetile.passes.raising.demand import Demand, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import may_be_one, memory_of, written_memory
+from timetile.passes.rewriting import replace_with
 
 
 def inner_accesses(apply: stencil.ApplyOp) -> list[stencil.DynAccessOp]:
@@ -125,11 +126,7 @@ def with_operands(
     names = [block.insert_arg(value.type, len(block.args)) for value in values]
     made = stencil.ApplyOp([*apply.args, *values], region, [r.type for r in apply.res])
     made.location = apply.location
-    Rewriter.insert_op(made, InsertPoint.before(apply))
-    for old, new in zip(apply.res, made.res):
-        old.replace_all_uses_with(new)
-        new.name_hint = old.name_hint
-    Rewriter.erase_op(apply)
+    replace_with(apply, [made])
     return made, list(names)
 
 

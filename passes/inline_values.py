@@ -28,6 +28,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from timetile.passes.rewriting import replace_with
+
 MOST_OPERATIONS = 16
 """Most operations added for a value: fewer than a load and a store of memory are worth."""
 
@@ -122,11 +124,7 @@ def inline(apply: stencil.ApplyOp, reader: stencil.ApplyOp) -> None:
         [operand for _, operand in ordered], region, [result.type for result in reader.res]
     )
     made.location = reader.location
-    Rewriter.insert_op(made, InsertPoint.before(reader))
-    for old, new in zip(reader.res, made.res):
-        old.replace_all_uses_with(new)
-        new.name_hint = old.name_hint
-    Rewriter.erase_op(reader)
+    replace_with(reader, [made])
 
 
 def is_before(value: SSAValue, op: Operation) -> bool:

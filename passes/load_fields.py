@@ -22,9 +22,10 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.stencil import FieldType, TempType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import field_type
+from timetile.passes.rewriting import replace_with
 
 
 def temp_type(field: SSAValue) -> TempType[Attribute]:
@@ -59,11 +60,7 @@ def with_values(apply: stencil.ApplyOp) -> None:
         store = stencil.StoreOp(result, target, bounds)
         store.location = apply.location
         after.append(store)
-    Rewriter.insert_op([*before, made, *after], InsertPoint.before(apply))
-    for old, new in zip(apply.res, made.res):
-        old.replace_all_uses_with(new)
-        new.name_hint = old.name_hint
-    Rewriter.erase_op(apply)
+    replace_with(apply, [*before, made, *after], made.res)
 
 
 class LoadFieldsPass(ModulePass):

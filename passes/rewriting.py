@@ -36,12 +36,17 @@ def replace_apply(
     return new
 
 
-def replace_with(op: Operation, new: Sequence[Operation]) -> None:
-    """Replace an operation by several. The last takes the old result's users and name."""
+def replace_with(
+    op: Operation, new: Sequence[Operation], values: Sequence[SSAValue] | None = None
+) -> None:
+    """
+    Replace an operation by several. Each value, by default each result of the last operation, takes
+    the users and the name of one old result.
+    """
     Rewriter.insert_op(new, InsertPoint.before(op))
-    old, result = op.results[0], new[-1].results[0]
-    result.name_hint = old.name_hint
-    old.replace_all_uses_with(result)
+    for old, value in zip(op.results, new[-1].results if values is None else values):
+        old.replace_all_uses_with(value)
+        value.name_hint = old.name_hint
     Rewriter.erase_op(op)
 
 

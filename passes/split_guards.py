@@ -44,13 +44,14 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
 
 from timetile.passes.gather_cells import joined
 from timetile.passes.raising.boxes import above, below
 from timetile.passes.raising.demand import Access, accesses, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.rewriting import replace_with
 
 
 def field_of(access: Access) -> StencilBoundsAttr | None:
@@ -146,11 +147,7 @@ class Parting:
     def run(self, box: StencilBoundsAttr) -> None:
         """Replace the apply."""
         values = self.values(box)
-        Rewriter.insert_op(self.made, InsertPoint.before(self.apply))
-        for old, new in zip(self.apply.res, values):
-            old.replace_all_uses_with(new)
-            new.name_hint = old.name_hint
-        Rewriter.erase_op(self.apply)
+        replace_with(self.apply, self.made, values)
 
 
 def leaves(spans: Sequence[tuple[int, int, int]], box: StencilBoundsAttr) -> bool:

@@ -90,23 +90,29 @@ class SharedAttr(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
-            parser.parse_keyword("slots")
-            slots = parser.parse_integer()
-            parser.parse_punctuation(",")
-            addressing = AddressingAttr(parser.parse_str_enum(Addressing))
-            parser.parse_punctuation(",")
+            slots, addressing = parse_ring(parser)
             parser.parse_keyword("base")
             base = parser.parse_integer()
             parser.parse_punctuation(",")
             parser.parse_keyword("reader")
             reader = ReaderAttr(parser.parse_str_enum(Reader))
-        return [IntAttr(slots), addressing, IntAttr(base), reader]
+        return [slots, addressing, IntAttr(base), reader]
 
     def print_parameters(self, printer: Printer) -> None:
         printer.print_string(
             f"<slots {self.slots.data}, {self.addressing.data}, base {self.base.data}, "
             f"reader {self.reader.data}>"
         )
+
+
+def parse_ring(parser: AttrParser) -> tuple[IntAttr, AddressingAttr]:
+    """Parse `slots 8, computed,`: the slots of a ring, and their addressing."""
+    parser.parse_keyword("slots")
+    slots = IntAttr(parser.parse_integer())
+    parser.parse_punctuation(",")
+    addressing = AddressingAttr(parser.parse_str_enum(Addressing))
+    parser.parse_punctuation(",")
+    return slots, addressing
 
 
 def verify_ring(slots: int, addressing: Addressing) -> None:
@@ -188,11 +194,7 @@ class MailAttr(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
-            parser.parse_keyword("slots")
-            slots = parser.parse_integer()
-            parser.parse_punctuation(",")
-            addressing = AddressingAttr(parser.parse_str_enum(Addressing))
-            parser.parse_punctuation(",")
+            slots, addressing = parse_ring(parser)
             parser.parse_keyword("every")
             every = parser.parse_integer()
             parser.parse_punctuation(",")
@@ -201,7 +203,7 @@ class MailAttr(ParametrizedAttribute):
             parser.parse_punctuation(",")
             parser.parse_keyword("sync")
             sync = SyncAttr(parser.parse_str_enum(Sync))
-        return [IntAttr(slots), addressing, IntAttr(every), space, sync]
+        return [slots, addressing, IntAttr(every), space, sync]
 
     def print_parameters(self, printer: Printer) -> None:
         printer.print_string(

@@ -135,11 +135,6 @@ def left_of(function: Any, dimension: Any) -> int:
     return int(function._size_nodomain[dimension].left)
 
 
-def is_grid_function(function: Any) -> bool:
-    """Whether the function has a cell at each point of a grid along some dimensions."""
-    return bool(getattr(function, "is_DiscreteFunction", False)) and not is_sparse(function)
-
-
 def is_sparse(function: Any) -> bool:
     """The function has values at points, or describes the points."""
     return bool(getattr(function, "is_AbstractSparseFunction", False)) or not all(

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i1, i32, i64
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -188,8 +187,3 @@ class Builder:
 def is_true(value: IntegerAttr) -> bool:
     """A constant of type i1 is true: written as 1 or -1."""
     return value.type == i1 and bool(value.value.data)
-
-
-def symbol_of(function: FuncOp | llvm.FuncOp) -> str:
-    """The name of a function."""
-    return function.sym_name.data

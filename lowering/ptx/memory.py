@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import f32, f64, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, address_space
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL
-from timetile.lowering.ptx.text import float_literal, move_kind, together
+from timetile.lowering.ptx.text import element_bytes, move_kind, together, zero_literal
 from timetile.lowering.ptx.writer import Writer
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 
@@ -33,13 +33,6 @@ def address(w: Writer, pointer: SSAValue, offset: int = 0) -> str:
 def guard(w: Writer, mask: SSAValue | None) -> str:
     """`@register `, or nothing where all threads take part."""
     return "" if mask is None else f"@{w.use(mask)} "
-
-
-def element_bytes(element: Attribute) -> int:
-    """Bytes of a cell, or of an array of cells."""
-    if isinstance(element, llvm.LLVMArrayType):
-        return element.size.data * CELL_BYTES[element.type]
-    return CELL_BYTES[element]
 
 
 def print_gep(w: Writer, op: llvm.GEPOp) -> None:
@@ -77,9 +70,8 @@ def print_load(w: Writer, op: simt.LoadOp) -> None:
     registers = [w.define(cell) for cell in op.cells]
     if op in w.loads_to_set:
         kind = op.cell_types[0]
-        zero = float_literal(0.0, kind) if kind in (f32, f64) else "0"
         for register in registers:
-            w.line(f"mov.{move_kind(kind)} {register}, {zero}")
+            w.line(f"mov.{move_kind(kind)} {register}, {zero_literal(kind)}")
     access(w, "ld", op, registers)
 
 

@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, address_space
+from timetile.lowering.ptx.text import element_bytes
 
 Place = tuple[SSAValue, SSAValue | None, int]
 """A pointer, an index added to the pointer, and a constant distance in bytes."""
@@ -27,11 +28,8 @@ def place_of(load: simt.LoadOp) -> Place:
     while isinstance(gep := pointer.owner, llvm.GEPOp):
         if gep.ssa_indices:
             return gep.ptr, gep.ssa_indices[0], total
-        kind = gep.elem_type
-        size = kind.size.data if isinstance(kind, llvm.LLVMArrayType) else 1
-        cell = kind.type if isinstance(kind, llvm.LLVMArrayType) else kind
         (constant,) = gep.rawConstantIndices.get_values()
-        total += int(constant) * size * CELL_BYTES[cell]
+        total += int(constant) * element_bytes(gep.elem_type)
         pointer = gep.ptr
     return pointer, None, total
 

@@ -6,8 +6,11 @@ import struct
 from collections.abc import Sequence
 from typing import cast
 
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IndexType, IntegerType, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute
+
+from timetile.dialects.simt import CELL_BYTES
 
 # (register prefix, PTX type) of each type.
 REGISTERS: dict[Attribute, tuple[str, str]] = {
@@ -21,11 +24,23 @@ REGISTERS: dict[Attribute, tuple[str, str]] = {
 DECLARED = {"%fd": "f64", "%f": "f32", "%r": "b32", "%rd": "b64", "%p": "pred"}
 
 
+def element_bytes(element: Attribute) -> int:
+    """Bytes of a cell, or of an array of cells."""
+    if isinstance(element, llvm.LLVMArrayType):
+        return element.size.data * CELL_BYTES[element.type]
+    return CELL_BYTES[element]
+
+
 def float_literal(value: float, kind: Attribute) -> str:
     """`0d` and 16 hexadecimal digits, or `0f` and 8."""
     if kind == f64:
         return "0d" + struct.pack(">d", value).hex().upper()
     return "0f" + struct.pack(">f", value).hex().upper()
+
+
+def zero_literal(kind: Attribute) -> str:
+    """0 of a type of floats, integers or addresses."""
+    return float_literal(0.0, kind) if kind in (f32, f64) else "0"
 
 
 def together(registers: Sequence[str]) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i32
 from xdsl.ir import Attribute, Operation
 
 from timetile.dialects import nvvm, simt
-from timetile.lowering.ptx.text import REGISTERS, bits, float_literal
+from timetile.lowering.ptx.text import REGISTERS, bits, float_literal, zero_literal
 from timetile.lowering.ptx.writer import Writer
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, bytes_of
 from timetile.passes.diagnostics import refuse
@@ -279,8 +279,7 @@ def print_join(w: Writer, op: simt.JoinOp) -> None:
 
 def print_unset(w: Writer, op: simt.UnsetOp) -> None:
     """Give an unset value the literal 0."""
-    zero = op.result.type in (f32, f64)
-    w.names[op.result] = float_literal(0.0, op.result.type) if zero else "0"
+    w.names[op.result] = zero_literal(op.result.type)
 
 
 VALUES: dict[type[Operation], Callable[..., None]] = {

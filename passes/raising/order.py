@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from xdsl.dialects import stencil
 from xdsl.dialects.stencil import StencilBoundsAttr
@@ -300,11 +299,3 @@ def are_one(last: Item, item: Item, order: Order) -> bool:
     if any(may_be_one(memory_of(load.field), memory[-1]) for load in loads):
         return False
     return not any(last.at < barrier.at < item.at for barrier in order.barriers)
-
-
-def same_block(
-    items: Sequence[Item], order: Order, breaks: Sequence[Operation]
-) -> list[list[Item]]:
-    """The updates between operations with a fixed place, in order."""
-    places = [-1, *(order.place[op] for op in breaks), len(order.ops)]
-    return [[item for item in items if low < item.at[0] < high] for low, high in pairwise(places)]

@@ -68,7 +68,8 @@ PARTS: dict[str, Part] = {
         ),
         # https://resources.nvidia.com/en-us-tensor-core/nvidia-tensor-core-gpu-datasheet (memory);
         # https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper (multiprocessors,
-        # L2). The clock under load is taken from the H200, which is the same chip.
+        # L2). The clock under load and the resident clusters are taken from the H200, which is
+        # the same chip.
         Part(
             name="h100-sxm",
             title="H100 SXM",
