@@ -24,8 +24,8 @@ from rows import Terms, scheduled, source
 
 import timetile
 from timetile.lowering.pipelines import tile_passes
-from timetile.runtime.gpu import device
-from timetile.runtime.kernels import Halos
+from timetile.runtime.device.gpu import device
+from timetile.runtime.kernels.of_program import Halos
 
 HALOS: tuple[Halos, ...] = ("apart", "common")
 

@@ -17,8 +17,8 @@ import numpy as np
 from rows import source
 
 import timetile
-from timetile.runtime.driver import checked
-from timetile.runtime.gpu import device, image_of
+from timetile.runtime.device.gpu import device, image_of
+from timetile.runtime.machine.driver import checked
 
 DOMAIN, DEPTH = (509, 1021), 4
 TEXT, HALO, _ = source("j2d5pt", DOMAIN, "f64")

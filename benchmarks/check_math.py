@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import timetile
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 Array = NDArray[Any]
 

@@ -23,7 +23,7 @@ import numpy as np
 
 import timetile
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.arithmetic.cells import dtype_of
 
 ROOT = Path(__file__).parents[1]
 

@@ -19,7 +19,7 @@ from typing import Any
 from stencils import STENCILS, program
 
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.compile import compile as compile_program
+from timetile.runtime.program.compile import compile as compile_program
 
 CASES = (
     ("j2d5pt", (8352, 8352), 12),

@@ -26,7 +26,7 @@ from rich.table import Table
 from timing import copy_bandwidth
 
 import timetile.devito
-from timetile.runtime.gpu import device
+from timetile.runtime.device.gpu import device
 
 dv: Any = import_module("devito")
 """Devito has no types."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timetile.runtime.gpu import Device
+from timetile.runtime.device.gpu import Device
 
 ELEMENTS = {"f64": np.float64, "f32": np.float32}
 

@@ -34,8 +34,8 @@ from timetile.passes.cost.setting import Setting
 from timetile.passes.targets.parameters import Parameters
 from timetile.passes.targets.target import NAMES, Target, target_named
 from timetile.passes.trial_kernels import TrialKernels
-from timetile.runtime.kernels import Options, loops_of, raise_program
-from timetile.runtime.loading import load
+from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.loading.modules import load
 
 HELD_OUT = 64
 """Rows whose hash begins with a byte below this are held out: a quarter."""

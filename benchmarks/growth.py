@@ -20,8 +20,8 @@ from stencils import STENCILS
 from timing import events
 
 import timetile
-from timetile.runtime.driver import checked
-from timetile.runtime.gpu import Device, device
+from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.machine.driver import checked
 
 SIDES = {
     2: (256, 512, 1024, 2048, 4096, 8192, 16384, 32768),

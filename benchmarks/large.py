@@ -15,7 +15,7 @@ from measure import commit
 from timing import events
 
 import timetile
-from timetile.runtime.gpu import Device, device
+from timetile.runtime.device.gpu import Device, device
 
 PIECE = 1 << 28
 """Bytes that are compared at a time."""

@@ -39,12 +39,12 @@ import timetile
 from timetile.dialects.tile import KernelOp
 from timetile.passes.cost.launch import predict
 from timetile.passes.cost.terms import Cost
-from timetile.runtime.assembler import assembler_version
-from timetile.runtime.driver import checked
+from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.explain.figures import copy_bound, occupancy
-from timetile.runtime.gpu import Device, device
-from timetile.runtime.kernels import loops_of
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.machine.driver import checked
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 @dataclass

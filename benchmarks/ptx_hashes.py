@@ -32,8 +32,14 @@ from xdsl.parser import Parser
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.temporal_fusion import write_depths
-from timetile.runtime.kernels import Halos, Options, ProgramKernels, loops_of, raise_program
-from timetile.runtime.loading import load
+from timetile.runtime.kernels.of_program import (
+    Halos,
+    Options,
+    ProgramKernels,
+    loops_of,
+    raise_program,
+)
+from timetile.runtime.loading.modules import load
 
 RESULTS = Path(__file__).parent / "results"
 HASHES = RESULTS / "ptx-hashes.json"

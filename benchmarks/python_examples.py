@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 from timing import copy_bandwidth
 
-from timetile.runtime.gpu import Device, device
+from timetile.runtime.device.gpu import Device, device
 
 
 @dataclass

@@ -14,9 +14,9 @@ import timetile
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.schedule import Schedule
 from timetile.passes.simplify_cells import FpDivision
-from timetile.runtime.kernels import Halos, Options, loops_of, raise_program, run_passes
-from timetile.runtime.loading import load
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program, run_passes
+from timetile.runtime.loading.modules import load
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, int]:

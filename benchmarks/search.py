@@ -31,10 +31,10 @@ from timetile.passes.candidates import Trials
 from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import schedules
 from timetile.passes.targets.target import NAMES, target_named
-from timetile.runtime.gpu import device
-from timetile.runtime.kernels import Options, loops_of, raise_program
-from timetile.runtime.loading import load
-from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.device.gpu import device
+from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.loading.modules import load
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 MOST = 300
 """Schedules of a row: in three dimensions several hundred are compared."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from fields import Fields
 
-from timetile.runtime.arguments import Arguments
-from timetile.runtime.driver import checked
-from timetile.runtime.gpu import Device
-from timetile.runtime.kernels import Kernel
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.device.arguments import Arguments
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.machine.driver import checked
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 def events(

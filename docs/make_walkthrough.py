@@ -40,8 +40,8 @@ from timetile.passes.simplify_cells import SimplifyCellsPass
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.targets.isa import ISAS
 from timetile.passes.temporal_fusion import TemporalFusionPass
-from timetile.runtime.kernels import run_passes
-from timetile.runtime.loading import load
+from timetile.runtime.kernels.of_program import run_passes
+from timetile.runtime.loading.modules import load
 
 HERE = Path(__file__).parent
 PROGRAM = HERE.parent / "examples" / "heat2d.mlir"

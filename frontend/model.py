@@ -23,13 +23,13 @@ from timetile.frontend.symbols import NEXT, NOW, PREV
 from timetile.frontend.tracing import Step
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.simplify_cells import FpDivision
-from timetile.runtime.arrays import checked_scalar, is_numpy_array
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.compile import compile as compile_program
 from timetile.runtime.explain.data import Explanation
-from timetile.runtime.finite import WAY_OUT, blow_up, is_finite, warn
-from timetile.runtime.pieces import checked_steps, in_pieces
-from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.host.arrays import checked_scalar, is_numpy_array
+from timetile.runtime.program.compile import compile as compile_program
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+from timetile.runtime.program.finite import WAY_OUT, blow_up, is_finite, warn
+from timetile.runtime.program.pieces import checked_steps, in_pieces
 
 A = TypeVar("A")
 DType = Literal["float32", "float64"]

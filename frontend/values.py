@@ -17,7 +17,7 @@ from timetile.frontend.operations import (
     SAME,
     Kind,
 )
-from timetile.runtime.arrays import is_numpy_array
+from timetile.runtime.host.arrays import is_numpy_array
 
 Payload = float | int | str | tuple[Any, ...] | None
 

@@ -44,8 +44,8 @@ from support.pairs import Pair, batch
 from support.programs import program_text
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.driver import gpu_is_available
-from timetile.runtime.program import Executor
+from timetile.runtime.machine.driver import gpu_is_available
+from timetile.runtime.program.compiled_program import Executor
 
 INTERNAL = "the IR is wrong after"
 """How a refusal begins that is no fault of the program."""
@@ -239,7 +239,7 @@ def described(options: argparse.Namespace, counts: Counts, seconds: float) -> di
 
 
 def timetile_device() -> str:
-    from timetile.runtime.gpu import device
+    from timetile.runtime.device.gpu import device
 
     return device(0).name
 

@@ -14,8 +14,8 @@ from timetile.frontend.devito.functions import Function, Writer
 from timetile.frontend.devito.library import NotCovered
 from timetile.frontend.devito.parameters import Argument
 from timetile.frontend.devito.sparse import Statement, entries_of, statements_of
-from timetile.runtime.compile import compile as compile_program
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.program.compile import compile as compile_program
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 TYPES = {"f32": np.float32, "f64": np.float64}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from timetile.runtime.bundle.c_host import c_name, header, source
 from timetile.runtime.bundle.plan import bundle_plan
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 def bundle_files(program: CompiledProgram, steps: int | None) -> dict[str, bytes]:

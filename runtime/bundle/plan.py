@@ -21,9 +21,9 @@ from timetile.dialects.tile import ScratchOp as LikeOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias
-from timetile.runtime.loop_facts import is_trip_count
-from timetile.runtime.planning import planned_function
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.host.loop_facts import is_trip_count
+from timetile.runtime.kernels.planning import planned_function
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 VERSION = 1
 """Of the plan's form; a reader refuses others."""

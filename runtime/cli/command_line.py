@@ -26,7 +26,7 @@ from timetile.runtime.cli.terminal import (
     logging_to_stderr,
     tolerate_narrow_terminals,
 )
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 Command = Callable[[Options, Log], int]
 

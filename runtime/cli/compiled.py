@@ -13,13 +13,13 @@ from timetile.runtime.cli.example import examples
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import progress
 from timetile.runtime.cli.usage import UsageError
-from timetile.runtime.compile import compile as compile_program
-from timetile.runtime.driver import gpu_is_available
-from timetile.runtime.gpu import device
-from timetile.runtime.kernels import Kernel, ProgramKernels, loops_of
-from timetile.runtime.plugins import parsed_passes
-from timetile.runtime.program import CompiledProgram, Executor
-from timetile.runtime.teams import thread_count
+from timetile.runtime.device.gpu import device
+from timetile.runtime.kernels.of_program import Kernel, ProgramKernels, loops_of
+from timetile.runtime.loading.plugins import parsed_passes
+from timetile.runtime.machine.driver import gpu_is_available
+from timetile.runtime.machine.teams import thread_count
+from timetile.runtime.program.compile import compile as compile_program
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 
 def parse_passes(spec: str) -> tuple[ModulePass, ...]:

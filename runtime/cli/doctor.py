@@ -11,12 +11,12 @@ import timetile
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import ISAS
-from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.driver import Unavailable, checked, driver
-from timetile.runtime.gpu import Device
-from timetile.runtime.targets import arch_for
-from timetile.runtime.teams import thread_count
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.machine.driver import Unavailable, checked, driver
+from timetile.runtime.machine.teams import thread_count
+from timetile.runtime.program.targets import arch_for
 
 PACKAGES = ("xdsl", "numpy", "cuda-python", "matplotlib", "devito")
 

@@ -16,7 +16,7 @@ from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.terminal import Log, progress, say
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.explain.explanation import kernel_names
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 def lowered(program: CompiledProgram, *, to_nvvm: bool) -> ModuleOp:

@@ -9,11 +9,11 @@ from types import TracebackType
 
 from xdsl.utils.exceptions import PassFailedException
 
-from timetile.runtime.assembler import AssemblerError
 from timetile.runtime.cli.interrupts import Stopped, Terminated
 from timetile.runtime.cli.usage import UsageError
-from timetile.runtime.homes import PlaneError
-from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.kernels.assembler import AssemblerError
 
 WRONG_USE, WRONG_KERNEL, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 """Exit statuses: a mistake of the user, a wrong kernel, Ctrl-C, SIGTERM."""

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.stencil import StencilBoundsAttr
 
-from timetile.runtime.arithmetic import DTYPES, dtype_of
+from timetile.runtime.arithmetic.cells import DTYPES, dtype_of
 from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.start import Range, random_cells, shaped
 from timetile.runtime.cli.usage import UsageError
-from timetile.runtime.loop_facts import is_trip_count
-from timetile.runtime.parameters import Parameter
-from timetile.runtime.pieces import has_time_loop
-from timetile.runtime.program import CompiledProgram
-from timetile.runtime.written_fields import partners_of, written_arguments
+from timetile.runtime.host.loop_facts import is_trip_count
+from timetile.runtime.host.parameters import Parameter
+from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.pieces import has_time_loop
+from timetile.runtime.program.written_fields import partners_of, written_arguments
 
 Array = NDArray[Any]
 

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from timetile.passes.diagnostics import LOGGER
-from timetile.runtime.ahead import kernels_of_run
-from timetile.runtime.arrays import is_numpy_array
 from timetile.runtime.cli.compiled import compile_kernels
 from timetile.runtime.cli.inputs import label
 from timetile.runtime.cli.interrupts import Stopped
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.snapshots import going_on, snapshot_path, write_snapshot
 from timetile.runtime.cli.terminal import Advance, progress
-from timetile.runtime.finite import blow_up, is_finite
-from timetile.runtime.gpu import device
-from timetile.runtime.pieces import check_pieces, in_pieces
-from timetile.runtime.program import CompiledProgram, RunResult
+from timetile.runtime.device.gpu import device
+from timetile.runtime.host.arrays import is_numpy_array
+from timetile.runtime.program.ahead import kernels_of_run
+from timetile.runtime.program.compiled_program import CompiledProgram, RunResult
+from timetile.runtime.program.finite import blow_up, is_finite
+from timetile.runtime.program.pieces import check_pieces, in_pieces
 
 WAY_OUT = "take smaller coefficients, as --random-range and --set give them, or a smaller time step"
 

@@ -10,8 +10,8 @@ from typing import Literal
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cli.terminal import Log
-from timetile.runtime.kernels import Halos
-from timetile.runtime.program import Executor
+from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.program.compiled_program import Executor
 
 
 class Options(argparse.Namespace):

@@ -16,7 +16,7 @@ from xdsl.dialects.stencil import StencilBoundsAttr
 
 from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.usage import UsageError
-from timetile.runtime.finite import wild_cells
+from timetile.runtime.program.finite import wild_cells
 
 Array = NDArray[Any]
 

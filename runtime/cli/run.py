@@ -26,10 +26,10 @@ from timetile.runtime.cli.plotting import Panel, check_picture, panels, plot
 from timetile.runtime.cli.snapshots import snapshot_path
 from timetile.runtime.cli.terminal import Log, say
 from timetile.runtime.cli.usage import UsageError
-from timetile.runtime.comparison import difference
-from timetile.runtime.gpu import device
-from timetile.runtime.program import CompiledProgram, Executor
-from timetile.runtime.written_fields import written_arguments
+from timetile.runtime.device.gpu import device
+from timetile.runtime.program.comparison import difference
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+from timetile.runtime.program.written_fields import written_arguments
 
 INTERRUPTED = (
     "interrupted, and nothing was written; with --out OUT.npz --snapshot-every K a run keeps its "

@@ -12,8 +12,8 @@ import numpy as np
 from timetile.runtime.cli.inputs import STEP
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.outputs import written
-from timetile.runtime.loop_facts import is_trip_count
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.host.loop_facts import is_trip_count
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 def snapshot_path(out: Path, step: int, last: int) -> Path:

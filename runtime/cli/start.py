@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.stencil import StencilBoundsAttr
 
-from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.cli.usage import UsageError
-from timetile.runtime.parameters import Parameter
+from timetile.runtime.host.parameters import Parameter
 
 Array = NDArray[Any]
 

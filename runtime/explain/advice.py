@@ -12,9 +12,9 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.candidates import Candidate, candidates
 from timetile.passes.cost.terms import Cost
-from timetile.runtime.cpu import cell_function
+from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.data import Resources
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 WORTH_TELLING = 1.02
 """How much faster an alternative must be predicted to be told."""

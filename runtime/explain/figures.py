@@ -19,9 +19,9 @@ from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.targets.target import Target
-from timetile.runtime.cpu import cell_function
+from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.utilisation import alu_utilisation
-from timetile.runtime.kernels import Kernel
+from timetile.runtime.kernels.of_program import Kernel
 
 
 def flops_of(op: Operation) -> int:

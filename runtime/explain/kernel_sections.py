@@ -15,7 +15,6 @@ from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.targets.target import Target
-from timetile.runtime.assembler import assembler_version
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import (
     chunk_heights,
@@ -27,7 +26,8 @@ from timetile.runtime.explain.figures import (
 from timetile.runtime.explain.names import entry_text, name_of, short
 from timetile.runtime.explain.summary_facts import product
 from timetile.runtime.explain.utilisation import classify, multiprocessor_utilisation
-from timetile.runtime.kernels import Kernel
+from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.of_program import Kernel
 
 NO_ASSEMBLER = 'unknown without the assembler; pip install "timetile[assembler]"'
 

@@ -10,7 +10,7 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.passes.analysis.launches.liveness import live_arguments
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.targets.target import Target
-from timetile.runtime.cpu import cell_function
+from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import (
     arithmetic,
@@ -25,10 +25,10 @@ from timetile.runtime.explain.figures import (
 )
 from timetile.runtime.explain.names import name_of, names, spans
 from timetile.runtime.explain.summary_facts import plural
-from timetile.runtime.kernels import loops_of
-from timetile.runtime.loop_facts import is_trip_count
-from timetile.runtime.parameters import Parameter, names_of
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.host.loop_facts import is_trip_count
+from timetile.runtime.host.parameters import Parameter, names_of
+from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 def role(program: CompiledProgram, parameter: Parameter, value: SSAValue) -> str:

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from timetile.frontend.values import Value as Value
     from timetile.lowering.pipelines import pipeline as pipeline
     from timetile.passes.diagnostics import CompileError as CompileError
-    from timetile.runtime.compile import compile as compile
-    from timetile.runtime.program import CompiledProgram as CompiledProgram
-    from timetile.runtime.program import RunResult as RunResult
+    from timetile.runtime.program.compile import compile as compile
+    from timetile.runtime.program.compiled_program import CompiledProgram as CompiledProgram
+    from timetile.runtime.program.compiled_program import RunResult as RunResult
 
 __version__ = "0.1.0"
 __all__ = [
@@ -62,14 +62,14 @@ __all__ = [
 # milliseconds.
 _HOME = {
     "CompileError": "timetile.passes.diagnostics",
-    "CompiledProgram": "timetile.runtime.program",
+    "CompiledProgram": "timetile.runtime.program.compiled_program",
     "Field": "timetile.frontend.symbols",
     "Model": "timetile.frontend.model",
-    "RunResult": "timetile.runtime.program",
+    "RunResult": "timetile.runtime.program.compiled_program",
     "Scalar": "timetile.frontend.symbols",
     "StencilError": "timetile.frontend.errors",
     "Value": "timetile.frontend.values",
-    "compile": "timetile.runtime.compile",
+    "compile": "timetile.runtime.program.compile",
     "coordinate": "timetile.frontend.functions",
     "extent": "timetile.frontend.functions",
     "pipeline": "timetile.lowering.pipelines",

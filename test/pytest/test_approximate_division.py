@@ -24,7 +24,7 @@ from support.programs import program_text
 from timetile.lowering.approximations import Approximation
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.instructions import instructions
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 Array = NDArray[Any]
 

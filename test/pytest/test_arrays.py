@@ -15,8 +15,8 @@ from support.description import Array, random_inputs
 from support.executors import executors
 from support.programs import program_text
 from timetile import CompiledProgram
-from timetile.runtime.arrays import is_numpy_array
-from timetile.runtime.program import Executor
+from timetile.runtime.host.arrays import is_numpy_array
+from timetile.runtime.program.compiled_program import Executor
 
 DOMAIN = (5, 7)
 SHAPE = (7, 9)

@@ -16,10 +16,16 @@ from support.description import Program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.skews import Lags, Skew
-from timetile.runtime import core_cache
-from timetile.runtime.blocking import FEWEST_COLUMNS, MOST_DEPTH, Blocking, BlockingRule
-from timetile.runtime.core_cache import USUAL_BYTES, core_cache_bytes, cores_in, of_linux, of_macos
-from timetile.runtime.kernels import loops_of
+from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.machine import core_cache
+from timetile.runtime.machine.core_cache import (
+    USUAL_BYTES,
+    core_cache_bytes,
+    cores_in,
+    of_linux,
+    of_macos,
+)
+from timetile.runtime.native.blocking import FEWEST_COLUMNS, MOST_DEPTH, Blocking, BlockingRule
 
 
 def loop_of(program: Program | str) -> LoopOp:

@@ -11,7 +11,7 @@ import pytest
 import timetile
 from support.executors import kernel_executors
 from timetile.dialects.temporal.boundary import BoundaryAttr, Side
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 Array = np.ndarray[Any, Any]
 

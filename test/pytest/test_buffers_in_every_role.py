@@ -17,7 +17,7 @@ from support.expressions import Tap
 from support.generate_roles import programs_of_any_roles
 from support.programs import program_text
 from support.sizes import taking_turns
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering(times=2)
 

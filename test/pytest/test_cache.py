@@ -16,9 +16,9 @@ from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.cache.folder import default_directory
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.kernel import Kernel
-from timetile.runtime.kernels import Options, ProgramKernels, raise_program
-from timetile.runtime.loading import load
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.of_program import Options, ProgramKernels, raise_program
+from timetile.runtime.loading.modules import load
 
 TEXT = program_text(entry("heat-1d").make((37,)))
 
@@ -199,8 +199,8 @@ def test_keys_differ_by_everything_that_a_kernel_depends_on(
     ]
     monkeypatch.setattr(timetile, "__version__", "another")
     keys.append(kernels(cache).key)
-    monkeypatch.setattr("timetile.runtime.kernels.sources_key", lambda: "another")
+    monkeypatch.setattr("timetile.runtime.kernels.of_program.sources_key", lambda: "another")
     keys.append(kernels(cache).key)
-    monkeypatch.setattr("timetile.runtime.kernels.assembler_version", lambda: "another")
+    monkeypatch.setattr("timetile.runtime.kernels.of_program.assembler_version", lambda: "another")
     keys.append(kernels(cache).key)
     assert len(set(keys)) == len(keys)

@@ -12,7 +12,7 @@ import timetile
 from support.catalogue import CATALOGUE, Entry, entry
 from support.description import random_inputs
 from support.programs import program_text
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 
@@ -177,7 +177,7 @@ def test_names_that_do_not_fit(call: Any, message: str):
 
 
 def test_a_name_that_two_arguments_have_is_none():
-    from timetile.runtime.loading import load
+    from timetile.runtime.loading.modules import load
 
     module = load(program_text(entry("heat-2d").make(DOMAIN)))
     function = next(op for op in module.ops if op.name == "func.func")

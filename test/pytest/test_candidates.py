@@ -20,8 +20,8 @@ from timetile.passes.cost.setting import Setting
 from timetile.passes.schedule_space import DEEPEST, schedules
 from timetile.passes.targets.target import target_named
 from timetile.passes.trial_kernels import TrialKernels
-from timetile.runtime.kernels import Options, loops_of, raise_program
-from timetile.runtime.loading import load
+from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.loading.modules import load
 
 
 def considered(text: str, depth: int | None = None) -> list[Candidate]:

@@ -19,8 +19,8 @@ from support.cell_programs import program_of
 from timetile.lowering.ptx import functions
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.assembler import assemble, figures
-from timetile.runtime.program import Executor
+from timetile.runtime.kernels.assembler import assemble, figures
+from timetile.runtime.program.compiled_program import Executor
 
 ROOT = Path(__file__).parents[2]
 

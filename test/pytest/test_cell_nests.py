@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import timetile
-from timetile.runtime.cell_nests import FarMemory
-from timetile.runtime.ptx.runner import FieldMemory
+from timetile.runtime.executors.ptx.runner import FieldMemory
+from timetile.runtime.host.cell_nests import FarMemory
 
 POINTS = """
 !field = !stencil.field<[-1,9]x[-1,9]xf32>

@@ -14,7 +14,7 @@ from timetile.lowering.ptx.module import TABLE
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, FLOATS, FUNCTIONS
 from timetile.passes.analysis.cells.instructions import instructions
 from timetile.passes.expand_cells import EXPANSIONS
-from timetile.runtime.arithmetic import MEANINGS, OF_OPERATIONS, dtype_of, evaluate
+from timetile.runtime.arithmetic.cells import MEANINGS, OF_OPERATIONS, dtype_of, evaluate
 
 CASES = list(cases())
 EXPANDED = {

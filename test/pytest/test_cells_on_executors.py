@@ -19,8 +19,8 @@ from support.cell_operations import Case, arguments, cases
 from support.cell_programs import program_of, stored
 from support.executors import kernel_executors
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
-from timetile.runtime.assembler import assemble
-from timetile.runtime.program import Executor
+from timetile.runtime.kernels.assembler import assemble
+from timetile.runtime.program.compiled_program import Executor
 
 # One worker has what the tests of this file make in common.
 pytestmark = pytest.mark.xdist_group("cells_on_executors")

@@ -17,14 +17,14 @@ from timetile.dialects.tile import LaunchOp
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.passes.targets.isa import ISAS
 from timetile.passes.targets.target import target_named
-from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cache.store import SAID, Cache
 from timetile.runtime.cli import compiled, doctor, main
 from timetile.runtime.cli.terminal import answer_console
-from timetile.runtime.driver import Unavailable, gpu_is_available
 from timetile.runtime.explain.figures import launch_counts, loop_flops, occupancy, reach, redundancy
-from timetile.runtime.kernels import Kernel, loops_of
-from timetile.runtime.planning import planned_function
+from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.of_program import Kernel, loops_of
+from timetile.runtime.kernels.planning import planned_function
+from timetile.runtime.machine.driver import Unavailable, gpu_is_available
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -27,12 +27,12 @@ from support.command_line import (
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.passes.targets.isa import ISAS
-from timetile.runtime.ahead import kernels_of_run
-from timetile.runtime.assembler import assemble, assembler_version
 from timetile.runtime.cli import run as run_command
 from timetile.runtime.cli.long_runs import Outcome
-from timetile.runtime.comparison import difference
-from timetile.runtime.loading import load_text
+from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.runtime.loading.modules import load_text
+from timetile.runtime.program.ahead import kernels_of_run
+from timetile.runtime.program.comparison import difference
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

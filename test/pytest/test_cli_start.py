@@ -13,8 +13,8 @@ import timetile
 from support.command_line import HEAT, K, error_of, inputs, outputs, run
 from timetile import Field, Scalar
 from timetile.runtime.cli.start import SHAPES
-from timetile.runtime.finite import blow_up, is_finite
-from timetile.runtime.written_fields import partners_of
+from timetile.runtime.program.finite import blow_up, is_finite
+from timetile.runtime.program.written_fields import partners_of
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

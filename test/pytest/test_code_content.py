@@ -33,8 +33,8 @@ from timetile.passes.analysis.cells.instructions import cell_function
 from timetile.passes.analysis.cells.sharing import distinct_work
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.schedule import Schedule
-from timetile.runtime.assembler import assembler_version
-from timetile.runtime.kernels import Halos, loops_of
+from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.of_program import Halos, loops_of
 
 # One worker has what the tests of this file make in common.
 pytestmark = pytest.mark.xdist_group("code_content")

@@ -42,9 +42,9 @@ from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.schedule import ColumnsAlone, Guards
 from timetile.passes.schedule import Schedule as LoopSchedule
 from timetile.passes.targets.target import target_named
-from timetile.runtime.kernels import Halos, Options, loops_of, raise_program
-from timetile.runtime.loading import load
-from timetile.runtime.program import Executor
+from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program
+from timetile.runtime.loading.modules import load
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 

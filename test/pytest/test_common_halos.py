@@ -31,11 +31,11 @@ from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.passes.schedule import Guards
-from timetile.runtime.driver import gpu_is_available
-from timetile.runtime.gpu import Device, device
-from timetile.runtime.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame, halos_differ
-from timetile.runtime.kernels import Halos
-from timetile.runtime.program import Executor
+from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame, halos_differ
+from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.machine.driver import gpu_is_available
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 

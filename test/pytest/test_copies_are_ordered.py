@@ -20,8 +20,8 @@ from timetile.passes.analysis.queues import synchronisation
 from timetile.passes.analysis.queues.synchronisation import Order, split_keeps
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.program import Executor
-from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.program.compiled_program import Executor
 
 PLACES: list[tuple[Offset, Offset]] = [
     ((0, 1, 0), (-1, 1, 0)),

@@ -20,8 +20,8 @@ from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.choose_schedule import CLIFF, fitting
 from timetile.passes.ran_out import drop_between
 from timetile.passes.targets.target import target_named
-from timetile.runtime.kernels import Halos, Options, loops_of, raise_program
-from timetile.runtime.loading import load
+from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program
+from timetile.runtime.loading.modules import load
 
 SM_90 = target_named("sm_90")
 DOMAINS = {1: (1 << 26,), 2: (8352, 8352), 3: (512, 512, 512)}

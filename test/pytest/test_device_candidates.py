@@ -18,8 +18,8 @@ from timetile.passes.candidates import Candidate, candidates
 from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import DEEPEST_VOLUME, DEVICE_SHARES
 from timetile.passes.targets.target import target_named
-from timetile.runtime.kernels import Options, loops_of, raise_program
-from timetile.runtime.loading import load
+from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.loading.modules import load
 
 # One worker has what the tests of this file make in common.
 pytestmark = pytest.mark.xdist_group("device_candidates")

@@ -29,9 +29,9 @@ from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.newton import Expansion
 from timetile.passes.analysis.cells.instructions import instructions, is_dividing
-from timetile.runtime.fma import fma
-from timetile.runtime.program import Executor
-from timetile.runtime.simt import interpreter
+from timetile.runtime.arithmetic.fma import fma
+from timetile.runtime.executors.simt import interpreter
+from timetile.runtime.program.compiled_program import Executor
 
 Array = NDArray[Any]
 BITS: dict[str, type[np.unsignedinteger[Any]]] = {"f64": np.uint64, "f32": np.uint32}

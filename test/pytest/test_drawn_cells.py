@@ -18,8 +18,8 @@ from support.schedules import Schedule, warp_row
 from support.sizes import seeds
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.schedule import Form
-from timetile.runtime.assembler import assemble
-from timetile.runtime.program import Executor
+from timetile.runtime.kernels.assembler import assemble
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering(times=2)
 

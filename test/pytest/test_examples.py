@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import timetile
-from timetile.runtime.arithmetic import dtype_of
+from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.cli.command_line import make_parser
 from timetile.runtime.cli.inputs import shape_of
-from timetile.runtime.driver import gpu_is_available
-from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.machine.driver import gpu_is_available
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.mlir"))

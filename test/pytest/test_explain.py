@@ -14,10 +14,10 @@ from support.command_line import HEAT, run
 from support.programs import program_text
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.cost.terms import Cost, StepCycles
-from timetile.runtime.assembler import assembler_version
 from timetile.runtime.explain.data import Explanation, LoopSummary
 from timetile.runtime.explain.explanation import limit_text
 from timetile.runtime.explain.text import HINT
+from timetile.runtime.kernels.assembler import assembler_version
 
 DIVIDING = HEAT.replace("%s2 = arith.addf %s1, %m2", "%s2 = arith.divf %s1, %m2")
 

@@ -30,11 +30,11 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime import planes
-from timetile.runtime.halos import HaloFrame, halos_differ
-from timetile.runtime.homes import PlaneError
-from timetile.runtime.program import Executor
-from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.executors import planes
+from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.host.halos import HaloFrame, halos_differ
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 

@@ -23,8 +23,8 @@ from timetile.dialects.tile import ApplyOp
 from timetile.passes.analysis.geometry.filling import FILLING_TAPS, filling_loops, first_step
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.runtime.kernels import Halos
-from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 STARS = {radius: tuple(star(2, radius)) for radius in (1, 2, 3)}
 BOXES = {radius: tuple(box((-radius, -radius), (radius, radius))) for radius in (1, 2)}

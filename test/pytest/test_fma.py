@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.reference import exact_fma
-from timetile.runtime.fma import fma, fma_up
+from timetile.runtime.arithmetic.fma import fma, fma_up
 
 FloatType = type[np.floating[Any]]
 

@@ -13,7 +13,7 @@ import timetile
 from support.frontends import STYLES, arguments
 from support.sizes import seeds
 from support.stencil_semantics import run
-from timetile.runtime.loading import load_text
+from timetile.runtime.loading.modules import load_text
 
 STEPS = 3
 

@@ -11,8 +11,8 @@ import pytest
 import timetile
 from support.command_line import error_of, outputs, run
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.loading import load_text
-from timetile.runtime.selection import keep_only
+from timetile.runtime.loading.modules import load_text
+from timetile.runtime.loading.selection import keep_only
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

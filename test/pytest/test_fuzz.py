@@ -14,7 +14,7 @@ import pytest
 from support import reference
 from support.pairs import FAMILIES, batch
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 
 @pytest.fixture

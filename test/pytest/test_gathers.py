@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import timetile
-from timetile.runtime.assembler import assemble
-from timetile.runtime.gathering import gather_text
+from timetile.runtime.kernels.assembler import assemble
+from timetile.runtime.kernels.gathering import gather_text
 
 EXECUTORS = ["cpu", "numpy", "planes", "simt", "ptx"]
 

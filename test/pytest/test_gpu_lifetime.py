@@ -17,14 +17,14 @@ from support.catalogue import entry
 from support.driver import BookKeeper
 from support.programs import program_text
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime import compile as compiling
-from timetile.runtime import gpu, gpu_memory, runners
-from timetile.runtime.assembler import assembler_version
 from timetile.runtime.cli import doctor
-from timetile.runtime.gpu import Device, image_of
-from timetile.runtime.kernel import Kernel
-from timetile.runtime.runners import MOST_STREAMS
-from timetile.runtime.targets import arch_for
+from timetile.runtime.device import gpu, gpu_memory, runners
+from timetile.runtime.device.gpu import Device, image_of
+from timetile.runtime.device.runners import MOST_STREAMS
+from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.program import compile as compiling
+from timetile.runtime.program.targets import arch_for
 
 SHAPE = (31, 133)
 TEXT = program_text(entry("heat-2d").make((29, 131)))

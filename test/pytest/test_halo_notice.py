@@ -10,7 +10,7 @@ import pytest
 
 import timetile
 from support.command_line import HEAT, run
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 SHAPE = (16, 21)
 SAID = (

@@ -10,7 +10,7 @@ import pytest
 
 import timetile
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 FIELDS = """
 !field = !stencil.field<[0,12]xf64>

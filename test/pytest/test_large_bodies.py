@@ -10,7 +10,7 @@ from support.compare import assert_as_unfused
 from support.description import Element, Program, random_inputs
 from support.expressions import Expression, Scalar, Tap
 from support.programs import program_text
-from timetile.runtime.kernel import Kernel
+from timetile.runtime.kernels.kernel import Kernel
 
 FEW = 256
 """Bytes of spills that a kernel may have."""

@@ -15,13 +15,13 @@ import timetile
 from support.catalogue import entry
 from support.command_line import HEAT
 from support.programs import program_text
-from timetile.runtime.arguments import Arguments
-from timetile.runtime.device_memory import DeviceBuffer
-from timetile.runtime.gpu import Device
-from timetile.runtime.gpu_runner import GpuRunner
-from timetile.runtime.halos import HaloFrame
-from timetile.runtime.kernels import Halos, Kernel, loops_of
-from timetile.runtime.program import CompiledProgram
+from timetile.runtime.device.arguments import Arguments
+from timetile.runtime.device.cells import DeviceBuffer
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.device.gpu_runner import GpuRunner
+from timetile.runtime.host.halos import HaloFrame
+from timetile.runtime.kernels.of_program import Halos, Kernel, loops_of
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 SCRATCH = 77
 """Where the recording device finds memory for a scratch buffer."""

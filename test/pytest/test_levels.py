@@ -23,9 +23,9 @@ from timetile.lowering.pipelines import TimetilePass, temporal_passes, thread_pa
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.target_arch import TargetArchPass
-from timetile.runtime import plugins
-from timetile.runtime.levels import levels_of
-from timetile.runtime.loading import make_context
+from timetile.runtime.kernels.levels import levels_of
+from timetile.runtime.loading import plugins
+from timetile.runtime.loading.modules import make_context
 
 SHAPE = (16, 21)
 

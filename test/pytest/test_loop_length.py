@@ -19,7 +19,7 @@ from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.loop_length import MOST_OPERATIONS
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.kernels import ProgramKernels
+from timetile.runtime.kernels.of_program import ProgramKernels
 
 FLAT = entry("heat-2d").make((17, 90))
 CUBE = sum_program("f64", list(product((-1, 0, 1), repeat=3)))((6, 9, 40))

@@ -11,7 +11,7 @@ MEASURED = """
 import resource, sys
 import numpy as np
 import timetile
-from timetile.runtime.comparison import difference
+from timetile.runtime.program.comparison import difference
 
 executor, threads = sys.argv[1], int(sys.argv[2])
 side, planes = 256, 64

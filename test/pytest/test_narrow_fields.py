@@ -9,7 +9,7 @@ import pytest
 
 import timetile
 from timetile.dialects.temporal import BroadcastOp
-from timetile.runtime.host_memory import ArrayMemory, ViewMemory
+from timetile.runtime.host.memory import ArrayMemory, ViewMemory
 
 WRITTEN = """
 !field = !stencil.field<[0,6]x[0,8]xf64>

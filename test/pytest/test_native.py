@@ -25,14 +25,15 @@ from support.programs import program_text
 from support.sizes import spread
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
 from timetile.passes.analysis import skews
-from timetile.runtime import llvm, native, teams
-from timetile.runtime.blocking import Blocking, BlockingRule
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.kernels import loops_of
-from timetile.runtime.llvm import Processor
-from timetile.runtime.native import code_of, rotated
-from timetile.runtime.program import CompiledProgram, Executor
-from timetile.runtime.teams import PythonBarrier, Team, available_threads, thread_count
+from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.machine import llvm, teams
+from timetile.runtime.machine.llvm import Processor
+from timetile.runtime.machine.teams import PythonBarrier, Team, available_threads, thread_count
+from timetile.runtime.native import loops as native
+from timetile.runtime.native.blocking import Blocking, BlockingRule
+from timetile.runtime.native.loops import code_of, rotated
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 THREADS = (1, 2, 5)
 

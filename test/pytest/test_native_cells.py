@@ -29,9 +29,9 @@ from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import LOWERINGS, lower_operation
 from timetile.lowering.cpu.elementwise import argument_kinds, elementwise_functions
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, FUNCTIONS
-from timetile.runtime.arithmetic import dtype_of, evaluate
-from timetile.runtime.libm import address_of
-from timetile.runtime.llvm import Code, object_code
+from timetile.runtime.arithmetic.cells import dtype_of, evaluate
+from timetile.runtime.machine.libm import address_of
+from timetile.runtime.machine.llvm import Code, object_code
 
 CASES = [case for case in cases() if CELL_OPERATIONS[case.operation].meaning]
 """What executors see: the other operations become these."""

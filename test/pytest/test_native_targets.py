@@ -13,8 +13,8 @@ import timetile
 from support.catalogue import entry
 from support.programs import program_text
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
-from timetile.runtime import llvm
-from timetile.runtime.kernels import loops_of
+from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.machine import llvm
 
 NAMES = ("coupled-2d", "mixed-2d", "wave-3d")
 """Programs of several updates, two types, and three axes."""

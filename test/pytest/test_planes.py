@@ -28,10 +28,10 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.homes import Cells, PlaneError
-from timetile.runtime.loading import make_context
-from timetile.runtime.planes import PlanesLaunch
-from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.executors.homes import Cells, PlaneError
+from timetile.runtime.executors.planes import PlanesLaunch
+from timetile.runtime.loading.modules import make_context
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 
 def shared(addressing: Literal["fixed", "computed"]) -> Schedule:

@@ -17,7 +17,7 @@ from support.description import Inputs, Program, random_inputs
 from support.executors import executors, kernel_executors
 from support.programs import program_text
 from timetile import RunResult
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 CASES = [
     pytest.param((e, domain), id=f"{e.name}-{'x'.join(map(str, domain))}")

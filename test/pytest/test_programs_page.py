@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 import timetile
 from support.stencil_semantics import run
-from timetile.runtime.loading import load_text
+from timetile.runtime.loading.modules import load_text
 
 pytestmark = pytest.mark.covering
 

@@ -19,7 +19,7 @@ from support.programs import program_text
 from support.schedules import Schedule
 from support.sizes import taking_turns
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 
 def check(

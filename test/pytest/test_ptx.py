@@ -24,8 +24,8 @@ from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.assembler import AssemblerError, assemble
-from timetile.runtime.kernels import Kernel
+from timetile.runtime.kernels.assembler import AssemblerError, assemble
+from timetile.runtime.kernels.of_program import Kernel
 
 pytestmark = pytest.mark.covering
 

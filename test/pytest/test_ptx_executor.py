@@ -29,8 +29,8 @@ from support.schedules import (
 )
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.kernels import Kernel, ProgramKernels
-from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 
 
 @pytest.mark.covering

@@ -25,10 +25,10 @@ from timetile.lowering.ptx.values import (
     SPECIAL_REGISTERS,
 )
 from timetile.lowering.ptx.writer import Writer
-from timetile.runtime.assembler import AssemblerError, assemble
-from timetile.runtime.ptx.parse import parse_module
-from timetile.runtime.ptx.program import Program
-from timetile.runtime.simt.errors import SimtError
+from timetile.runtime.executors.ptx.parse import parse_module
+from timetile.runtime.executors.ptx.program import Program
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.kernels.assembler import AssemblerError, assemble
 
 GENERIC = MNEMONICS.keys() | CONVERSIONS.keys() | SHIFTS.keys() | CALLS.keys()
 """Operations whose operands have one type each."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from timetile.lowering.ptx.symbols import PLAIN, SHARED_SYMBOL, report_symbol, symbol
-from timetile.runtime.assembler import assemble
+from timetile.runtime.kernels.assembler import assemble
 
 NAMES = (
     "heat", "_heat", "__", "heat.2d", "heat-2d", "2d", "_", "wärme", "a b", "heat/2d", "$", "a$2e$b", "a.b",

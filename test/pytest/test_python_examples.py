@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from support.numpy_loops import LOOPS
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 

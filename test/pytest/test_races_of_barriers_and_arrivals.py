@@ -32,10 +32,10 @@ from support.sizes import spread
 from timetile.dialects import nvvm, simt
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.kernels import launch_fact
-from timetile.runtime.simt.errors import SimtError
-from timetile.runtime.simt.interpreter import Launch
-from timetile.runtime.simt.memory import Buffer
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.executors.simt.interpreter import Launch
+from timetile.runtime.executors.simt.memory import Buffer
+from timetile.runtime.kernels.of_program import launch_fact
 
 READ_MIRRORED = """
 %w = simt.load %s[%mirrored + 0] : f64

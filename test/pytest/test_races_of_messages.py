@@ -25,10 +25,10 @@ from timetile.dialects import simt
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.tile import LaunchOp
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.executors import SimtRunner
-from timetile.runtime.kernels import ProgramKernels
-from timetile.runtime.simt.errors import SimtError
-from timetile.runtime.simt.memory import Buffer
+from timetile.runtime.executors.runners import SimtRunner
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.executors.simt.memory import Buffer
+from timetile.runtime.kernels.of_program import ProgramKernels
 
 INBOX = """
 %three = arith.constant 3 : i32

@@ -11,10 +11,10 @@ from xdsl.ir import Operation
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.cells.cell_values import CELL_TYPES
 from timetile.passes.diagnostics import CompileError, where
-from timetile.runtime import raising
-from timetile.runtime.arithmetic import DTYPES
+from timetile.runtime.arithmetic.cells import DTYPES
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.kernels import Options
+from timetile.runtime.kernels import raising
+from timetile.runtime.kernels.of_program import Options
 
 HEAT = (Path(__file__).parents[2] / "examples" / "heat2d.mlir").read_text()
 

@@ -17,12 +17,12 @@ from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.ptx.waits import MOST_POLLS, MOST_SLEEPS
 from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime import gpu_memory
-from timetile.runtime.arguments import Arguments
-from timetile.runtime.gpu import Device
-from timetile.runtime.halos import HaloFrame
-from timetile.runtime.kernels import Kernel
-from timetile.runtime.loading import load_text
+from timetile.runtime.device import gpu_memory
+from timetile.runtime.device.arguments import Arguments
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.host.halos import HaloFrame
+from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.loading.modules import load_text
 
 MULTIPROCESSORS = 10
 

@@ -16,8 +16,8 @@ from xdsl.ir import Attribute
 
 import timetile
 from support.command_line import HEAT
-from timetile.runtime.arithmetic import dtype_of
-from timetile.runtime.arrays import (
+from timetile.runtime.arithmetic.cells import dtype_of
+from timetile.runtime.host.arrays import (
     checked_scalar,
     from_cuda_array_interface,
     is_contiguous,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import timetile
 from support.executors import executors
-from timetile.runtime.assembler import assemble
+from timetile.runtime.kernels.assembler import assemble
 
 FIELD, TEMP = "!stencil.field<[-1,33]xf64>", "!stencil.temp<?xf64>"
 

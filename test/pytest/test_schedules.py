@@ -35,7 +35,7 @@ from timetile.passes.analysis.geometry.extents import Extent, Needs
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.passes.schedule import AddressingOption
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 

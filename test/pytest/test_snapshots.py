@@ -18,7 +18,7 @@ from support.command_line import HEAT, K, error_of, expected_after, fields, inpu
 from timetile import CompileError, Field, Scalar
 from timetile.runtime.cli import long_runs
 from timetile.runtime.cli.snapshots import snapshot_path
-from timetile.runtime.program import CompiledProgram, Executor
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

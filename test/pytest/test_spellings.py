@@ -7,7 +7,7 @@ import pytest
 
 import timetile
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.loading import load_text
+from timetile.runtime.loading.modules import load_text
 
 EARTH = """
 module {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import timetile
 from timetile import Field, Model, coordinate, where
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 NAMES = ("u", "v", "w")
 STEPS = 5

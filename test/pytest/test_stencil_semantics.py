@@ -9,7 +9,7 @@ import pytest
 
 import timetile
 from timetile import Field, Model, Scalar, coordinate, extent, where
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 EXECUTORS: tuple[Executor, ...] = ("cpu", "numpy", "planes", "simt")
 

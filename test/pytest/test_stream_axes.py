@@ -10,7 +10,7 @@ from support.catalogue import entry
 from support.executors import kernel_executors
 from support.schedules import Schedule, block_plane, check, warp_row
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering(times=2)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import timetile
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 F, T = "!stencil.field<[-1,17]xf64>", "!stencil.temp<?xf64>"
 

@@ -31,8 +31,8 @@ from timetile.dialects.tile import (
     SharedAttr,
 )
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.runtime.loading import load_text, make_context
-from timetile.runtime.plugins import parsed_passes
+from timetile.runtime.loading.modules import load_text, make_context
+from timetile.runtime.loading.plugins import parsed_passes
 
 # One worker has what the tests of this file make in common.
 pytestmark = pytest.mark.xdist_group("systems_page")

@@ -18,9 +18,9 @@ from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import ISAS
 from timetile.passes.targets.parts import PARTS, Part, default_part, part_for
 from timetile.passes.targets.target import NAMES, target_named
-from timetile.runtime.kernels import Options, loops_of, raise_program
-from timetile.runtime.loading import load, make_context
-from timetile.runtime.program import Executor
+from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.loading.modules import load, make_context
+from timetile.runtime.program.compiled_program import Executor
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])

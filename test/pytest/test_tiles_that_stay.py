@@ -17,7 +17,7 @@ from support.expressions import Offset, Tap, weighted_sum
 from support.schedules import FLAGS, GRID, Schedule, check, device_plane, named, solid
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 

@@ -25,8 +25,8 @@ from timetile.runtime.explain.utilisation import (
     registers,
     thread_reads,
 )
-from timetile.runtime.kernels import run_passes
-from timetile.runtime.loading import load
+from timetile.runtime.kernels.of_program import run_passes
+from timetile.runtime.loading.modules import load
 
 pytestmark = pytest.mark.covering
 

@@ -17,7 +17,7 @@ from timetile.lowering import lower_tile_to_gpu
 from timetile.lowering.ptx.module import print_module
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.target import Target
-from timetile.runtime.kernels import ProgramKernels, kernels_of
+from timetile.runtime.kernels.of_program import ProgramKernels, kernels_of
 
 FARTHEST = 16
 """Refusals on a way."""

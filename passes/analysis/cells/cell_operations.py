@@ -1,8 +1,8 @@
 """The operations of a cell, in one table for all levels, executors and the cost model.
 
 `raise-time-loop` refuses an operation that the table lacks. To add an operation, add a row: a test
-walks the table and names the missing parts (a meaning by its name in `runtime/arithmetic.py`, a row
-of `lowering/cpu/cells.py`, a printer).
+walks the table and names the missing parts (a meaning by its name in `runtime/arithmetic/cells.py`,
+a row of `lowering/cpu/cells.py`, a printer).
 """
 
 from __future__ import annotations

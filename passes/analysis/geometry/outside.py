@@ -11,7 +11,7 @@ stages that compute them.
 
 `else` is the boundary `keep`. Other boundaries became updates before
 (`passes/expand_boundaries.py`). `lowering/tile_to_gpu/halos.py` emits the cells of a thread, and
-`runtime/planes.py` computes the cells of whole planes.
+`runtime/executors/planes.py` computes the cells of whole planes.
 """
 
 from __future__ import annotations

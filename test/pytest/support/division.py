@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from timetile.dialects import simt
-from timetile.runtime import arithmetic
+from timetile.runtime.arithmetic import cells as arithmetic
 
 Array = NDArray[Any]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from timetile.runtime.driver import gpu_is_available
-from timetile.runtime.program import Executor
+from timetile.runtime.machine.driver import gpu_is_available
+from timetile.runtime.program.compiled_program import Executor
 
 
 def executors() -> tuple[Executor, ...]:

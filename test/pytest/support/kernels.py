@@ -13,10 +13,10 @@ from xdsl.dialects import gpu
 from xdsl.parser import Parser
 
 from support.description import Array
-from timetile.runtime.loading import make_context
-from timetile.runtime.simt.errors import SimtError
-from timetile.runtime.simt.interpreter import Launch
-from timetile.runtime.simt.memory import Buffer
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.executors.simt.interpreter import Launch
+from timetile.runtime.executors.simt.memory import Buffer
+from timetile.runtime.loading.modules import make_context
 
 CELLS = 128
 """Cells of the kernels' field and of their shared buffer."""

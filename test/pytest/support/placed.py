@@ -10,8 +10,8 @@ from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.programs import program_text
 from timetile.dialects.tile import KernelOp
-from timetile.runtime.kernels import Halos
-from timetile.runtime.program import Executor
+from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.program.compiled_program import Executor
 
 
 def check(

@@ -24,7 +24,7 @@ from timetile.passes.schedule import AddressingOption, Form, TileOption
 from timetile.passes.schedule import Schedule as LoopSchedule
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
-from timetile.runtime.program import Executor
+from timetile.runtime.program.compiled_program import Executor
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The meaning of cell operations on NumPy arrays, bit for bit."""

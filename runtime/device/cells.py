@@ -1,0 +1,125 @@
+"""The fields of a program in GPU memory, read and written by the host function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from timetile.dialects.temporal import GatherOp
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.host.cell_nests import FarMemory, Places
+from timetile.runtime.kernels.gathering import GatherFrame
+
+MOST_PLACES = 32
+"""
+Most lists of places kept on the device: the lists of a program's nests come back in each step.
+"""
+
+
+@dataclass(frozen=True)
+class DeviceBuffer:
+    """A field's memory on the device."""
+
+    pointer: int
+    bytes: int
+
+
+class DeviceMemory(FarMemory):
+    """Memory with fields on the device, and arrays for memory used by the host only."""
+
+    def __init__(self, on: Device, stream: int):
+        super().__init__()
+        self.device, self.stream = on, stream
+        self.fields: dict[Operation, DeviceBuffer] = {}
+        self.places: dict[bytes, DeviceBuffer] = {}
+        """Lists of places by their bits, the list used last at the end."""
+        self.staging = DeviceBuffer(0, 0)
+        """Room for cells in transfer."""
+
+    def is_far(self, buffer: Any) -> bool:
+        return isinstance(buffer, DeviceBuffer)
+
+    def fetch(self, buffer: Any, places: Places, dtype: np.dtype[Any]) -> Array:
+        cells = np.empty(len(places), dtype)
+        if len(places) == 1:
+            self.device.synchronize(self.stream)
+            self.device.download(cells, buffer.pointer + int(places[0]) * dtype.itemsize)
+            return cells
+        at, near = self.placed(places), self.staged(cells.nbytes)
+        frame = GatherFrame.flat(len(places), buffer.bytes, dtype.itemsize)
+        pointers = frame.places([at.pointer])
+        self.device.gather(frame, [near.pointer, buffer.pointer, *pointers], self.stream)
+        self.device.synchronize(self.stream)
+        self.device.download(cells, near.pointer)
+        return cells
+
+    def put(self, buffer: Any, places: Places, cells: Array) -> None:
+        # What the stream has been given may still read the cells, or what is on its way.
+        self.device.synchronize(self.stream)
+        if len(places) == 1:
+            self.device.upload(buffer.pointer + int(places[0]) * cells.itemsize, cells)
+            return
+        at, near = self.placed(places), self.staged(cells.nbytes)
+        self.device.upload(near.pointer, cells)
+        frame = GatherFrame.flat(len(places), buffer.bytes, cells.itemsize)
+        pointers = [buffer.pointer, near.pointer, *frame.places([at.pointer])]
+        self.device.gather(frame, pointers, self.stream, scatter=True)
+
+    def placed(self, places: Places) -> DeviceBuffer:
+        """Places on the device."""
+        key = places.tobytes()
+        kept = self.places.pop(key, None)
+        if kept is None:
+            if len(self.places) == MOST_PLACES:
+                self.device.synchronize(self.stream)
+                self.device.free(self.places.pop(next(iter(self.places))).pointer)
+            kept = DeviceBuffer(self.device.allocate(places.nbytes), places.nbytes)
+            self.device.upload(kept.pointer, places)
+        self.places[key] = kept
+        return kept
+
+    def staged(self, size: int) -> DeviceBuffer:
+        """Room for cells in transfer, one list at a time."""
+        if self.staging.bytes < size:
+            self.device.synchronize(self.stream)
+            if self.staging.bytes:
+                self.device.free(self.staging.pointer)
+            self.staging = DeviceBuffer(self.device.allocate(size), size)
+        return self.staging
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if op not in self.fields:
+            size = prod(shape) * dtype.itemsize
+            self.fields[op] = DeviceBuffer(self.device.allocate(size), size)
+        return self.fields[op]
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        cells = np.empty(shape, dtype)
+        self.device.synchronize(self.stream)
+        self.device.download(cells, buffer.pointer)
+        return cells
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        self.device.synchronize(self.stream)
+        self.device.upload(buffer.pointer, cells)
+
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        frame = GatherFrame.of(op)
+        pointers = [target.pointer, source.pointer, *(p.pointer for p in frame.places(places))]
+        self.device.gather(frame, pointers, self.stream)
+
+    def close(self) -> None:
+        """Free the fields, places and room of the program."""
+        while self.fields:
+            self.device.free(self.fields.popitem()[1].pointer)
+        while self.places:
+            self.device.free(self.places.popitem()[1].pointer)
+        staging, self.staging = self.staging, DeviceBuffer(0, 0)
+        if staging.bytes:
+            self.device.free(staging.pointer)

@@ -1,0 +1,330 @@
+"""The kernels of a GPU: loaded, launched, in graphs of launches, and given back."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import cache
+from itertools import chain
+from threading import Lock, RLock
+from typing import Any
+
+from timetile.lowering.ptx.symbols import report_symbol
+from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.passes.diagnostics import CompileError
+from timetile.passes.targets.isa import version_of
+from timetile.runtime.device.arguments import Arguments
+from timetile.runtime.device.gpu_memory import GpuMemory
+from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame
+from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.machine.driver import checked
+
+DEFAULT_SHARED_BYTES = 48 << 10
+"""Bytes of dynamic shared memory allowed without asking."""
+
+MESSAGE_WORD_BYTES = 8
+"""A word of a message, four bytes of a cell and the number of the message."""
+
+
+def image_of(kernel: Kernel, arch: str) -> bytes:
+    """
+    The image of a kernel for a GPU: machine code if it runs on the GPU, as on GPUs of equal major
+    version and no older; otherwise PTX ending with a zero, for the driver's assembler.
+    """
+    made_for, runs_on = version_of(kernel.arch), version_of(arch)
+    if kernel.cubin is not None and made_for[0] == runs_on[0] and made_for <= runs_on:
+        return kernel.cubin
+    return kernel.ptx.encode() + b"\0"
+
+
+class Device(GpuMemory):
+    """One GPU, and the kernels loaded on the GPU."""
+
+    one_load = RLock()
+    """
+    Held while kernels are loaded or given back: programs share kernels, and threads and finalizers
+    may meet.
+    """
+
+    def __init__(self, number: int = 0):
+        super().__init__(number)
+        self.kernels: dict[Kernel, Kernel] = {}
+        self.loaded: dict[Kernel, Any] = {}
+        self.users: Counter[Kernel] = Counter()
+        """The number of runners holding each kernel."""
+        self.streams: Counter[tuple[Kernel, int]] = Counter()
+        """The number of runners holding each kernel on each stream."""
+        self.resident: dict[Kernel, int] = {}
+        """Tiles held by the device at once, of kernels with blocks waiting for each other."""
+        self.inboxes: dict[tuple[Kernel, int], int] = {}
+        """Device memory for exchanges between the blocks of a kernel, one for each stream."""
+        self.comparing: tuple[Any, ctypes.c_uint32, int] | None = None
+        """
+        The function comparing halos, loaded once, and the word of the answer, on the host and on
+        the device.
+        """
+        self.gathering: dict[str, Any] = {}
+        """The functions that read and write fields at computed places, by name."""
+        self.one_comparison = Lock()
+        self.one_report = Lock()
+
+    def known(self, kernel: Kernel) -> Kernel:
+        """The first equal kernel: looking up the first one compares no code."""
+        return self.kernels.setdefault(kernel, kernel)
+
+    def load(self, kernel: Kernel) -> Any:
+        """The function of a kernel, loaded once."""
+        function = self.loaded.get(kernel)
+        if function is not None:
+            return function
+        with self.one_load:
+            if kernel not in self.loaded:
+                self.loaded[kernel] = self.loaded_now(kernel)
+            return self.loaded[kernel]
+
+    def loaded_now(self, kernel: Kernel) -> Any:
+        """The function of a kernel not loaded yet."""
+        function = self.function(image_of(kernel, self.arch), kernel.name)
+        if kernel.shared_bytes <= DEFAULT_SHARED_BYTES:
+            return function
+        limit = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        if kernel.shared_bytes > limit:
+            raise CompileError(
+                f"kernel @{kernel.name} needs {kernel.shared_bytes} bytes of shared memory "
+                f"and {self.name} has {limit} a block; use fewer planes ahead, a smaller "
+                "depth or fewer warps"
+            )
+        attribute = self.cuda.CUfunction_attribute
+        name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        checked(self.cuda.cuFuncSetAttribute(function, name, kernel.shared_bytes))
+        return function
+
+    # What programs hold, and give back.
+
+    def retain(self, kernel: Kernel, stream: int) -> None:
+        """A runner of a stream uses a kernel."""
+        with self.one_load:
+            self.users[kernel] += 1
+            self.streams[kernel, stream] += 1
+
+    def release(self, kernels: Collection[Kernel], stream: int) -> None:
+        """
+        A runner of a stream, with all runs done, stops using kernels. After the last runner, memory
+        for exchanges is freed, and the kernels are unloaded.
+        """
+        with self.one_load:
+            for kernel in kernels:
+                self.streams[kernel, stream] -= 1
+                if self.streams[kernel, stream] <= 0:
+                    del self.streams[kernel, stream]
+                    if (kernel, stream) in self.inboxes:
+                        self.free(self.inboxes.pop((kernel, stream)))
+                self.users[kernel] -= 1
+                if self.users[kernel] <= 0:
+                    del self.users[kernel]
+                    self.unload(kernel)
+
+    def unload(self, kernel: Kernel) -> None:
+        """Forget a kernel, and unload its module if loaded."""
+        self.kernels.pop(kernel, None)
+        self.resident.pop(kernel, None)
+        function = self.loaded.pop(kernel, None)
+        if function is not None:
+            checked(self.cuda.cuModuleUnload(checked(self.cuda.cuFuncGetModule(function))))
+
+    def launch(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
+        """
+        Launch a kernel. Where the blocks of a tile wait for each other, as many tiles as the device
+        holds at once; CompileError where it does not hold one.
+        """
+        if kernel.bound_waits and self.is_capturing(stream):
+            raise RuntimeError(
+                f"kernel @{kernel.name} is waited for, as its waits are bounded, and a stream that "
+                "is captured "
+                "cannot be; compile it without bound_waits"
+            )
+        if kernel.apart > 1:
+            self.launch_tiles(kernel, arguments, stream)
+            return
+        report = self.report_of(kernel)
+        if report is None:
+            self.launch_grid(kernel, arguments, stream)
+            return
+        # All streams and threads share the module's word.
+        with self.one_report:
+            checked(self.cuda.cuMemsetD8Async(report, 0, MESSAGE_WORD_BYTES, stream))
+            self.launch_grid(kernel, arguments, stream)
+            self.check_waits(kernel, report, stream)
+
+    def launch_grid(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
+        """Launch all blocks of a kernel without waits between blocks, except in a cluster."""
+        checked(
+            self.cuda.cuLaunchKernel(
+                self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
+                kernel.shared_bytes, stream, arguments.address, 0,
+            )
+        )  # fmt: skip
+
+    def graph(self, launches: Sequence[tuple[Kernel, Arguments]]) -> Any:
+        """
+        A graph of consecutive launches, for `launch_graph`: of kernels without bounded waits, and
+        without waits between blocks, except in a cluster.
+        """
+        cuda = self.cuda
+        graph = checked(cuda.cuGraphCreate(0))
+        try:
+            before: list[Any] = []
+            for kernel, arguments in launches:
+                what = cuda.CUDA_KERNEL_NODE_PARAMS()
+                what.func = self.load(kernel)
+                what.gridDimX, what.gridDimY, what.gridDimZ = kernel.grid, 1, 1
+                what.blockDimX, what.blockDimY, what.blockDimZ = kernel.block, 1, 1
+                what.sharedMemBytes, what.kernelParams = kernel.shared_bytes, arguments.address
+                before = [checked(cuda.cuGraphAddKernelNode(graph, before, len(before), what))]
+            return checked(cuda.cuGraphInstantiate(graph, 0))
+        finally:
+            checked(cuda.cuGraphDestroy(graph))
+
+    def launch_graph(self, graph: Any, stream: int) -> None:
+        """Launch a graph on a stream."""
+        checked(self.cuda.cuGraphLaunch(graph, stream))
+
+    def free_graph(self, graph: Any) -> None:
+        """Forget a graph. Launches already made go on."""
+        checked(self.cuda.cuGraphExecDestroy(graph))
+
+    def report_of(self, kernel: Kernel) -> int | None:
+        """
+        The address at which a kernel reports a wait in vain for warps of its block or cluster; None
+        if the kernel does not report.
+        """
+        symbol = report_symbol(kernel.name)
+        if not kernel.bound_waits or symbol not in kernel.ptx:
+            return None
+        module = checked(self.cuda.cuFuncGetModule(self.load(kernel)))
+        address, _ = checked(self.cuda.cuModuleGetGlobal(module, symbol.encode()))
+        return int(address)
+
+    def launch_tiles(self, kernel: Kernel, arguments: Arguments, stream: int) -> None:
+        """
+        Make a cooperative launch. Messages are numbered from 1 in every launch: their words are set
+        to 0 before, also after an aborted launch.
+        """
+        tiles = kernel.grid // kernel.apart
+        together = min(tiles, self.resident_tiles(kernel))
+        size = launch_words(together, kernel.message_words) * MESSAGE_WORD_BYTES
+        if (kernel, stream) not in self.inboxes:
+            self.inboxes[kernel, stream] = self.allocate(size)
+        inbox = self.inboxes[kernel, stream]
+        checked(self.cuda.cuMemsetD8Async(inbox, 0, size, stream))
+        given = arguments.followed_by((inbox, together), (ctypes.c_void_p, ctypes.c_int32))
+        checked(
+            self.cuda.cuLaunchCooperativeKernel(
+                self.load(kernel), together * kernel.apart, 1, 1, kernel.block, 1, 1,
+                kernel.shared_bytes, stream, given.address,
+            )
+        )  # fmt: skip
+        if kernel.bound_waits:
+            self.check_waits(kernel, inbox, stream)
+
+    def check_waits(self, kernel: Kernel, place: int, stream: int) -> None:
+        """Raise RuntimeError if the word at a place reports a wait in vain of a block."""
+        import numpy as np
+
+        report = np.zeros(2, dtype=np.uint32)
+        self.synchronize(stream)
+        self.download(report, place)
+        block, number = (int(word) for word in report)
+        if block:
+            others = f"message or barrier {number} of the tile's other blocks"
+            own = "the warps of its cluster" if kernel.cluster > 1 else "its own warps"
+            what = others if number else own
+            raise RuntimeError(
+                f"block {block - 1} of kernel @{kernel.name} waited in vain for {what}: this is a "
+                "bug "
+                "of the compiler; please report it with the program"
+            )
+
+    def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
+        """
+        Whether some cell around the frame's box has different bits in two buffers. Waits for all
+        earlier work of the stream.
+        """
+        # All streams and threads share the word of the answer.
+        with self.one_comparison:
+            if self.comparing is None:
+                compare = self.function(COMPARE_HALOS.encode() + b"\0", "halos_differ")
+                self.comparing = compare, *self.word_of_host()
+            function, answer, place = self.comparing
+            answer.value = 0
+            arguments = Arguments(
+                (first, other, place, *chain.from_iterable(frame.words()), frame.segments),
+                (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 10,
+            )
+            checked(
+                self.cuda.cuLaunchKernel(
+                    function, frame.blocks, 1, 1, 32 * WARPS_OF_A_BLOCK, 1, 1,
+                    0, stream, arguments.address, 0,
+                )
+            )  # fmt: skip
+            self.synchronize(stream)
+            return bool(answer.value)
+
+    def gather(
+        self, frame: GatherFrame, pointers: Sequence[int], stream: int, *, scatter: bool = False
+    ) -> None:
+        """
+        Copy cells to a field, the first of five, from the second, at places given by the others:
+        places in the second, with `scatter` in the first.
+        """
+        name = gather_name(frame.cell_bytes, scatter=scatter)
+        with self.one_load:
+            if name not in self.gathering:
+                text = gather_text(frame.cell_bytes, scatter=scatter)
+                self.gathering[name] = self.function(text.encode() + b"\0", name)
+        numbers = frame.numbers()
+        types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_int64,) * len(numbers)
+        arguments = Arguments((*pointers, *numbers), types)
+        checked(
+            self.cuda.cuLaunchKernel(
+                self.gathering[name], frame.blocks, 1, 1, THREADS, 1, 1,
+                0, stream, arguments.address, 0,
+            )
+        )  # fmt: skip
+
+    def resident_tiles(self, kernel: Kernel) -> int:
+        """
+        The tiles of a kernel, of `apart` blocks each, held by the device at once. Raises
+        CompileError if not even one fits.
+        """
+        if kernel in self.resident:
+            return self.resident[kernel]
+        each = checked(
+            self.cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                self.load(kernel), kernel.block, kernel.shared_bytes
+            )
+        )
+        blocks = each * self.attribute("MULTIPROCESSOR_COUNT")
+        if blocks < kernel.apart:
+            raise CompileError(
+                f"kernel @{kernel.name} needs {kernel.apart} blocks of {kernel.block} threads, "
+                f"{kernel.registers} registers and {kernel.shared_bytes} bytes of shared memory at "
+                f"once, as they wait for each other, and {self.name} holds {blocks}; give "
+                f"device-tiling at most {blocks} blocks, or tile=block"
+            )
+        self.resident[kernel] = blocks // kernel.apart
+        return self.resident[kernel]
+
+
+@cache
+def opened(number: int) -> Device:
+    """The device of a number, opened now."""
+    return Device(number)
+
+
+def device(number: int = 0) -> Device:
+    """The device of a number, opened once, whichever thread asks first."""
+    with Device.one_load:
+        return opened(number)

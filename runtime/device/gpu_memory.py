@@ -1,0 +1,148 @@
+"""An NVIDIA GPU, through cuda-python: context, memory and streams."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from typing import Any
+
+from timetile.lowering.ptx.symbols import symbol
+from timetile.runtime.host.halos import WORD_BYTES
+from timetile.runtime.machine.driver import Unavailable, checked, driver
+
+
+class GpuMemory:
+    """One GPU, by number, with its primary context."""
+
+    def __init__(self, number: int = 0):
+        cuda = driver()
+        if isinstance(cuda, Unavailable):
+            raise RuntimeError(f"cannot run on a GPU: {cuda.reason}")
+        self.cuda = cuda
+        known = int(checked(cuda.cuDeviceGetCount()))
+        if not 0 <= number < known:
+            raise RuntimeError(
+                f"there is no GPU {number}, the driver numbers them from 0 to {known - 1}"
+            )
+        self.number = number
+        self.handle = checked(cuda.cuDeviceGet(number))
+        self.context = checked(cuda.cuDevicePrimaryCtxRetain(self.handle))
+
+    def attribute(self, name: str) -> int:
+        """A device attribute, by the end of its name in the driver's enumeration."""
+        attribute = getattr(self.cuda.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(checked(self.cuda.cuDeviceGetAttribute(attribute, self.handle)))
+
+    @property
+    def name(self) -> str:
+        """The GPU's name."""
+        raw = checked(self.cuda.cuDeviceGetName(128, self.handle))
+        return raw.split(b"\0")[0].decode()
+
+    @property
+    def arch(self) -> str:
+        """The architecture, as `sm_90`."""
+        major = self.attribute("COMPUTE_CAPABILITY_MAJOR")
+        return f"sm_{major}{self.attribute('COMPUTE_CAPABILITY_MINOR')}"
+
+    @contextlib.contextmanager
+    def current(self) -> Any:
+        """Make the device current for the calls inside."""
+        checked(self.cuda.cuCtxPushCurrent(self.context))
+        try:
+            yield self
+        finally:
+            checked(self.cuda.cuCtxPopCurrent())
+
+    def allocate(self, size: int) -> int:
+        """Device memory of `size` bytes."""
+        try:
+            return int(checked(self.cuda.cuMemAlloc(max(size, 1))))
+        except RuntimeError as error:
+            raise MemoryError(f"{size} bytes of device memory: {error}") from error
+
+    def free(self, pointer: int) -> None:
+        """Free device memory."""
+        checked(self.cuda.cuMemFree(pointer))
+
+    def upload(self, pointer: int, array: Any) -> None:
+        """Copy a NumPy array to the device."""
+        checked(self.cuda.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes))
+
+    def download(self, array: Any, pointer: int) -> None:
+        """Copy device memory to a NumPy array."""
+        checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
+
+    def synchronize(self, stream: int) -> None:
+        """Wait until the stream has done its work."""
+        checked(self.cuda.cuStreamSynchronize(stream))
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether the stream's work is captured into a graph. The default stream's never is."""
+        if not stream:
+            return False
+        status = checked(self.cuda.cuStreamIsCapturing(stream))
+        return bool(status != self.cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
+
+    def wait_for_stream(self, waiting: int, other: int) -> None:
+        """Let a stream wait for all earlier work of another stream."""
+        if waiting == other:
+            return
+        flags = int(self.cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        event = checked(self.cuda.cuEventCreate(flags))
+        checked(self.cuda.cuEventRecord(event, other))
+        checked(self.cuda.cuStreamWaitEvent(waiting, event, 0))
+        checked(self.cuda.cuEventDestroy(event))
+
+    def function(self, image: bytes, name: str) -> Any:
+        """A function of machine code, or of PTX ending with a zero."""
+        module = checked(self.cuda.cuModuleLoadData(image))
+        return checked(self.cuda.cuModuleGetFunction(module, symbol(name).encode()))
+
+    @contextlib.contextmanager
+    def giving_back(self) -> Any:
+        """
+        The device is current, and memory may be freed though some stream is captured into a graph:
+        programs are dropped at any time.
+        """
+        cuda = self.cuda
+        with self.current():
+            before = checked(
+                cuda.cuThreadExchangeStreamCaptureMode(
+                    cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+                )
+            )
+            try:
+                yield self
+            finally:
+                checked(cuda.cuThreadExchangeStreamCaptureMode(before))
+
+    def mark(self, event: Any, stream: int) -> Any:
+        """An event (a new event for None) after all earlier work of the stream."""
+        if event is None:
+            flags = int(self.cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+            event = checked(self.cuda.cuEventCreate(flags))
+        checked(self.cuda.cuEventRecord(event, stream))
+        return event
+
+    def wait_for_mark(self, event: Any) -> None:
+        """Wait for a marked event, even of a destroyed stream, and destroy the event."""
+        checked(self.cuda.cuEventSynchronize(event))
+        checked(self.cuda.cuEventDestroy(event))
+
+    def number_of(self, pointer: int) -> int | None:
+        """The number of the GPU with this address in its memory; None if no GPU has."""
+        what = self.cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        status, number = self.cuda.cuPointerGetAttribute(what, pointer)
+        return None if int(status) != 0 else int(number)
+
+    def word_of_host(self) -> tuple[ctypes.c_uint32, int]:
+        """
+        A word of host memory writable by kernels, and its device address: nothing needs to be
+        copied.
+        """
+        cuda = self.cuda
+        flags = cuda.CU_MEMHOSTALLOC_PORTABLE | cuda.CU_MEMHOSTALLOC_DEVICEMAP
+        place = int(checked(cuda.cuMemHostAlloc(WORD_BYTES, flags)))
+        on_device = int(checked(cuda.cuMemHostGetDevicePointer(place, 0)))
+        return ctypes.c_uint32.from_address(place), on_device

@@ -1,0 +1,401 @@
+"""Runs planned launches on a GPU, on one stream."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import RLock
+from typing import Any, TypeVar
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.passes.diagnostics import LOGGER
+from timetile.runtime.device.arguments import Arguments
+from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.executors.runners import PlannedRunner
+from timetile.runtime.host.functions import Values
+from timetile.runtime.host.halos import HaloFrame
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.machine.driver import checked
+
+LAUNCHES_OF_A_GRAPH = 16
+"""
+A launch of a graph takes the host 4 us, as one of a kernel does; the GPU is as quick with 16
+kernels as with more.
+"""
+
+FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
+"""Launches of a loop from which a graph pays: making a graph takes 0.1 to 0.4 ms."""
+
+MOST_LAUNCHES = 256
+"""Most launches of a run in one graph: making such a graph takes some milliseconds."""
+
+MOST_GRAPHS = 8
+"""Most graphs of loops, and of runs, kept for repetitions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A launch as made last: its operands, and the packed arguments."""
+
+    given: tuple[DeviceBuffer | bytes, ...]
+    kernel: Kernel
+    arguments: Arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """Launches made `times` times, one after the other."""
+
+    launches: list[Prepared]
+    times: int
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether some launch needs work by the host."""
+        return any(launch.kernel.is_attended for launch in self.launches)
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """One buffer is copied to another."""
+
+    source: DeviceBuffer
+    target: DeviceBuffer
+
+
+Action = Repeated | Copied
+
+
+@dataclass(eq=False)
+class Run:
+    """
+    The actions of a whole run, as a graph if the run is made often enough, and the places of its
+    results among its buffers.
+    """
+
+    actions: list[Action]
+    results: tuple[int, ...]
+    again: int = 0
+    """How often the run was made again."""
+    graph: Any = None
+
+    @cached_property
+    def launches(self) -> list[Prepared] | None:
+        """
+        All launches of the run, one after the other; None for one launch, for too many, or for a
+        run with other actions.
+        """
+        repeated = [action for action in self.actions if isinstance(action, Repeated)]
+        if len(repeated) < len(self.actions) or any(each.is_attended for each in repeated):
+            return None
+        if not 1 < sum(len(each.launches) * each.times for each in repeated) <= MOST_LAUNCHES:
+            return None
+        return [launch for each in repeated for launch in each.launches * each.times]
+
+    @property
+    def is_due(self) -> bool:
+        """
+        Whether a graph of all launches pays: at the second run of few launches, at the third of
+        many.
+        """
+        if self.launches is None:
+            return False
+        return self.again > (len(self.launches) >= FEWEST_LAUNCHES)
+
+
+class GpuRunner(PlannedRunner):
+    """Runs planned launches on a device, on one stream."""
+
+    def __init__(self, kernels: ProgramKernels, on: Device, stream: int = 0):
+        super().__init__(kernels)
+        self.device, self.stream = on, stream
+        self.memory = self.fields = DeviceMemory(on, stream)
+        self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
+        self.scratch_count = 0
+        self.prepared: dict[LaunchOp, Prepared] = {}
+        self.retained: set[Kernel] = set()
+        """The kernels of prepared launches, kept loaded by the device."""
+        self.last: Any = None
+        """An event after the last run, if any."""
+        self.repeated: dict[tuple[Any, ...], Any] = {}
+        """Graphs of repeated launches, by launches, the graph used last at the end."""
+        self.runs: dict[tuple[Any, ...], Run] = {}
+        """Runs, by loop, steps and operands, the run made last at the end."""
+        self.actions: list[Action] = []
+        """The actions of the present run so far."""
+        self.captured = False
+        """The stream of the present run is being captured into a graph of the caller's."""
+        self.one_run = RLock()
+        """
+        Held by a run: a run notes its launches, and shares scratch buffers with other runs of the
+        stream.
+        """
+        self.host.handlers[scf.ForOp] = self.repeat
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        # From the comparison of halos on: threads share the runner for that of common halos, too.
+        with self.one_run:
+            return super().__call__(loop, steps, buffers, outside)
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a launch."""
+        self.act(Repeated([self.prepare(op, operands)], 1))
+        return []
+
+    def act(self, action: Action) -> None:
+        """Do an action, and note the action."""
+        self.actions.append(action)
+        self.do(action)
+
+    def do(self, action: Action) -> None:
+        """
+        Launch or copy. For small fields the GPU would wait for the host, so many launches go as a
+        graph, made while the GPU works on the first launches.
+        """
+        if isinstance(action, Copied):
+            pointers = action.target.pointer, action.source.pointer
+            checked(self.device.cuda.cuMemcpyDtoDAsync(*pointers, action.source.bytes, self.stream))
+            return
+        times = action.times
+        if self.is_worth_a_graph(action):
+            times = self.repeat_as_graph(action.launches, times)
+        self.launch_all(action.launches * times)
+
+    def prepare(self, op: LaunchOp, operands: Sequence[Any]) -> Prepared:
+        """A launch as made before if the operands are equal, otherwise a new one."""
+        known, given = self.prepared.get(op), tuple(map(identity, operands))
+        if known is None or known.given != given:
+            kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
+            if kernel not in self.retained:
+                self.device.retain(kernel, self.stream)
+                self.retained.add(kernel)
+            known = self.prepared[op] = Prepared(given, kernel, arguments_of(op, operands))
+        return known
+
+    def launch_all(self, launches: Sequence[Prepared]) -> None:
+        """Launch one after the other."""
+        for launch in launches:
+            self.device.launch(launch.kernel, launch.arguments, self.stream)
+
+    def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """The launches of a loop."""
+        launches = [
+            self.prepare(inner, [values[operand] for operand in inner.operands])
+            for inner in op.body.block.ops
+            if isinstance(inner, LaunchOp)
+        ]
+        self.act(Repeated(launches, len(range(*map(int, operands)))))
+        return []
+
+    def is_worth_a_graph(self, repeated: Repeated) -> bool:
+        """
+        Whether a graph pays: many launches, on a stream not being captured into another graph.
+        """
+        many = len(repeated.launches) * repeated.times >= FEWEST_LAUNCHES
+        return many and not self.captured and not repeated.is_attended
+
+    def repeat_as_graph(self, launches: list[Prepared], repeats: int) -> int:
+        """Repeat launches by a graph. Returns the number of repetitions left."""
+        rounds = max(1, LAUNCHES_OF_A_GRAPH // len(launches))
+        key = tuple((each.kernel, each.given) for each in launches)
+        graph = used(self.repeated, key)
+        if graph is None:
+            self.launch_all(launches * rounds)
+            repeats -= rounds
+            graph = self.graph(launches * rounds)
+            oldest = keep(self.repeated, key, graph)
+            if oldest is not None:
+                self.device.free_graph(oldest)
+        for _ in range(repeats // rounds):
+            self.device.launch_graph(graph, self.stream)
+        return repeats % rounds
+
+    def with_kernels(self, kernels: ProgramKernels) -> GpuRunner:
+        """
+        A runner for other kernels, with shared scratch buffers: runs on one stream are made one
+        after the other.
+        """
+        other = GpuRunner(kernels, self.device, self.stream)
+        other.scratches, other.one_run = self.scratches, self.one_run
+        return other
+
+    def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
+        """
+        Whether halos are equal. A stream being captured into a graph cannot wait for the answer,
+        and gets False.
+        """
+        compared = self.kernels.options.halos == "compared"
+        if compared and self.device.is_capturing(self.stream):
+            return False
+        return super().has_common_halos(loop, steps, buffers)
+
+    def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
+        """
+        Whether two buffers have equal halos, compared on the device after all earlier work of the
+        stream.
+        """
+        return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
+
+    def run(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
+    ) -> Sequence[Any]:
+        """
+        Make a run. A run made again on equal fields repeats its actions, except during a capture.
+        """
+        key = (loop, steps, *map(identity, (*buffers, *around)))
+        with self.one_run:
+            self.captured = self.device.is_capturing(self.stream)
+            if self.captured:
+                return self.run_first(loop, steps, buffers, around)
+            known = used(self.runs, key)
+            if known is not None:
+                self.run_again(known)
+                results = [buffers[place] for place in known.results]
+            else:
+                results = self.run_first(loop, steps, buffers, around)
+                self.remember(key, buffers, results)
+            self.last = self.device.mark(self.last, self.stream)
+            return results
+
+    def run_first(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Make a run for the first time, or during a capture."""
+        self.scratch_count, self.actions = 0, []
+        return super().run(loop, steps, buffers, around)
+
+    def remember(
+        self, key: tuple[Any, ...], buffers: Sequence[Any], results: Sequence[Any]
+    ) -> None:
+        """Keep the actions of a run for a repetition, if its results are among its buffers."""
+        places = [k for result in results for k, each in enumerate(buffers) if each is result]
+        if len(places) != len(results):
+            return
+        oldest = keep(self.runs, key, Run(self.actions, tuple(places)))
+        if oldest is not None:
+            self.forget(oldest)
+
+    def run_again(self, run: Run) -> None:
+        """Repeat the actions of a run, as a graph if one pays."""
+        run.again += 1
+        if run.graph is None and run.launches is not None and run.is_due:
+            run.graph = self.graph(run.launches)
+        if run.graph is not None:
+            self.device.launch_graph(run.graph, self.stream)
+            return
+        for action in run.actions:
+            self.do(action)
+
+    def graph(self, launches: Sequence[Prepared]) -> Any:
+        """A graph of launches, one after the other."""
+        return self.device.graph([(each.kernel, each.arguments) for each in launches])
+
+    def forget(self, known: Run) -> None:
+        """Free the graph of a run, if any."""
+        if known.graph is not None:
+            self.device.free_graph(known.graph)
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Scratch buffers are kept from call to call."""
+        size = operands[0].bytes
+        key = (self.scratch_count, size)
+        self.scratch_count += 1
+        if key not in self.scratches:
+            self.scratches[key] = DeviceBuffer(self.device.allocate(size), size)
+        return [self.scratches[key]]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a field."""
+        self.act(Copied(*operands))
+        return []
+
+    def close(self) -> None:
+        """
+        Give back scratch buffers, graphs, and kernels without another runner, after all runs are
+        done. A GPU without an answer is a warning. The owner of a graph with captured runs must
+        keep the runner open.
+        """
+        with self.one_run:
+            try:
+                with self.device.giving_back():
+                    self.give_back()
+            except RuntimeError as error:
+                LOGGER.warning("what a program held on the GPU is not given back: %s", error)
+
+    def give_back(self) -> None:
+        """The work of `close`, with the device current."""
+        others = (self.common, self.uncounted)
+        self.common = self.uncounted = None
+        for other in others:
+            if isinstance(other, GpuRunner):
+                other.give_back()
+        last, self.last = self.last, None
+        if last is not None:
+            self.device.wait_for_mark(last)
+        while self.repeated:
+            self.device.free_graph(self.repeated.popitem()[1])
+        while self.runs:
+            self.forget(self.runs.popitem()[1])
+        while self.scratches:
+            self.device.free(self.scratches.popitem()[1].pointer)
+        self.fields.close()
+        self.prepared.clear()
+        retained, self.retained = self.retained, set()
+        self.device.release(retained, self.stream)
+
+
+Kept = TypeVar("Kept")
+
+
+def keep(kept: dict[tuple[Any, ...], Kept], key: tuple[Any, ...], new: Kept) -> Kept | None:
+    """
+    Keep a new entry. Returns the entry used least lately, removed if the dictionary is full;
+    otherwise None.
+    """
+    oldest = kept.pop(next(iter(kept))) if len(kept) == MOST_GRAPHS else None
+    kept[key] = new
+    return oldest
+
+
+def used(kept: dict[tuple[Any, ...], Kept], key: tuple[Any, ...]) -> Kept | None:
+    """The entry of a key, moved to the end; None without an entry."""
+    if key in kept:
+        kept[key] = kept.pop(key)
+    return kept.get(key)
+
+
+def identity(operand: Any) -> DeviceBuffer | bytes:
+    """The identity of an operand: a field's memory, or the bits of a number, as -0.0 is not 0.0."""
+    return operand if isinstance(operand, DeviceBuffer) else np.asarray(operand).tobytes()
+
+
+def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> Arguments:
+    """The arguments of a launch, in the types declared by its kernel."""
+    values: list[Any] = []
+    types: list[Any] = []
+    for operand, value in zip(operands, op.arguments):
+        if isinstance(operand, DeviceBuffer):
+            values.append(operand.pointer)
+            types.append(ctypes.c_void_p)
+            continue
+        wide = getattr(value.type, "width", None)
+        is_float = hasattr(operand, "dtype") and operand.dtype.kind == "f"
+        is_float = is_float or isinstance(operand, float) or value.type.name.startswith("f")
+        values.append(float(operand) if is_float else int(operand))
+        if is_float:
+            types.append(ctypes.c_float if value.type == f32 else ctypes.c_double)
+        else:
+            types.append(ctypes.c_int32 if wide is not None and wide.data == 32 else ctypes.c_int64)
+    return Arguments(values, types)

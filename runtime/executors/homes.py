@@ -1,0 +1,138 @@
+"""
+Storage of planes in the planes executor: each queue keeps as many planes as its home, and no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from timetile.dialects.tile import (
+    Addressing,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    MailAttr,
+    MemoryAttr,
+    RegistersAttr,
+    SharedAttr,
+    StageOp,
+    queue_type,
+)
+from timetile.passes.analysis.queues.storage import ring_window
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.executors.simt.errors import describe
+
+
+class PlaneError(Exception):
+    """A kernel reads a missing plane, or stores an unset cell. The message names the stage."""
+
+    def __init__(self, op: Operation, text: str):
+        super().__init__(f"{describe(op)}: {text}")
+        self.op = op
+
+
+@dataclass
+class Cells:
+    """
+    The cells of a field, or of a plane (one cell thick along the stream), with marks for set cells.
+    """
+
+    data: Array
+    known: NDArray[np.bool_]
+
+    @staticmethod
+    def of(data: Array, *, known: bool) -> Cells:
+        """Cells from an array, all set or all unset."""
+        return Cells(data, np.full(data.shape, known))
+
+    @staticmethod
+    def copy_of(data: Array) -> Cells:
+        """A copy of a field, all cells set."""
+        return Cells.of(data.copy(), known=True)
+
+    def copy(self) -> Cells:
+        """A copy of the cells and marks."""
+        return Cells(self.data.copy(), self.known.copy())
+
+
+Slots = list[tuple[SSAValue, int, Cells] | None]
+"""A ring of planes, each with its queue and its step."""
+
+
+@dataclass
+class Home:
+    """
+    The planes kept by a queue, one slot a step. The circular multi-queue is one ring for all
+    queues.
+    """
+
+    queue: SSAValue
+    slots: Slots
+    base: int = 0
+
+    def keep(self, step: int, plane: Cells) -> None:
+        """Keep the plane of a step."""
+        self.slots[(step + self.base) % len(self.slots)] = self.queue, step, plane
+
+    def plane(self, reader: StageOp, age: int, step: int, first: int) -> Cells:
+        """The plane made `age` steps before a step. Raises PlaneError for a missing plane."""
+        kept = self.slots[(step - age + self.base) % len(self.slots)]
+        if kept is not None and kept[0] is self.queue and kept[1] == step - age:
+            return kept[2]
+        if age >= len(self.slots):
+            why = f"is not kept: its home has place for {len(self.slots)}"
+        elif step - age < first:
+            why = f"was never made: step {step - age} is before the first, {first}"
+        else:
+            why = "is not kept: another queue of the ring has overwritten it"
+        made_by = self.queue.owner
+        assert isinstance(made_by, Operation)
+        text = f"the plane of age {age} that it reads {why}; the plane is of {describe(made_by)}"
+        raise PlaneError(reader, text)
+
+
+def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
+    """Empty homes for the queues of a kernel, except queues read from memory again."""
+    homes: dict[SSAValue, Home] = {}
+    rings: dict[Attribute, Slots] = {}
+    for stage in kernel.stages:
+        for number, queue in enumerate(stage.results):
+            match stage.home:
+                case RegistersAttr() as home:
+                    homes[queue] = Home(queue, [None] * (home.depth.data + 1))
+                case SharedAttr() as home if home.addressing.data is Addressing.COMPUTED:
+                    count, element = home.slots.data, queue_type(queue).element
+                    ring = rings.setdefault(element, [None] * count)
+                    if len(ring) != count:
+                        refuse(
+                            stage, f"its ring has {count} and {len(ring)} slots; give it one size"
+                        )
+                    # One result's window after the other.
+                    earlier = stage.results[:number]
+                    before = sum(ring_window(q, kernel.stream_axis) for q in earlier)
+                    homes[queue] = Home(queue, ring, home.base.data - before)
+                case SharedAttr() as home:
+                    homes[queue] = Home(queue, [None] * home.slots.data)
+                case MailAttr() as home:
+                    count = home.slots.data - planes_on_their_way(stage)
+                    if count < 1:
+                        raise PlaneError(stage, "its slots hold no plane that has arrived")
+                    homes[queue] = Home(queue, [None] * count)
+                case MemoryAttr():
+                    pass
+                case None:
+                    refuse(stage, "its queue has no home; run multi-queue-buffering before")
+    return homes
+
+
+def planes_on_their_way(stage: StageOp) -> int:
+    """The planes of a load's copies, in mail, that have not arrived."""
+    if isinstance(stage, ExchangeOp) and stage.publishes_copies:
+        load = stage.queue.owner
+        return load.planes_ahead if isinstance(load, LoadOp) else 0
+    return 0

@@ -1,0 +1,122 @@
+"""The NumPy executor, the judge of all others: time loops step by step, each update vectorised over
+its box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import SSAValue
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.tile import ApplyOp
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic.cells import Array, call
+
+CELLS_AT_ONCE = 1 << 15
+"""Cells whose temporaries are made together."""
+
+Progress = Callable[[int, int], None]
+"""A callback with the number of steps done, and the number of all steps."""
+
+
+def box_slices(
+    bounds: StencilBoundsAttr, box: StencilBoundsAttr, offset: Sequence[int]
+) -> tuple[slice, ...]:
+    """The place of a box, moved by an offset, in the array of a field with these bounds."""
+    return tuple(
+        slice(low + d - origin, high + d - origin)
+        for low, high, d, origin in zip(box.lb, box.ub, offset, bounds.lb)
+    )
+
+
+def cell_function(update: UpdateOp | ApplyOp) -> FuncOp:
+    """The cell function of an update, or of a stage."""
+    function = SymbolTable.lookup_symbol(update, update.cell)
+    if not isinstance(function, FuncOp):
+        refuse(update, f"its cell function {update.cell} is not in the module")
+    return function
+
+
+def coordinates(box: StencilBoundsAttr, axis: int) -> Array:
+    """The coordinate along an axis of every cell of a box."""
+    lower, upper = tuple(box.lb), tuple(box.ub)
+    shape = [1] * len(lower)
+    shape[axis] = upper[axis] - lower[axis]
+    line = np.arange(lower[axis], upper[axis], dtype=np.int64).reshape(shape)
+    return np.broadcast_to(line, [high - low for low, high in zip(lower, upper)])
+
+
+def slabs(box: StencilBoundsAttr) -> Iterator[StencilBoundsAttr]:
+    """
+    The box, cut along its outermost axis into parts with temporaries small enough for a cache.
+    """
+    (low, high), *others = zip(box.lb, box.ub)
+    planes = max(1, CELLS_AT_ONCE // max(1, prod(upper - lower for lower, upper in others)))
+    for start in range(low, high, planes):
+        yield StencilBoundsAttr.from_bounds([(start, min(start + planes, high)), *others])
+
+
+def run_update(
+    update: UpdateOp, function: FuncOp, buffers: dict[SSAValue, Array], scalars: dict[SSAValue, Any]
+) -> None:
+    """
+    Apply one update to NumPy arrays, in place, some planes at a time: an update reads its targets
+    at the cell itself only.
+    """
+    for box in slabs(update.box):
+        run_slab(update, function, box, buffers, scalars)
+
+
+def run_slab(
+    update: UpdateOp,
+    function: FuncOp,
+    box: StencilBoundsAttr,
+    buffers: dict[SSAValue, Array],
+    scalars: dict[SSAValue, Any],
+) -> None:
+    """Apply one update to the cells of a box, independent of other boxes."""
+    arguments: list[Array] = []
+    for tap in update.tap_list:
+        source = update.sources[tap.operand]
+        arguments.append(buffers[source][box_slices(field_bounds(source), box, tap.offset)])
+    shape = tuple(high - low for low, high in zip(box.lb, box.ub))
+    arguments += [np.broadcast_to(np.asarray(scalars[s]), shape) for s in update.scalars]
+    arguments += [coordinates(box, axis) for axis in update.index_axes]
+    results = call(function, arguments)
+    zero = (0,) * update.rank
+    # Every result is there before any target is written: a target may be read at its own cell.
+    results = [np.array(np.broadcast_to(r, shape)) for r in results]
+    for target, result in zip(update.targets, results):
+        buffers[target][box_slices(field_bounds(target), box, zero)] = result
+
+
+def run_loop(
+    loop: LoopOp,
+    steps: int,
+    buffers: Sequence[Array],
+    outside: dict[SSAValue, Any],
+    progress: Progress | None = None,
+) -> list[Array]:
+    """
+    Run a time loop on arrays, in place, and return the buffers named by the results. `outside` maps
+    captured fields and scalars.
+    """
+    names = list(buffers)
+    functions = {update: cell_function(update) for update in loop.updates}
+    for step in range(steps):
+        known: dict[SSAValue, Any] = dict(outside)
+        known.update(zip(loop.body.block.args, names))
+        for update, function in functions.items():
+            run_update(update, function, known, known)
+        names = [names[source] for source in loop.rotation]
+        if progress is not None:
+            progress(step + 1, steps)
+    return names

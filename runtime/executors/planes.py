@@ -1,0 +1,324 @@
+"""
+The planes executor: runs a kernel of the tile level, a stream step at a time over whole planes with
+NumPy.
+
+There are no threads and no tiles: one chunk holds all planes, and a plane covers the whole domain.
+In each step every stage runs once, in the order of the kernel's body. A queue keeps as many planes
+as its home: a wrong lag, depth or number of slots shows at a read of a missing plane. Unset cells
+are marked, and must not be stored. Where the steady loop omits the test of a plane against a field,
+the plane must lie in the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.stencil import FieldType, IndexAttr, StencilBoundsAttr
+from xdsl.ir import SSAValue
+
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    Published,
+    StageOp,
+    StoreOp,
+    queue_lag,
+    queue_type,
+)
+from timetile.passes.analysis.geometry.field_access import (
+    is_plane_tested,
+    steady_steps,
+)
+from timetile.passes.analysis.geometry.limits import checked_geometry
+from timetile.passes.analysis.geometry.outside import computed_boxes, guarding_field
+from timetile.passes.analysis.geometry.plane_geometry import FieldShape
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic.cells import Array, call, dtype_of
+from timetile.runtime.executors.homes import Cells, PlaneError, make_homes
+from timetile.runtime.executors.numpy_loops import box_slices, cell_function, coordinates
+
+
+def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:
+    """A box around all fields of a kernel and all cells tapped by its stages."""
+    frame = kernel.bounds
+    for argument in kernel.body.block.args:
+        if isinstance(argument.type, FieldType):
+            frame |= field_bounds(argument)
+    for stage, box in boxes.items():
+        frame |= box
+        for tap in stage.tap_list:
+            frame |= box + IndexAttr.from_indices(*tap.offset)
+    for stage in kernel.stages:
+        if isinstance(stage, LoadOp) and stage.data is not None and stage.offset is not None:
+            frame |= seen_from(field_bounds(stage.data), stage.offset)
+    return frame
+
+
+def seen_from(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
+    """The cells from which a box lies at an offset."""
+    return box + IndexAttr.from_indices(*(-distance for distance in offset))
+
+
+def reads_own_cells(load: LoadOp) -> bool:
+    """Whether the load reads each cell of a field at the cell's own place, from memory at use."""
+    return load.offset is not None and not any(load.offset)
+
+
+def published_age(stage: ExchangeOp) -> int:
+    """
+    The age of the plane published by an exchange in a step: 0 for copies, published on arrival.
+    """
+    return 0 if stage.publishes_copies else stage.hold
+
+
+class PlanesLaunch:
+    """
+    One launch of a placed kernel on the values of its arguments: Cells for fields, or numbers.
+    """
+
+    def __init__(self, kernel: KernelOp, arguments: Sequence[Any]):
+        if kernel.layout is None:
+            refuse(kernel, "it has no layout; run device-tiling before")
+        self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
+        self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
+        self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}
+        self.geometry = geometry = checked_geometry(kernel)
+        self.homes, self.extents = make_homes(kernel), geometry.extents
+        low, high = (0, 1) if self.stream is None else self.span(self.bounds)
+        self.steps = range(low - geometry.fill, high + geometry.drain)
+        self.steady = range(0) if self.stream is None else steady_steps(geometry)
+        self.boxes = computed_boxes(kernel)
+        self.frame = self.section(frame_of(kernel, self.boxes), 0)
+        self.placed: dict[tuple[StencilBoundsAttr, tuple[int, ...]], tuple[slice, ...]] = {}
+        self.placed_in_fields: dict[tuple[SSAValue, StencilBoundsAttr], tuple[slice, ...]] = {}
+
+    def run(self) -> None:
+        """Run all steps; PlaneError where the kernel is wrong."""
+        self.check_fields()
+        # What is computed from unset cells may overflow, or divide by zero.
+        with np.errstate(all="ignore"):
+            for step in self.steps:
+                for stage in self.stages:
+                    self.run_stage(stage, step)
+
+    def check_fields(self) -> None:
+        """
+        Raise an error if a stored buffer is loaded as data, or stored twice, by whatever name. (A
+        cell read from memory at its own place is read before by the storing thread.)
+        """
+        loads = [s for s in self.stages if isinstance(s, LoadOp) and not reads_own_cells(s)]
+        taken = {id(self.values[load.data]) for load in loads if load.data is not None}
+        for stage in self.stages:
+            if isinstance(stage, StoreOp):
+                if id(self.values[stage.field]) in taken:
+                    raise PlaneError(stage, "its buffer is loaded or stored by another stage, too")
+                taken.add(id(self.values[stage.field]))
+
+    # Planes of boxes.
+
+    def span(self, box: StencilBoundsAttr) -> tuple[int, int]:
+        """The planes of a box: the first, and the end after the last."""
+        assert self.stream is not None
+        return tuple(box.lb)[self.stream], tuple(box.ub)[self.stream]
+
+    def holds(self, box: StencilBoundsAttr, plane: int) -> bool:
+        """Some cells of a box lie in a plane."""
+        return self.stream is None or plane in range(*self.span(box))
+
+    def section(self, box: StencilBoundsAttr, plane: int) -> StencilBoundsAttr:
+        """A box one plane thick; the whole box without a streaming axis."""
+        spans = list(zip(box.lb, box.ub))
+        if self.stream is not None:
+            spans[self.stream] = (plane, plane + 1)
+        return StencilBoundsAttr.from_bounds(spans)
+
+    def places(self, box: StencilBoundsAttr, offset: Sequence[int] = ()) -> tuple[slice, ...]:
+        """
+        Where the cells of a box lie in the array of a plane, moved by an offset's in-plane part.
+        """
+        if (box, tuple(offset)) not in self.placed:
+            moved = list(offset) or [0] * len(box.lb)
+            if self.stream is not None:
+                moved[self.stream] = 0
+            slices = box_slices(self.frame, self.section(box, 0), moved)
+            self.placed[box, tuple(offset)] = slices
+        return self.placed[box, tuple(offset)]
+
+    def in_field(self, field: SSAValue, box: StencilBoundsAttr, plane: int) -> tuple[slice, ...]:
+        """The place, in the array of a field, of the cells of a box in a plane."""
+        bounds = field_bounds(field)
+        if (field, box) not in self.placed_in_fields:
+            zero = (0,) * len(bounds.lb)
+            self.placed_in_fields[field, box] = box_slices(bounds, box, zero)
+        places = self.placed_in_fields[field, box]
+        if self.stream is None:
+            return places
+        at = plane - tuple(bounds.lb)[self.stream]
+        return (*places[: self.stream], slice(at, at + 1), *places[self.stream + 1 :])
+
+    def unset(self, queue: SSAValue) -> Cells:
+        """A plane without a set cell."""
+        shape = [high - low for low, high in zip(self.frame.lb, self.frame.ub)]
+        return Cells.of(np.zeros(shape, dtype_of(queue_type(queue).element)), known=False)
+
+    def is_needed(self, stage: StageOp, plane: int) -> bool:
+        """Some stored cell depends on a plane of the stage's results."""
+        if self.stream is None:
+            return True
+        first, last = self.span(self.bounds)
+        extents = [self.extents[queue] for queue in stage.results if queue in self.extents]
+        low = max((extent.low[self.stream] for extent in extents), default=0)
+        high = max((extent.high[self.stream] for extent in extents), default=0)
+        return first - low <= plane < last + high
+
+    # Stages.
+
+    def run_stage(self, stage: StageOp, step: int) -> None:
+        """Run a stage in a step. Planes without a stored cell depending on them stay unset."""
+        self.check_planes(stage, step)
+        match stage:
+            case StoreOp():
+                self.store(stage, step)
+                return
+            case LoadOp() | ApplyOp():
+                plane = step - stage.lag
+            case ExchangeOp():
+                plane = step - queue_lag(stage.queue) - published_age(stage)
+        if not self.is_needed(stage, plane):
+            made = [self.unset(queue) for queue in stage.results]
+        elif isinstance(stage, LoadOp):
+            made = [self.load(stage, plane)]
+        elif isinstance(stage, ApplyOp):
+            made = self.apply(stage, plane, step)
+        else:
+            made = [self.read(stage, stage.queue, published_age(stage), step)]
+        for queue, cells in zip(stage.results, made):
+            if queue in self.homes:
+                self.homes[queue].keep(step, cells)
+
+    def read(self, reader: StageOp, queue: SSAValue, age: int, step: int) -> Cells:
+        """
+        The plane of a queue with an age: kept by the queue's home or, from memory, read again.
+        """
+        owner = queue.owner
+        if age < 0:
+            raise PlaneError(reader, f"the plane of age {age} that it reads has not arrived yet")
+        if isinstance(owner, LoadOp) and queue not in self.homes:
+            return self.load(owner, step - owner.lag - age)
+        if isinstance(owner, ExchangeOp):
+            behind = owner.hold + owner.delay.data + age
+            if owner.what.data is not Published.PLANE:
+                # Cells of the reader's own warp come from the source.
+                self.read(reader, owner.queue, behind, step)
+            age = behind - published_age(owner)
+        return self.homes[queue].plane(reader, age, step, self.steps.start)
+
+    def check_planes(self, stage: StageOp, step: int) -> None:
+        """
+        Check the planes of fields that the threads of a stage may read in a step, needed or not.
+        """
+        if step not in self.steady:
+            return
+        if isinstance(stage, LoadOp):
+            for field in stage.operands:
+                self.check_plane(stage, field, stage.lag, step)
+                self.check_plane(stage, field, stage.lag - stage.planes_ahead, step)
+        if not isinstance(stage, ApplyOp):
+            return
+        for tap in stage.tap_list:
+            queue = stage.queues[tap.operand]
+            source = queue.owner.queue if isinstance(queue.owner, ExchangeOp) else queue
+            if (field := guarding_field(source)) is not None:
+                self.check_plane(stage, field, queue_lag(queue) + stage.age(tap), step)
+
+    def check_plane(
+        self, stage: StageOp, field: SSAValue, lag: int, step: int, *, stores: bool = False
+    ) -> None:
+        """
+        Raise PlaneError if the steady loop accesses, without a test, a plane missing in a field,
+        `lag` steps back.
+        """
+        shape = FieldShape.of(field)
+        if step not in self.steady or is_plane_tested(
+            self.geometry, shape, lag, steady=True, stores=stores
+        ):
+            return
+        low, high = self.span(field_bounds(field))
+        if not low <= step - lag < high:
+            raise PlaneError(
+                stage,
+                f"it accesses plane {step - lag} of a field that has [{low}, {high}), untested",
+            )
+
+    def load(self, stage: LoadOp, plane: int) -> Cells:
+        """A plane of a load's fields: data inside the bounds, halo outside if loaded."""
+        if stage.data is not None and stage.offset is not None:
+            return self.load_at(stage, stage.data, stage.offset, plane)
+        cells = self.unset(stage.result)
+        inside = np.full(cells.data.shape, stage.halo is None)
+        if self.holds(self.bounds, plane):
+            inside[self.places(self.bounds)] = True
+        for field, where in ((stage.data, inside), (stage.halo, ~inside)):
+            if field is not None and self.holds(box := field_bounds(field), plane):
+                source: Cells = self.values[field]
+                at, to = self.in_field(field, box, plane), self.places(box)
+                np.copyto(cells.data[to], source.data[at], where=where[to])
+                np.copyto(cells.known[to], source.known[at], where=where[to])
+        return cells
+
+    def load_at(self, stage: LoadOp, field: SSAValue, offset: tuple[int, ...], plane: int) -> Cells:
+        """A plane with the cells of a field at a distance."""
+        cells, source = self.unset(stage.result), self.values[field]
+        far = plane if self.stream is None else plane + offset[self.stream]
+        box = field_bounds(field)
+        if self.holds(box, far):
+            at, to = self.in_field(field, box, far), self.places(seen_from(box, offset))
+            cells.data[to], cells.known[to] = source.data[at], source.known[at]
+        return cells
+
+    def apply(self, stage: ApplyOp, plane: int, step: int) -> list[Cells]:
+        """
+        A plane of each result: computed in the stage's box; outside the plane of `else`, or unset.
+        """
+        made = [self.unset(queue) for queue in stage.res]
+        for number, queue in enumerate(stage.outside):
+            made[number] = self.read(stage, queue, stage.lag - queue_lag(queue), step).copy()
+        box = self.boxes[stage]
+        if not self.holds(box, plane):
+            return made
+        to = self.places(box)
+        known, arguments = np.full(made[0].known[to].shape, True), list[Array]()
+        for tap in stage.tap_list:
+            cells = self.read(stage, stage.queues[tap.operand], stage.age(tap), step)
+            at = self.places(box, tap.offset)
+            arguments.append(cells.data[at])
+            known &= cells.known[at]
+        for scalar in stage.scalars:
+            value = np.asarray(self.values[scalar], dtype_of(scalar.type))
+            arguments.append(np.broadcast_to(value, known.shape))
+        arguments += [coordinates(self.section(box, plane), axis) for axis in stage.index_axes]
+        for cells, result in zip(made, call(self.functions[stage], arguments)):
+            cells.data[to], cells.known[to] = result, known
+        return made
+
+    def store(self, stage: StoreOp, step: int) -> None:
+        """Write the cells inside the bounds of the newest plane to the field."""
+        plane, box = step - stage.lag, stage.box.bounds()
+        if not self.holds(self.bounds, plane):
+            return
+        self.check_plane(stage, stage.field, stage.lag, step, stores=True)
+        if not self.holds(box, plane):
+            return
+        cells, taken = self.read(stage, stage.queue, 0, step), self.places(box)
+        unset = np.argwhere(~cells.known[taken])
+        if unset.size:
+            first = zip(self.section(box, plane).lb, unset[0])
+            at = [low + int(distance) for low, distance in first]
+            raise PlaneError(stage, f"stores a value that was never set to cell {at}")
+        target, to = self.values[stage.field], self.in_field(stage.field, box, plane)
+        target.data[to], target.known[to] = cells.data[taken], True

@@ -1,0 +1,340 @@
+"""The arithmetic of instructions by the PTX ISA, in one table by name. Registers hold bits; every
+instruction names the types of its operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetile.dialects import simt
+from timetile.runtime.arithmetic.cells import MACHINE, maximum, maxnum, minimum, minnum
+from timetile.runtime.arithmetic.fma import fma, fma_up
+from timetile.runtime.arithmetic.integers import leading_zeros, saturated
+
+Array = NDArray[Any]
+Function = Callable[..., Array]
+
+KINDS: dict[str, np.dtype[Any]] = {
+    "f64": np.dtype(np.float64),
+    "f32": np.dtype(np.float32),
+    "s32": np.dtype(np.int32),
+    "u32": np.dtype(np.uint32),
+    "b32": np.dtype(np.uint32),
+    "s64": np.dtype(np.int64),
+    "u64": np.dtype(np.uint64),
+    "b64": np.dtype(np.uint64),
+    "pred": np.dtype(np.bool_),
+}
+"""NumPy's types of PTX's."""
+
+FLOATS, SIGNED, UNSIGNED = ("f32", "f64"), ("s32", "s64"), ("u32", "u64")
+BITS = ("b32", "b64")
+
+NANS = {"f32": 0x7FFFFFFF, "f64": 0x7FF8000000000000}
+"""The bits of a NaN made by an operation."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The type of a result, the types of the operands, and the function."""
+
+    result: str
+    operands: tuple[str, ...]
+    function: Function
+
+
+def same(words: str, kinds: tuple[str, ...], count: int, function: Function) -> dict[str, Rule]:
+    """An instruction with operands of the result's type."""
+    return {f"{words}.{kind}": Rule(kind, (kind,) * count, function) for kind in kinds}
+
+
+def made(kind: str, function: Function) -> Function:
+    """An operation on floats with the hardware's NaN as result, for any NaN operands."""
+    nan = np.array(NANS[kind], dtype=f"u{KINDS[kind].itemsize}").view(KINDS[kind])[()]
+
+    def apply(*operands: Array) -> Array:
+        result = np.asarray(function(*operands))
+        missing = np.isnan(result)
+        return np.where(missing, nan, result) if missing.any() else result
+
+    return apply
+
+
+def floats(words: str, count: int, function: Function, *kinds: str) -> dict[str, Rule]:
+    """An operation on floats."""
+    return {
+        f"{words}.{kind}": Rule(kind, (kind,) * count, made(kind, function))
+        for kind in kinds or FLOATS
+    }
+
+
+def remainder(a: Array, b: Array) -> Array:
+    """The remainder of a quotient rounded towards zero."""
+    return a - divide(a, b) * b
+
+
+def divide(a: Array, b: Array) -> Array:
+    """A quotient rounded towards zero; by zero an arbitrary number."""
+    below = a // b
+    return below + ((below * b != a) & ((a < 0) != (b < 0))).astype(a.dtype)
+
+
+def shift_left(a: Array, by: Array) -> Array:
+    """A shift to the left; zero for a shift by the width or more."""
+    width = 8 * a.dtype.itemsize
+    return np.where(by < width, a << np.minimum(by, width - 1).astype(a.dtype), 0).astype(a.dtype)
+
+
+def shift_right(a: Array, by: Array) -> Array:
+    """Zeros come, or signs where the number has one."""
+    width = 8 * a.dtype.itemsize
+    if a.dtype.kind == "i":
+        return a >> np.minimum(by, width - 1).astype(a.dtype)
+    return np.where(by < width, a >> np.minimum(by, width - 1).astype(a.dtype), 0).astype(a.dtype)
+
+
+def cut_off(to: str, of: str) -> Function:
+    """
+    A float as the nearest integer in range. NaN becomes 0 from 32 bits to 32, otherwise the highest
+    bit alone.
+    """
+    kind, zero = KINDS[to].type, to[1:] == of[1:] == "32"
+
+    def apply(a: Array) -> Array:
+        high = np.array(1 << int(to[1:]) - 1, dtype=f"u{KINDS[to].itemsize}").view(kind)
+        return np.where(np.isnan(a) & (not zero), high, saturated(np.atleast_1d(a), kind))
+
+    return apply
+
+
+def count_bits(a: Array) -> Array:
+    """The number of bits set."""
+    return np.bitwise_count(a).astype(np.uint32)
+
+
+def count_leading(a: Array) -> Array:
+    """The number of leading zeros."""
+    return leading_zeros(a).astype(np.uint32)
+
+
+def reverse(a: Array) -> Array:
+    """The bits in the other order."""
+    result, width = np.zeros_like(a), 8 * a.dtype.itemsize
+    for k in range(width):
+        result |= (a >> a.dtype.type(k) & a.dtype.type(1)) << a.dtype.type(width - 1 - k)
+    return result
+
+
+def bits_of(function: Function, kind: str) -> Rule:
+    """An operation on bits."""
+    return Rule(kind, (kind, kind), function)
+
+
+COMPARISONS: dict[str, Function] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+def ordered(function: Function) -> Function:
+    """A comparison, false if an operand is NaN."""
+
+    def apply(a: Array, b: Array) -> Array:
+        return function(a, b) & numbers(a, b)
+
+    return apply
+
+
+def unordered(function: Function) -> Function:
+    """A comparison, true if an operand is NaN."""
+
+    def apply(a: Array, b: Array) -> Array:
+        return function(a, b) | ~numbers(a, b)
+
+    return apply
+
+
+def joint(function: Function, join: Function) -> Function:
+    """A comparison, and a predicate."""
+
+    def apply(a: Array, b: Array, p: Array) -> Array:
+        return join(function(a, b), p)
+
+    return apply
+
+
+def numbers(a: Array, b: Array) -> Array:
+    """Neither is NaN."""
+    return ~(np.isnan(a) | np.isnan(b))
+
+
+def not_numbers(a: Array, b: Array) -> Array:
+    """One is NaN."""
+    return ~numbers(a, b)
+
+
+def cast(kind: str) -> Function:
+    """A number as one of another type."""
+
+    def apply(a: Array) -> Array:
+        return a.astype(KINDS[kind])
+
+    return apply
+
+
+def multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """A product plus a number."""
+    return a * b + c
+
+
+def multiply_wide(kind: str) -> Function:
+    """A product of twice as many bits."""
+
+    def apply(a: Array, b: Array) -> Array:
+        return a.astype(KINDS[kind]) * b.astype(KINDS[kind])
+
+    return apply
+
+
+def multiply_add_wide(kind: str) -> Function:
+    """A product of twice as many bits, and a number of as many."""
+    multiply = multiply_wide(kind)
+
+    def apply(a: Array, b: Array, c: Array) -> Array:
+        return multiply(a, b) + c
+
+    return apply
+
+
+def signed_as(sign: Array, size: Array) -> Array:
+    """PTX names the sign first."""
+    return np.copysign(size, sign)
+
+
+def select(a: Array, b: Array, p: Array) -> Array:
+    """A choice by a predicate."""
+    return np.where(p, a, b)
+
+
+def comparisons() -> dict[str, Rule]:
+    """setp, of numbers and of numbers and a predicate."""
+    rules: dict[str, Rule] = {}
+    for word, function in COMPARISONS.items():
+        for kind in (*SIGNED, *UNSIGNED, *(BITS if word in ("eq", "ne") else ())):
+            pair = (kind, kind)
+            rules[f"setp.{word}.{kind}"] = Rule("pred", pair, function)
+            for name, join in (("and", np.logical_and), ("or", np.logical_or)):
+                rule = Rule("pred", (*pair, "pred"), joint(function, join))
+                rules[f"setp.{word}.{name}.{kind}"] = rule
+        for kind in FLOATS:
+            rules[f"setp.{word}.{kind}"] = Rule("pred", (kind, kind), ordered(function))
+            rules[f"setp.{word}u.{kind}"] = Rule("pred", (kind, kind), unordered(function))
+    for kind in FLOATS:
+        rules[f"setp.num.{kind}"] = Rule("pred", (kind, kind), numbers)
+        rules[f"setp.nan.{kind}"] = Rule("pred", (kind, kind), not_numbers)
+    return rules
+
+
+def conversions() -> dict[str, Rule]:
+    """cvt: `cvt.to.of` between integers, with a rounding where a float is at one end."""
+    rules: dict[str, Rule] = {}
+
+    def convert(name: str, to: str, of: str, function: Function | None = None) -> None:
+        rules[f"cvt{name}.{to}.{of}"] = Rule(to, (of,), function or cast(to))
+
+    integers = (*SIGNED, *UNSIGNED)
+    for to in integers:
+        for of in integers:
+            convert("", to, of)
+    for kind in FLOATS:
+        for of in integers:
+            convert(".rn", kind, of)
+        for to in integers:
+            convert(".rzi", to, kind, cut_off(to, kind))
+        for name, rounding in ROUNDINGS.items():
+            convert(name, kind, kind, made(kind, rounding))
+    convert("", "f64", "f32", made("f64", cast("f64")))
+    convert(".rn", "f32", "f64", made("f32", cast("f32")))
+    return rules
+
+
+ROUNDINGS: dict[str, Function] = {
+    ".rni": np.rint,
+    ".rzi": np.trunc,
+    ".rmi": np.floor,
+    ".rpi": np.ceil,
+}
+"""Floats rounded to whole numbers: to the nearest, ties to even; towards zero; down; up."""
+
+
+def integers() -> dict[str, Rule]:
+    """Arithmetic of integers, with wrapping."""
+    rules: dict[str, Rule] = {}
+    both = (*SIGNED, *UNSIGNED)
+    for word, function in (("add", np.add), ("sub", np.subtract), ("mul.lo", np.multiply)):
+        rules |= same(word, both, 2, function)
+    rules |= same("min", both, 2, np.minimum) | same("max", both, 2, np.maximum)
+    rules |= same("neg", SIGNED, 1, np.negative) | same("abs", SIGNED, 1, np.abs)
+    rules |= same("mad.lo", both, 3, multiply_add)
+    rules |= same("div", SIGNED, 2, divide) | same("rem", SIGNED, 2, remainder)
+    rules |= same("div", UNSIGNED, 2, np.floor_divide) | same("rem", UNSIGNED, 2, np.remainder)
+    for of, to in (("s32", "s64"), ("u32", "u64")):
+        rules[f"mul.wide.{of}"] = Rule(to, (of, of), multiply_wide(to))
+        rules[f"mad.wide.{of}"] = Rule(to, (of, of, to), multiply_add_wide(to))
+    for kind in (*BITS, "pred"):
+        for word, function in (("and", np.bitwise_and), ("or", np.bitwise_or)):
+            rules[f"{word}.{kind}"] = bits_of(function, kind)
+        rules[f"xor.{kind}"] = bits_of(np.bitwise_xor, kind)
+        rules[f"not.{kind}"] = Rule(kind, (kind,), np.invert)
+    for kind in BITS:
+        rules[f"shl.{kind}"] = Rule(kind, (kind, "u32"), shift_left)
+        rules[f"brev.{kind}"] = Rule(kind, (kind,), reverse)
+        rules[f"popc.{kind}"] = Rule("u32", (kind,), count_bits)
+        rules[f"clz.{kind}"] = Rule("u32", (kind,), count_leading)
+    for kind in both:
+        rules[f"shr.{kind}"] = Rule(kind, (kind, "u32"), shift_right)
+    return rules
+
+
+def floating() -> dict[str, Rule]:
+    """Arithmetic of floats, rounded to the nearest unless a name says otherwise."""
+    rules: dict[str, Rule] = {}
+    for word, function in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
+        rules |= floats(f"{word}.rn", 2, function)
+    rules |= floats("div.rn", 2, np.divide) | floats("sqrt.rn", 1, np.sqrt)
+    rules |= floats("rcp.rn", 1, np.reciprocal)
+    rules |= floats("fma.rn", 3, fma) | floats("fma.rp", 3, fma_up, "f32")
+    rules |= floats("max", 2, maxnum) | floats("min", 2, minnum)
+    rules |= floats("max.NaN", 2, maximum, "f32")
+    rules |= floats("min.NaN", 2, minimum, "f32")
+    # The signs of NaN count.
+    rules |= same("neg", FLOATS, 1, np.negative) | same("abs", FLOATS, 1, np.abs)
+    rules |= same("copysign", FLOATS, 2, signed_as)
+    rules |= floats("rcp.approx.ftz", 1, MACHINE[simt.ReciprocalOp])
+    rules |= floats("rsqrt.approx.ftz", 1, MACHINE[simt.ReciprocalRootOp])
+    return rules
+
+
+def moves() -> dict[str, Rule]:
+    """Moves and selections of bits."""
+    rules: dict[str, Rule] = {}
+    for kind in KINDS:
+        rules |= same("mov", (kind,), 1, np.asarray)
+        if kind != "pred":
+            rules[f"selp.{kind}"] = Rule(kind, (kind, kind, "pred"), select)
+    # The generic address of what lies in global memory is its address here.
+    rules |= same("cvta.to.global", ("u64",), 1, np.asarray)
+    return rules
+
+
+RULES: dict[str, Rule] = integers() | floating() | comparisons() | conversions() | moves()
+"""Every instruction that computes a register from others."""

@@ -1,0 +1,207 @@
+"""Global and shared memory as 32-bit words, and asynchronous copies on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetile.runtime.executors.ptx.strand import Strand
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.executors.simt.memory import Buffer, Clocks, Ints, Mask
+
+Words = NDArray[np.uint32]
+
+WORD_BYTES = 4
+
+FIELD_BITS, ORIGIN = 40, 1 << 39
+"""
+Distance of fields in bytes, and the room before a field, equal to the room behind: no access strays
+into another field.
+"""
+
+WINDOW_BITS = 24
+"""
+Bits of an address inside shared memory. Higher bits are 0, or the block's rank in its cluster plus
+1.
+"""
+
+
+def words_of(data: NDArray[Any]) -> Words:
+    """A copy of an array as 32-bit words."""
+    return np.ascontiguousarray(data).copy().reshape(-1).view(np.uint32)
+
+
+@dataclass
+class Copy:
+    """An asynchronous copy of several lanes: the data, and the target, a row for each lane."""
+
+    text: str
+    target: Buffer
+    words: Ints
+    data: Words
+    unset: Mask
+    lanes: Ints
+    group: Ints
+
+
+class Memory:
+    """The memory of a launch: fields by number, and the shared memory of all blocks."""
+
+    def __init__(self, fields: Sequence[Buffer], shared: Buffer, clocks: Clocks, cluster: int):
+        self.fields, self.shared, self.clocks, self.cluster = fields, shared, clocks, cluster
+        self.copies: dict[int, list[Copy]] = {}
+        """Copies on their way, by strand."""
+        self.mail: Buffer | None = None
+        """A field of messages: blocks may send each other unset cells, too."""
+        self.events = 0
+        """The number of events, so far, for which a thread may have waited."""
+
+    @staticmethod
+    def address_of(number: int) -> int:
+        """Where a field begins."""
+        return (number + 1 << FIELD_BITS) + ORIGIN
+
+    def places(
+        self, text: str, space: str, strand: Strand, lanes: Ints, address: Ints, size: int
+    ) -> Iterator[tuple[Buffer, Ints, Ints]]:
+        """Buffers, the lanes accessing each, and the words of `size` bytes, a row for each lane."""
+        if (address % size).any():
+            raise SimtError(text, f"an access of {size} bytes is not aligned")
+        if space == "shared":
+            yield self.shared, lanes, self.shared_words(text, strand, lanes, address, size)
+            return
+        numbers = address >> FIELD_BITS
+        found: list[int] = np.unique(numbers).tolist()
+        for number in found:
+            if not 0 < number <= len(self.fields):
+                raise SimtError(text, f"there is no memory at {int(address[0]):#x}")
+            buffer, chosen = self.fields[number - 1], numbers == number
+            offset = address[chosen] - self.address_of(number - 1)
+            yield buffer, lanes[chosen], self.checked(text, buffer, offset, size)
+
+    def shared_words(
+        self, text: str, strand: Strand, lanes: Ints, address: Ints, size: int
+    ) -> Ints:
+        """
+        The words of an access to shared memory of the own block, or of a block in the cluster.
+        """
+        window, offset = address >> WINDOW_BITS, address & (1 << WINDOW_BITS) - 1
+        block = strand.blocks[lanes]
+        if window.any():
+            if (window > self.cluster).any():
+                raise SimtError(text, "the cluster has no such block")
+            first = block // self.cluster * self.cluster
+            block = np.where(window > 0, first + window - 1, block)
+        within = self.checked(text, self.shared, offset, size)
+        return within + block[:, None] * self.shared.cells
+
+    @staticmethod
+    def checked(text: str, buffer: Buffer, offset: Ints, size: int) -> Ints:
+        """The words from a byte on; SimtError where one lies outside the buffer."""
+        words = (offset >> 2)[:, None] + np.arange(size // WORD_BYTES)
+        buffer.check_bounds(text, words)
+        return words
+
+    # Plain accesses.
+
+    def load(
+        self,
+        text: str,
+        space: str,
+        strand: Strand,
+        lanes: Ints,
+        address: Ints,
+        size: int,
+        *,
+        weak: bool,
+    ) -> tuple[Words, Mask]:
+        """
+        The words at an address, a row for each lane, and which words are unset. A strong access may
+        race.
+        """
+        data = np.zeros((strand.lanes, size // WORD_BYTES), dtype=np.uint32)
+        unset = np.zeros(data.shape, dtype=bool)
+        for buffer, who, words in self.places(text, space, strand, lanes, address, size):
+            if weak:
+                threads = np.repeat(strand.threads[who], words.shape[1])
+                buffer.note_read(text, words.reshape(-1), threads, self.clocks)
+            data[who], unset[who] = buffer.data[words], buffer.unset[words]
+        return data, unset
+
+    def store(
+        self, text: str, space: str, strand: Strand, lanes: Ints, address: Ints, data: Words,
+        unset: Mask, *, weak: bool,
+    ) -> None:  # fmt: skip
+        """
+        Write a row of words for each lane, given for all lanes. Words written to a field must be
+        set.
+        """
+        size = data.shape[1] * WORD_BYTES
+        for buffer, who, words in self.places(text, space, strand, lanes, address, size):
+            if weak:
+                self.note_write(text, buffer, strand, who, words)
+            if space == "global" and buffer is not self.mail and unset[who].any():
+                raise SimtError(text, "stores a value that was never set")
+            buffer.data[words], buffer.unset[words] = data[who], unset[who]
+        self.events += 1
+
+    def note_write(
+        self, text: str, buffer: Buffer, strand: Strand, lanes: Ints, words: Ints
+    ) -> None:
+        """Let lanes write a row of words each. Raises SimtError for a race."""
+        threads = np.repeat(strand.threads[lanes], words.shape[1])
+        buffer.note_write(text, words.reshape(-1), threads, self.clocks)
+
+    # Asynchronous copies: what is copied to is unset until the copy has been waited for.
+
+    def copy(
+        self,
+        text: str,
+        strand: Strand,
+        lanes: Ints,
+        target: Ints,
+        source: Ints,
+        size: int,
+        taken: Ints,
+    ) -> None:
+        """Start copies of `size` bytes. `taken` bytes are copied, other bytes become 0."""
+        if not ((taken == 0) | (taken == size)).all():
+            raise SimtError(text, "takes a part of the bytes that it copies")
+        reading = taken > 0
+        data, unset = self.load(
+            text, "global", strand, lanes[reading], source[reading], size, weak=True
+        )
+        for buffer, who, words in self.places(text, "shared", strand, lanes, target, size):
+            if buffer.awaited[words].any():
+                raise SimtError(text, "copies to where a copy is on its way")
+            self.note_write(text, buffer, strand, who, words)
+            buffer.awaited[words], buffer.unset[words] = True, True
+            made = Copy(text, buffer, words, data[who], unset[who], who, strand.committed[who])
+            self.copies.setdefault(strand.number, []).append(made)
+
+    def wait_for_copies(self, strand: Strand, mask: Mask | None, pending: int) -> None:
+        """Let the copies of all groups but the last arrive, for the waiting lanes."""
+        waits = np.full(strand.lanes, True) if mask is None else mask
+        left: list[Copy] = []
+        for copy in self.copies.pop(strand.number, []):
+            arrived = waits[copy.lanes] & (copy.group < strand.committed[copy.lanes] - pending)
+            words = copy.words[arrived]
+            target = copy.target
+            target.data[words], target.unset[words] = copy.data[arrived], copy.unset[arrived]
+            target.awaited[words] = False
+            threads = np.repeat(strand.threads[copy.lanes[arrived]], words.shape[1])
+            target.note_arrival(copy.text, words.reshape(-1), threads, self.clocks)
+            if not arrived.all():
+                rest = ~arrived
+                left.append(
+                    Copy(
+                        copy.text, target, copy.words[rest], copy.data[rest],
+                        copy.unset[rest], copy.lanes[rest], copy.group[rest],
+                    )
+                )  # fmt: skip
+        if left:
+            self.copies[strand.number] = left

@@ -1,0 +1,135 @@
+"""Runs planned launches by the PTX of their kernels, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from timetile.dialects.temporal import GatherOp
+from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.lowering.ptx.symbols import symbol
+from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.executors.ptx.accesses import PARAMETERS
+from timetile.runtime.executors.ptx.arithmetic import Array
+from timetile.runtime.executors.ptx.machine import Launch
+from timetile.runtime.executors.ptx.memory import words_of
+from timetile.runtime.executors.ptx.parse import parse_module
+from timetile.runtime.executors.ptx.program import Program
+from timetile.runtime.executors.runners import RESIDENT_BLOCKS, PlannedRunner
+from timetile.runtime.executors.simt.memory import Buffer
+from timetile.runtime.host.cell_nests import FarMemory, Places
+from timetile.runtime.host.functions import Values
+from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
+from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
+
+
+class Field(Buffer):
+    """A field as words, with the type of its cells."""
+
+    def __init__(self, cells: NDArray[Any], *, unset: bool = False):
+        super().__init__(words_of(cells), unset=unset)
+        self.cell = cells.dtype
+
+    @staticmethod
+    def of(data: NDArray[Any]) -> Buffer:
+        """A field with a copy of an array, all cells set."""
+        return Field(data)
+
+
+class FieldMemory(FarMemory):
+    """Fields as words, with cells moved by a GPU's kernels; memory of the host alone is arrays."""
+
+    def is_far(self, buffer: Any) -> bool:
+        return isinstance(buffer, Field)
+
+    def fetch(self, buffer: Any, places: Places, dtype: np.dtype[Any]) -> Array:
+        near, at = Field(np.zeros(len(places), dtype)), Field(places)
+        frame = GatherFrame.flat(len(places), buffer.data.nbytes, dtype.itemsize)
+        self.launch(frame, near, buffer, [at])
+        return near.data.view(dtype)
+
+    def put(self, buffer: Any, places: Places, cells: Array) -> None:
+        frame = GatherFrame.flat(len(places), buffer.data.nbytes, cells.itemsize)
+        self.launch(frame, buffer, Field(cells), [Field(places)], scatter=True)
+
+    @staticmethod
+    def launch(
+        frame: GatherFrame,
+        target: Any,
+        source: Any,
+        places: Sequence[Any],
+        *,
+        scatter: bool = False,
+    ) -> None:
+        """Run the kernel that a GPU would run."""
+        name = gather_name(frame.cell_bytes, scatter=scatter)
+        entry = parse_module(gather_text(frame.cell_bytes, scatter=scatter))[name]
+        fields = [target, source, *frame.places(places)]
+        numbers = [np.asarray(number).astype(np.uint64) for number in frame.numbers()]
+        Launch(Program(entry), frame.blocks, THREADS, 0, [*fields, *numbers]).run()
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return Field(super().new(op, shape, dtype), unset=True)
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return buffer.data.view(dtype).reshape(shape)
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        buffer.data[:] = words_of(cells)
+        buffer.unset[:] = False
+
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        self.launch(GatherFrame.of(op), target, source, places)
+
+
+class PtxRunner(PlannedRunner):
+    """Runs planned launches with the PTX executor, on buffers with race checks."""
+
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        super().__init__(kernels, progress)
+        self.memory = FieldMemory()
+        self.programs: dict[str, Program] = {}
+
+    def program(self, kernel: Kernel) -> Program:
+        """A kernel as printed for a GPU, ready to run."""
+        if kernel.name not in self.programs:
+            self.programs[kernel.name] = Program(parse_module(kernel.ptx)[symbol(kernel.name)])
+        return self.programs[kernel.name]
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Run a launch of a kernel."""
+        kernel = self.kernels.kernel(op.kernel.string_value())
+        program = self.program(kernel)
+        grid, given, mail = kernel.grid, list(operands), None
+        if kernel.apart > 1:
+            together = min(grid // kernel.apart, max(1, RESIDENT_BLOCKS // kernel.apart))
+            grid = together * kernel.apart
+            words = launch_words(together, kernel.message_words)
+            mail = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint32))
+            given += [mail, together]
+        arguments = [
+            value if isinstance(value, Buffer) else np.asarray(value).astype(PARAMETERS[kind])
+            for value, (kind, _) in zip(given, program.entry.parameters)
+        ]
+        threads, shared = kernel.block, kernel.shared_bytes
+        launch = Launch(program, grid, threads, shared, arguments, kernel.cluster, kernel.apart)
+        launch.memory.mail = mail
+        launch.run()
+        return []
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a scratch buffer, with all cells unset."""
+        source = operands[0]
+        return [Field(np.zeros_like(source.data.view(source.cell)), unset=True)]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a buffer, with its unset cells."""
+        source, target = operands
+        target.data[:] = source.data
+        target.unset[:] = source.unset
+        return []

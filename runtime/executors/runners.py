@@ -1,0 +1,375 @@
+"""Executors of programs on NumPy arrays, beside the native code of `native.py`; the GPU is in
+`gpu.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from xdsl.dialects import gpu
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
+from timetile.lowering.plan_launches import parts_of_step
+from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic.cells import Array, dtype_of
+from timetile.runtime.executors.homes import Cells
+from timetile.runtime.executors.numpy_loops import Progress, run_loop
+from timetile.runtime.executors.planes import PlanesLaunch
+from timetile.runtime.executors.simt.interpreter import Launch
+from timetile.runtime.executors.simt.memory import Buffer
+from timetile.runtime.host.functions import Handler, Host, Values, check_stride
+from timetile.runtime.host.halo_notice import HaloNotice
+from timetile.runtime.host.halos import HaloFrame, compared_in_turn, halos_differ
+from timetile.runtime.host.loop_facts import KnownLoops, LoopFacts
+from timetile.runtime.host.memory import ArrayMemory, Memory, ViewMemory, memory_handlers
+from timetile.runtime.host.run_record import LoopRun, RunRecord
+from timetile.runtime.kernels.of_program import ProgramKernels, launch_fact
+from timetile.runtime.kernels.planning import planned_function
+
+RESIDENT_BLOCKS = 8
+"""Blocks resident at once on the SIMT interpreter's device, for tiles of several blocks."""
+
+
+class LoopRunner(Protocol):
+    """
+    Runs a time loop on buffers. `outside` maps captured fields and, after them, scalars. `memory`
+    is how the host reads and writes single cells of the buffers.
+    """
+
+    @property
+    def memory(self) -> Memory:
+        """How the host reads and writes single cells of the buffers."""
+        ...
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]: ...
+
+
+class NumpyRunner:
+    """Runs time loops with NumPy, step by step."""
+
+    def __init__(self, progress: Progress | None = None):
+        self.progress = progress
+        self.memory: Memory = ViewMemory()
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        return run_loop(loop, steps, buffers, outside, self.progress)
+
+
+class NoticingRunner:
+    """A runner with a look at the halos of arrays before a run."""
+
+    def __init__(self, runner: LoopRunner, notice: HaloNotice):
+        self.runner, self.notice = runner, notice
+
+    @property
+    def memory(self) -> Memory:
+        """How the host reads and writes single cells of the buffers."""
+        return self.runner.memory
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        self.notice.look(loop, steps, buffers)
+        return self.runner(loop, steps, buffers, outside)
+
+
+class PlannedRunner:
+    """Runs time loops as planned launches; subclasses launch kernels and make scratch buffers."""
+
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        self.kernels, self.progress = kernels, progress
+        self.memory: Memory = ArrayMemory()
+        self.host = Host(
+            {LaunchOp: self.counted_launch, ScratchOp: self.scratch, CopyOp: self.copy}
+        )
+        self.plans: dict[tuple[LoopOp, int], Any] = {}
+        self.depths: dict[str, int] = {}
+        """The steps advanced by each kernel."""
+        self.advanced: dict[LaunchOp, int] = {}
+        """The steps advanced by each launch made so far."""
+        self.compared: dict[LoopOp, list[tuple[HaloFrame, int, int]]] = {}
+        """The buffers of each loop with compared halos, by role."""
+        self.common: PlannedRunner | None = None
+        """The runner of kernels for common halos."""
+        self.uncounted: PlannedRunner | None = None
+        """For runs of more steps than the program states."""
+        self.done, self.total = 0, 0
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        kernels, own = self.kernels.for_steps(loop, steps)
+        if kernels is not self.kernels:
+            if self.uncounted is None:
+                self.uncounted = self.with_kernels(kernels)
+            return self.uncounted(own, steps, buffers, outside)
+        around = list(outside.values())
+        if self.has_common_halos(loop, steps, buffers):
+            if self.common is None:
+                self.common = self.with_kernels(self.kernels.common)
+            return self.common.run(self.kernels.common_loop(loop), steps, buffers, around)
+        return self.run(loop, steps, buffers, around)
+
+    def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
+        """Whether the run has launches of several steps, and rotating buffers with equal halos."""
+        if self.kernels.options.halos != "compared" or loop.common_halos is not None:
+            return False
+        fused = (fact.steps for fact in self.kernels.facts_of(loop) if fact.steps > 1)
+        if all(depth > steps for depth in fused):
+            return False
+        if loop not in self.compared:
+            self.compared[loop] = compared_in_turn(loop)
+        if not self.compared[loop]:
+            return False
+        for frame, first, other in self.compared[loop]:
+            if not self.same_halos(frame, buffers[first], buffers[other]):
+                self.kernels.notice.say(loop)
+                return False
+        return True
+
+    def run(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Run a time loop of the kernels' program as launches."""
+        facts = self.kernels.facts_of(loop)
+        self.depths |= {fact.name: fact.steps for fact in facts}
+        # A step in parts is done with the last of them.
+        self.depths |= dict.fromkeys((fact.name for fact in parts_of_step(facts)[:-1]), 0)
+        self.done, self.total = 0, steps
+        if (loop, steps) not in self.plans:
+            self.plans[loop, steps] = planned_function(loop, facts, steps)
+        return self.host.run(self.plans[loop, steps], [steps, *buffers, *around])
+
+    def counted_launch(
+        self, op: LaunchOp, operands: Sequence[Any], values: Values
+    ) -> Sequence[Any]:
+        """Run a launch, and count its steps."""
+        results = self.launch(op, operands, values)
+        if op not in self.advanced:
+            self.advanced[op] = self.depths[op.kernel.string_value()]
+        self.done += self.advanced[op]
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+        return results
+
+    def with_kernels(self, kernels: ProgramKernels) -> PlannedRunner:
+        """A runner of equal kind for other kernels."""
+        return type(self)(kernels, self.progress)
+
+    def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
+        """Two buffers have the same cells around the frame's box."""
+        return not halos_differ(frame, first.data, other.data)
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Run a launch."""
+        raise NotImplementedError
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a scratch buffer."""
+        raise NotImplementedError
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a buffer."""
+        raise NotImplementedError
+
+
+class PlanesRunner(PlannedRunner):
+    """Runs planned launches at the tile level, plane by plane, on cells marked as set or unset."""
+
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        super().__init__(kernels, progress)
+        self.memory = CellsMemory()
+        self.tiled: dict[str, KernelOp] = {}
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Run a launch plane by plane."""
+        name = op.kernel.string_value()
+        if name not in self.tiled:
+            module = self.kernels.kernel_module(name)
+            self.tiled[name] = next(k for k in module.ops if isinstance(k, KernelOp))
+        PlanesLaunch(self.tiled[name], operands).run()
+        return []
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a scratch buffer of unset cells."""
+        return [Cells.of(np.zeros_like(operands[0].data), known=False)]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a buffer, with its marks."""
+        source, target = operands
+        target.data[:] = source.data
+        target.known[:] = source.known
+        return []
+
+
+class CellsMemory(ArrayMemory):
+    """
+    Memory with fields of cells marked as set or unset, and arrays for memory used by the host only.
+    """
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer, read by the host."""
+        return super().read(buffer.data if isinstance(buffer, Cells) else buffer, place, dtype)
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer, and mark the cell as set."""
+        if isinstance(buffer, Cells):
+            super().write(buffer.known, place, True)
+            buffer = buffer.data
+        super().write(buffer, place, value)
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A new buffer of unset cells."""
+        return Cells.of(super().new(op, shape, dtype), known=False)
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer as an array."""
+        return buffer.data
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer with the cells of an array, and mark all as set."""
+        buffer.data[...] = cells
+        buffer.known[...] = True
+
+
+class BufferMemory(ArrayMemory):
+    """Memory with fields checked for races, and arrays for memory used by the host only."""
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer, read by the host."""
+        return super().read(buffer.data if isinstance(buffer, Buffer) else buffer, place, dtype)
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer, and mark the cell as set."""
+        if isinstance(buffer, Buffer):
+            buffer.unset[place] = False
+            buffer = buffer.data
+        super().write(buffer, place, value)
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A new buffer of unset cells."""
+        return Buffer(super().new(op, shape, dtype), unset=True)
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer as an array."""
+        return buffer.data.reshape(shape)
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer with the cells of an array, and mark all as set."""
+        buffer.data[:] = cells.reshape(-1)
+        buffer.unset[:] = False
+
+
+class SimtRunner(PlannedRunner):
+    """Runs planned launches with the SIMT interpreter, on buffers checked for races."""
+
+    def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
+        super().__init__(kernels, progress)
+        self.memory = BufferMemory()
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Run a launch thread by thread."""
+        module = self.kernels.threads(op.kernel.string_value())
+        function = module.body.block.first_op
+        assert isinstance(function, gpu.FuncOp)
+        grid, block, cluster = (launch_fact(module, n) for n in ("grid", "block", "cluster"))
+        apart = launch_fact(module, "apart")
+        if apart == 1:
+            Launch(function, grid, block, operands, cluster).run()
+            return []
+        together = min(grid // apart, max(1, RESIDENT_BLOCKS // apart))
+        words = launch_words(together, launch_fact(module, "message_words"))
+        inboxes = Buffer(np.zeros(words, dtype=np.int64), unset=True)
+        Launch(function, together * apart, block, [*operands, inboxes, together], 1, apart).run()
+        return []
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Make a scratch buffer of unset cells."""
+        return [Buffer(np.zeros_like(operands[0].data), unset=True)]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """Copy a buffer, with its marks."""
+        source, target = operands
+        target.data[:] = source.data
+        target.unset[:] = source.unset
+        return []
+
+
+def read_and_written(
+    loop: LoopOp, buffers: Sequence[Any], outside: Mapping[SSAValue, Any]
+) -> list[SSAValue]:
+    """The field read under another name and written by a sweep of one update, if any."""
+    written = [id(buffer) for buffer in buffers]
+    both = [field for field, buffer in outside.items() if id(buffer) in written]
+    return both if loop.sweep is not None and len(loop.updates) == len(both) == 1 else []
+
+
+def check_loop(loop: LoopOp, buffers: Sequence[Any], values: Values, facts: LoopFacts) -> None:
+    """Raise CompileError if a loop cannot run on these buffers."""
+    for stride in facts.strides:
+        check_stride(loop, values[stride])
+    outside = {field: values[field] for field in facts.captures}
+    copied = read_and_written(loop, buffers, outside)
+    others = [buffer for field, buffer in outside.items() if field not in copied]
+    memory = [id(buffer) for buffer in (*buffers, *others)]
+    if any(memory.count(id(buffer)) > 1 for buffer in buffers):
+        refuse(loop, "two of its buffers are one field; give each its own")
+
+
+def loaded_before(
+    loop: LoopOp, buffers: Sequence[Any], outside: dict[SSAValue, Any], memory: Memory
+) -> dict[SSAValue, Any]:
+    """
+    A copy of the field read under another name and written by a sweep of one update: stencil.load
+    takes all cells before stencil.store writes any. Rotating buffers decide at run time which
+    fields are one.
+    """
+    both = read_and_written(loop, buffers, outside)
+    if not both:
+        return {}
+    bounds, dtype = field_bounds(both[0]), dtype_of(element_type(both[0]))
+    shape = tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
+    copy = memory.new(loop, shape, dtype)
+    memory.fill(copy, np.array(memory.contents(outside[both[0]], shape, dtype)).reshape(shape))
+    return {both[0]: copy}
+
+
+def loop_handler(
+    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
+) -> dict[type[Operation], Handler]:
+    """
+    The host handler for time loops and sweeps. `steps` replaces the trip counts of time loops.
+    """
+
+    def run(loop: LoopOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        count, *buffers = operands
+        is_sweep = loop.sweep is not None
+        total = max(int(count) if steps is None or is_sweep else steps, 0)
+        facts = loops.of(loop)
+        outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
+        check_loop(loop, buffers, values, facts)
+        if is_sweep:
+            outside |= loaded_before(loop, buffers, outside, runner.memory)
+        names = runner(loop, total, buffers, outside)
+        written = [names[role] for role in facts.latest]
+        record.add(LoopRun(total, total * facts.cells, written, is_sweep))
+        return names
+
+    return {LoopOp: run}
+
+
+def handlers_of(
+    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
+) -> dict[type[Operation], Handler]:
+    """The handlers needed by a host function for its loops and its own accesses to memory."""
+    return {**loop_handler(runner, steps, record, loops), **memory_handlers(runner.memory)}

@@ -1,0 +1,58 @@
+"""The SIMT interpreter: all threads of a launch at once, each value an array over the threads."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import Operation
+
+from timetile.lowering.tile_to_gpu.cells import is_arithmetic
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.executors.simt.accesses import ACCESSES
+from timetile.runtime.executors.simt.arrivals import ARRIVALS, ARRIVALS_THAT_WAIT
+from timetile.runtime.executors.simt.barriers import BARRIERS, BARRIERS_THAT_WAIT
+from timetile.runtime.executors.simt.control import CONTROL_THAT_WAIT
+from timetile.runtime.executors.simt.copies import COPIES
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.executors.simt.machine import Machine, Strand
+from timetile.runtime.executors.simt.memory import Buffer, Mask
+from timetile.runtime.executors.simt.posting import POSTING, POSTING_THAT_WAIT
+from timetile.runtime.executors.simt.values import VALUES, run_arithmetic
+from timetile.runtime.executors.simt.warps import WARPS
+
+HANDLERS = VALUES | ACCESSES | COPIES | WARPS | BARRIERS | ARRIVALS | POSTING
+"""How operations run."""
+
+WAITING = CONTROL_THAT_WAIT | BARRIERS_THAT_WAIT | ARRIVALS_THAT_WAIT | POSTING_THAT_WAIT
+"""Operations that may let other threads go on first."""
+
+
+class Launch(Machine):
+    """A launch, with the handlers that run operations."""
+
+    def run_op(self, op: Operation, active: Mask) -> Strand | None:
+        """Run an operation for the active threads; a strand if the threads may wait for others."""
+        if (waiting := WAITING.get(type(op))) is not None:
+            return waiting(self, op, active)
+        handler = HANDLERS.get(type(op))
+        if handler is not None:
+            handler(self, op, active)
+        elif is_arithmetic(op):
+            run_arithmetic(self, op, active)
+        else:
+            refuse(op, "the SIMT interpreter does not know it")
+        return None
+
+    def run(self) -> None:
+        """Run all threads to the end; SimtError where the kernel is wrong."""
+        before = -1
+        for _ in self.run_block(self.function.body.block, np.full(self.count, True)):
+            if self.events == before:
+                assert self.stuck is not None
+                raise self.stuck
+            before = self.events
+        if late := self.phases.received - self.phases.waited:
+            block, phase = min(late)
+            raise SimtError(None, f"block {block} ends, and nobody waited for phase {phase}")
+        for value in self.values.values():
+            if isinstance(value, Buffer):
+                value.forget()

@@ -1,0 +1,1 @@
+"""The host function of a program: the operations around time loops, and their memory."""

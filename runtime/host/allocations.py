@@ -1,0 +1,55 @@
+"""Memory allocated by a program: made once for each place of allocation, with unknown cells until
+written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import gpu, memref, scf, stencil
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
+
+from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic.cells import DTYPES
+from timetile.runtime.host.parameters import names_of
+
+ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, gpu.AllocOp, stencil.AllocOp)
+FREED = (memref.DeallocOp, gpu.DeallocOp)
+"""Operations that free memory. Nothing is done, as the place of allocation keeps its memory."""
+
+
+def allocated(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """
+    The shape and the type of cells of an allocation. Raises CompileError for an unknown shape or
+    type.
+    """
+    kind = op.results[0].type
+    if isa(kind, FieldType[Attribute]):
+        if not isinstance(kind.bounds, StencilBoundsAttr):
+            refuse(op, f"it allocates {kind} of unknown extents; give the field static bounds")
+        shape = tuple(high - low for low, high in zip(kind.bounds.lb, kind.bounds.ub))
+    else:
+        assert isa(kind, MemRefType[Attribute])
+        shape = kind.get_shape()
+        if DYNAMIC_INDEX in shape:
+            refuse(op, f"it allocates {kind} of unknown extents; give the memref static extents")
+    if kind.element_type not in DTYPES:
+        refuse(
+            op, f"it allocates cells of {kind.element_type}; use f64, f32, i64, i32, i1 or index"
+        )
+    return shape, np.dtype(DTYPES[kind.element_type])
+
+
+def check_allocation(op: Operation) -> None:
+    """
+    Raise CompileError for an impossible allocation, or an allocation used in the next step of a
+    loop.
+    """
+    allocated(op)
+    uses = (use.operation for name in names_of(op.results[0]) for use in name.uses)
+    if any(isinstance(user, scf.YieldOp) for user in uses):
+        refuse(op, "a loop carries on what it allocates; allocate it before the loop")

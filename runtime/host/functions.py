@@ -1,0 +1,264 @@
+"""Runs the host function of a program: the operations around time loops.
+
+Buffers are NumPy arrays, device buffers or others, as the executor likes: the host function only
+passes buffers on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import product
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, llvm, memref, scf, stencil
+from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
+from xdsl.utils.hints import isa
+
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.passes.diagnostics import refuse
+from timetile.passes.raise_time_loop import TIME_LOOP
+from timetile.passes.raising.memory import ALIASES, number_behind
+from timetile.runtime.arithmetic.cells import evaluate, no_signals
+from timetile.runtime.host.allocations import ALLOCATIONS, FREED, check_allocation
+from timetile.runtime.host.run_record import RunRecord
+
+Values = dict[SSAValue, Any]
+
+Handler = Callable[[Any, Sequence[Any], Values], Sequence[Any]]
+"""Runs one operation on its operands, with all values so far, and returns the results."""
+
+Around = Callable[[Operation, Values], AbstractContextManager[None]]
+"""The context of a loop of the host, with all values so far."""
+
+Listed = tuple[Operation, tuple[SSAValue, ...], Handler | None]
+"""An operation, its operands, and its handler."""
+
+
+def nothing_around(op: Operation, values: Values) -> AbstractContextManager[None]:
+    """Run a loop without a context."""
+    return nullcontext()
+
+
+def ceil_divide(a: Any, b: Any) -> Any:
+    """The quotient, rounded up."""
+    return -(-a // b)
+
+
+SCALARS: dict[type[Operation], Callable[..., Any]] = {
+    arith.CeilDivSIOp: no_signals(ceil_divide),
+    arith.FloorDivSIOp: no_signals(np.floor_divide),
+    arith.ShRSIOp: np.right_shift,
+    xmath.CeilOp: np.ceil,
+    xmath.CosOp: no_signals(np.cos),
+    xmath.ExpOp: no_signals(np.exp),
+    xmath.FloorOp: np.floor,
+    xmath.LogOp: no_signals(np.log),
+    xmath.PowFOp: no_signals(np.power),
+    xmath.SinOp: no_signals(np.sin),
+    xmath.TanOp: no_signals(np.tan),
+    xmath.TanhOp: np.tanh,
+}
+"""Operations on scalars computed by the host, but not allowed in cells."""
+
+
+IGNORED = FREED
+"""Operations without an effect for the host."""
+
+
+class Host:
+    """
+    An interpreter of host functions; `handlers` run the operations on buffers. `steps` replaces the
+    trip count of the host's own time loops, with first step number `first`, and `record` notes the
+    loops. Other loops run in the context made by `around`.
+    """
+
+    def __init__(
+        self,
+        handlers: dict[type[Operation], Handler],
+        steps: int | None = None,
+        record: RunRecord | None = None,
+        first: int = 0,
+        around: Around | None = None,
+    ):
+        self.handlers, self.steps, self.first = handlers, steps, first
+        self.around: Around = nothing_around if around is None else around
+        self.record = RunRecord() if record is None else record
+        self.listed: dict[Block, list[Listed]] = {}
+        """The operations of blocks run before: loops run blocks again and again."""
+
+    def run(self, function: FuncOp, arguments: Sequence[Any]) -> list[Any]:
+        """Run a function, and return the results."""
+        values: Values = dict(zip(function.body.block.args, arguments))
+        return self.run_block(function.body.block, values)
+
+    def run_block(self, block: Block, values: Values) -> list[Any]:
+        """
+        Run the operations of a block up to its terminator, and return the terminator's operands.
+        """
+        if block not in self.listed:
+            self.listed[block] = [
+                (op, tuple(op.operands), self.handlers.get(type(op))) for op in block.ops
+            ]
+        for op, used, handler in self.listed[block]:
+            operands = [values[v] for v in used]
+            if handler is not None:
+                results = handler(op, operands, values)
+                if not results:
+                    continue
+            elif isinstance(op, ReturnOp | scf.YieldOp | scf.ReduceOp):
+                return operands
+            else:
+                results = self.run_operation(op, operands, values)
+            values.update(zip(op.results, results))
+        return []
+
+    def run_operation(
+        self, op: Operation, operands: Sequence[Any], values: Values
+    ) -> Sequence[Any]:
+        """
+        Run an operation without a handler. Raises CompileError for an operation without a meaning
+        on the host.
+        """
+        match op:
+            case llvm.UndefOp():
+                return [None]
+            case llvm.InsertValueOp():
+                is_pointer = isinstance(op.value.type, llvm.LLVMPointerType)
+                return [operands[1] if is_pointer else operands[0]]
+            case scf.ForOp():
+                return self.run_for(op, operands, values)
+            case scf.IfOp():
+                region = op.true_region if operands[0] else op.false_region
+                return self.run_block(region.block, values) if region.blocks else []
+            case scf.ParallelOp():
+                return self.run_parallel(op, operands, values)
+            case CallOp():
+                return self.run_call(op, operands)
+            case stencil.ExternalStoreOp():
+                if operands[0] is operands[1]:
+                    return []
+                refuse(
+                    op,
+                    "it stores a field to other memory than the field's own; store it to the "
+                    "memref "
+                    "that it was loaded from",
+                )
+            case arith.SelectOp():
+                # Of numbers, or of buffers.
+                return [operands[1] if operands[0] else operands[2]]
+            case llvm.LoadOp():
+                # A number that the caller gives for a pointer.
+                return operands
+            case _ if isinstance(op, ALIASES):
+                return operands
+            case _ if isinstance(op, IGNORED):
+                return []
+            case _ if type(op) in SCALARS:
+                return [SCALARS[type(op)](*operands)]
+            case _ if is_scalar(op):
+                return [evaluate(op, operands)]
+            case _:
+                refuse(op, WHY_NOT_RUN)
+
+    def run_for(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        """A counted loop of the host."""
+        low, high, step, *carried = operands
+        check_stride(op, step)
+        is_time_loop = TIME_LOOP in op.attributes
+        if is_time_loop and self.steps is not None:
+            low = int(low) + self.first * int(step)
+            high = low + self.steps * int(step)
+        counts = range(int(low), int(high), int(step))
+        scope = self.record.time_loop(len(counts)) if is_time_loop else self.around(op, values)
+        with scope as run:
+            for index in counts:
+                if run is not None:
+                    # What the last step writes is the latest.
+                    run.written = []
+                values.update(zip(op.body.block.args, [index, *carried]))
+                carried = self.run_block(op.body.block, values)
+        return carried
+
+    def run_parallel(
+        self, op: scf.ParallelOp, operands: Sequence[Any], values: Values
+    ) -> Sequence[Any]:
+        """A loop nest of the host without reductions, in row-major order."""
+        rank = len(op.lowerBound)
+        if op.results:
+            refuse(op, "it reduces values; write a loop with scf.for")
+        low, high, step = (operands[k * rank : (k + 1) * rank] for k in range(3))
+        for stride in step:
+            check_stride(op, stride)
+        ranges = [range(int(a), int(b), int(c)) for a, b, c in zip(low, high, step)]
+        for indices in product(*ranges):
+            values.update(zip(op.body.block.args, indices))
+            self.run_block(op.body.block, values)
+        return []
+
+    def run_call(self, op: CallOp, operands: Sequence[Any]) -> Sequence[Any]:
+        """A call of a function of the module."""
+        callee = SymbolTable.lookup_symbol(op, op.callee)
+        if not isinstance(callee, FuncOp) or callee.is_declaration:
+            refuse(op, f"{op.callee} has no body; define it, or leave the call out")
+        buffers = [id(value) for value in operands if not np.isscalar(value)]
+        if len(set(buffers)) < len(buffers):
+            refuse(op, "it passes one field twice; give each argument its own")
+        return self.run(callee, operands)
+
+
+def check_stride(loop: Operation, stride: Any) -> None:
+    """CompileError where a loop counts downwards, or not at all."""
+    if int(stride) < 1:
+        refuse(loop, f"its step is {stride}; give it a step of 1 or more")
+
+
+def is_scalar(op: Operation) -> bool:
+    """The operation computes numbers from numbers."""
+    return op.name.startswith(("arith.", "math.")) and not op.regions
+
+
+WHY_NOT_RUN = (
+    "it is outside a raised time loop and cannot be run; keep only time loops, sweeps, casts, "
+    "scalar "
+    "arithmetic, conditions, and memref loads and stores in the function"
+)
+
+
+def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
+    """CompileError where the host cannot run an operation of a function; `known` have handlers."""
+    runnable = (
+        *known, *ALIASES, *IGNORED, ReturnOp, CallOp, stencil.ExternalStoreOp, llvm.UndefOp,
+        llvm.InsertValueOp, scf.YieldOp, scf.ForOp, scf.IfOp, scf.ParallelOp, scf.ReduceOp,
+        llvm.LoadOp,
+    )  # fmt: skip
+    waiting = [op for block in function.body.blocks for op in block.ops]
+    while waiting:
+        op = waiting.pop(0)
+        if not (isinstance(op, runnable) or type(op) in SCALARS or is_scalar(op)):
+            refuse(op, WHY_NOT_RUN)
+        if isinstance(op, memref.LoadOp) and isa(op.res.type, MemRefType[Attribute]):
+            refuse(
+                op,
+                "it reads which memory to use; make each buffer an argument, and carry them in "
+                "the loop",
+            )
+        if isinstance(op, ALLOCATIONS):
+            check_allocation(op)
+        if isinstance(op, llvm.LoadOp) and number_behind(op.ptr) is None:
+            refuse(op, "it reads memory through a pointer; give the pointer as a field or a memref")
+        if isinstance(op, scf.ForOp) and (stride := integer_constant(op.step)) is not None:
+            check_stride(op, stride)
+        if isinstance(op, CallOp):
+            callee = SymbolTable.lookup_symbol(op, op.callee)
+            if not isinstance(callee, FuncOp) or callee.is_declaration:
+                refuse(op, f"{op.callee} has no body; define it, or leave the call out")
+        if not isinstance(op, LoopOp):
+            inner = (region for region in op.regions)
+            waiting = [o for region in inner for b in region.blocks for o in b.ops] + waiting

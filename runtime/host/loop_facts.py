@@ -1,0 +1,73 @@
+"""Facts about a program's time loops, found in the IR once: short runs are made again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.launches.liveness import written_cells
+from timetile.runtime.host.parameters import counts_steps
+
+
+@dataclass(frozen=True)
+class LoopFacts:
+    """
+    Facts of one time loop: captured fields, scalars, `cells` updated by a step, the roles that name
+    written data after the last step, and `strides`, numbers required to be 1 or more: the steps of
+    the loop in the source.
+    """
+
+    captures: tuple[SSAValue, ...]
+    scalars: tuple[SSAValue, ...]
+    cells: int
+    latest: tuple[int, ...]
+    strides: tuple[SSAValue, ...]
+
+
+class KnownLoops:
+    """The facts of a program's time loops."""
+
+    def __init__(self):
+        self.known: dict[LoopOp, LoopFacts] = {}
+
+    def of(self, loop: LoopOp) -> LoopFacts:
+        """The facts of a loop, computed once."""
+        if loop not in self.known:
+            args = loop.body.block.args
+            written = {args.index(t) for update in loop.updates for t in update.targets}
+            latest = tuple(k for k, source in enumerate(loop.rotation) if source in written)
+            self.known[loop] = LoopFacts(
+                tuple(loop.captures),
+                tuple(loop.scalars),
+                written_cells(loop),
+                latest,
+                tuple(strides_of(loop.steps)),
+            )
+        return self.known[loop]
+
+
+def strides_of(count: SSAValue) -> Iterator[SSAValue]:
+    """The divisors of a number of steps: the step of the scf.for behind a time loop."""
+    op = count.owner
+    if isinstance(op, arith.CeilDivSIOp):
+        yield op.rhs
+    elif isinstance(op, arith.MaxSIOp | arith.IndexCastOp):
+        yield from strides_of(op.operands[0])
+
+
+def is_trip_count(value: SSAValue) -> bool:
+    """Whether the value decides nothing but the number of steps of time loops."""
+    if not isinstance(value.type, IndexType | IntegerType):
+        return False
+    for use in value.uses:
+        op = use.operation
+        if counts_steps(op, value):
+            continue
+        if not op.name.startswith("arith.") or not all(map(is_trip_count, op.results)):
+            return False
+    return True

@@ -1,0 +1,317 @@
+"""How the host reads and writes single cells of memory, in the terms of each executor.
+
+The host function of a program may read a series at the number of the step, add a source to one cell
+of a field, or note a receiver's cell. On a GPU cells of one loop nest move together
+(`cell_nests.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import gpu, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ScratchOp
+from timetile.passes.diagnostics import refuse
+from timetile.passes.raising.memory import is_alias, is_never_written, memory_of
+from timetile.runtime.arithmetic.cells import dtype_of
+from timetile.runtime.host.allocations import ALLOCATIONS, allocated
+from timetile.runtime.host.arrays import is_numpy_array
+from timetile.runtime.host.functions import Handler, Values
+
+Array = NDArray[Any]
+
+
+def replaced(old: Any, new: Any) -> Any:
+    """The new value."""
+    return new
+
+
+ATOMIC_KINDS: dict[int, Callable[[Any, Any], Any]] = {
+    0: np.add,
+    1: np.add,
+    2: replaced,
+    3: np.maximum,
+    4: np.maximum,
+    6: np.minimum,
+    7: np.minimum,
+    9: np.multiply,
+    10: np.multiply,
+}
+"""Meanings of `memref.atomic_rmw`, by number of the kind in MLIR's arith dialect."""
+
+
+class Memory(Protocol):
+    """The fields and memory of an executor: NumPy arrays, or stand-ins."""
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """The cell at a place, counted in row-major order."""
+        ...
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Set the cell at a place to a NumPy scalar."""
+        ...
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A field for an operation that makes a field, with unknown cells."""
+        ...
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """All cells of a field."""
+        ...
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        """Set all cells of a field."""
+        ...
+
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        """Set all cells of a field to cells of another field at computed places."""
+        ...
+
+    def spread(self, op: BroadcastOp, source: Any) -> Any:
+        """A field of more axes with the cells of another."""
+        ...
+
+    def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
+        """The context of a loop of the host, for loops touching many cells."""
+        ...
+
+
+class ArrayMemory:
+    """Memory of NumPy arrays."""
+
+    def __init__(self) -> None:
+        self.made: dict[Operation, Array] = {}
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer."""
+        return buffer.reshape(-1)[place]
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer."""
+        buffer.reshape(-1)[place] = value
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array, made once for each operation."""
+        if op not in self.made:
+            self.made[op] = np.zeros(shape, dtype)
+        return self.made[op]
+
+    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer as an array."""
+        return buffer
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer with the cells of an array."""
+        buffer[...] = cells
+
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        """Set all cells of an array to cells of another array at computed places."""
+        dtype, shape = dtype_of(element_type(op.source)), shape_of(field_bounds(op.target))
+        around = shape_of(field_bounds(op.source))
+        cells = self.contents(source, around, dtype)
+        at = [self.contents(place, shape, np.dtype(np.int64)) for place in places]
+        self.fill(target, gathered(op, cells, at))
+
+    def spread(self, op: BroadcastOp, source: Any) -> Any:
+        dtype = dtype_of(element_type(op.field))
+        cells = self.contents(source, shape_of(field_bounds(op.source)), dtype)
+        wide = np.ascontiguousarray(wide_cells(op, cells))
+        made = self.new(op, wide.shape, dtype)
+        self.fill(made, wide)
+        return made
+
+    def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class ViewMemory(ArrayMemory):
+    """Memory of NumPy arrays. A field of fewer axes, if never written, is read directly."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.constant: dict[Operation, bool] = {}
+
+    def spread(self, op: BroadcastOp, source: Any) -> Any:
+        if op not in self.constant:
+            self.constant[op] = is_never_written(op.source)
+        return wide_cells(op, source) if self.constant[op] else super().spread(op, source)
+
+
+def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
+    """The cells along each axis."""
+    return tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
+
+
+def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
+    """The shape of a memref: of the type, or of the field or array behind."""
+    kind = value.type
+    assert isa(kind, MemRefType[Attribute])
+    shape = kind.get_shape()
+    if DYNAMIC_INDEX not in shape:
+        return shape
+    names = [memory_of(value)]
+    names += [use.operation.results[0] for use in names[0].uses if is_alias(use.operation)]
+    for name in names:
+        if isa(field := name.type, FieldType[Attribute]) and isinstance(
+            field.bounds, StencilBoundsAttr
+        ):
+            return shape_of(field.bounds)
+    if is_numpy_array(buffer):
+        return buffer.shape
+    owner = value.owner
+    where = owner if isinstance(owner, Operation) else owner.parent_op()
+    assert where is not None
+    refuse(where, f"the extents of {kind} are unknown; give the memref static extents")
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The type of a memref's cells."""
+    kind = value.type
+    assert isa(kind, MemRefType[Attribute])
+    return kind.element_type
+
+
+def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]) -> int:
+    """Where a cell of a memref lies, in row-major order; CompileError outside the memref."""
+    place = 0
+    shape = memref_shape(value, buffer)
+    for axis, (index, extent) in enumerate(zip(indices, shape)):
+        if not 0 <= int(index) < extent:
+            refuse(
+                op,
+                f"it reads or writes index {int(index)} along axis {axis}, and there are {extent}; "
+                "keep indices within the memref",
+            )
+        place = place * extent + int(index)
+    return place
+
+
+def wide_cells(op: BroadcastOp, source: Array) -> Array:
+    """The cells of a field spread along more axes: a view, with strides of 0 along the others."""
+    own, wide = field_bounds(op.source), field_bounds(op.field)
+    axes = op.axis_list
+    inner = tuple(
+        slice(
+            tuple(wide.lb)[axis] - tuple(own.lb)[k],
+            tuple(wide.ub)[axis] - tuple(own.lb)[k],
+        )
+        for k, axis in enumerate(axes)
+    )
+    shape = shape_of(wide)
+    narrow = source[inner][tuple(slice(None) if a in axes else None for a in range(len(shape)))]
+    return np.broadcast_to(narrow, shape)
+
+
+def gathered(op: GatherOp, source: Array, places: Sequence[Array]) -> Array:
+    """The cells of a field at places, each coordinate the nearest one in the field."""
+    bounds = field_bounds(op.source)
+    at = [
+        np.clip(place, low, high - 1) - low
+        for place, low, high in zip(places, bounds.lb, bounds.ub)
+    ]
+    return source[tuple(at)]
+
+
+HOST_OPERATIONS: tuple[type[Operation], ...] = (
+    LoopOp,
+    memref.LoadOp,
+    memref.StoreOp,
+    memref.AtomicRMWOp,
+    memref.DimOp,
+    ScratchOp,
+    BroadcastOp,
+    GatherOp,
+    memref.CopyOp,
+    gpu.MemcpyOp,
+    *ALLOCATIONS,
+)
+"""Operations with a host handler by every executor."""
+
+
+def copy_memory(memory: Memory, name: SSAValue, source: Any, target: Any) -> None:
+    """Copy all cells of a field, or of memory that only the host uses, to another."""
+    shape, dtype = memref_shape(name, source), dtype_of(element_of(name))
+    near = is_numpy_array(source)
+    cells = np.array(source if near else memory.contents(source, shape, dtype))
+    if is_numpy_array(target):
+        target[...] = cells.reshape(target.shape)
+    else:
+        memory.fill(target, cells)
+
+
+def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
+    """The host handlers of operations that read, write or make memory."""
+
+    def load(op: memref.LoadOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        buffer, *indices = operands
+        place = place_of(op, op.memref, buffer, indices)
+        return [memory.read(buffer, place, dtype_of(op.res.type))]
+
+    def store(op: memref.StoreOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        value, buffer, *indices = operands
+        place = place_of(op, op.memref, buffer, indices)
+        memory.write(buffer, place, dtype_of(op.value.type).type(value))
+        return []
+
+    def change(op: memref.AtomicRMWOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        value, buffer, *indices = operands
+        kind = op.kind.value.data
+        if kind not in ATOMIC_KINDS:
+            refuse(op, f"kind {kind} is unknown; use addf, addi, mulf, muli, a minimum or maximum")
+        dtype = dtype_of(op.value.type)
+        place = place_of(op, op.memref, buffer, indices)
+        old = memory.read(buffer, place, dtype)
+        with np.errstate(all="ignore"):
+            memory.write(buffer, place, ATOMIC_KINDS[kind](old, dtype.type(value)))
+        return [old]
+
+    def allocate(op: Operation, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        return [memory.new(op, *allocated(op))]
+
+    def scratch(op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        shape = shape_of(field_bounds(op.field))
+        return [memory.new(op, shape, dtype_of(element_type(op.field)))]
+
+    def broadcast(op: BroadcastOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        return [memory.spread(op, operands[0])]
+
+    def copy(op: memref.CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        copy_memory(memory, op.source, *operands)
+        return []
+
+    def transfer(op: gpu.MemcpyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        target, source = operands[-2:]
+        copy_memory(memory, op.src, source, target)
+        return [None for _ in op.results]
+
+    def gather(op: GatherOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        target, source, *places = operands
+        memory.gather(op, target, source, places)
+        return []
+
+    def dim(op: memref.DimOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+        buffer, axis = operands
+        return [memref_shape(op.source, buffer)[int(axis)]]
+
+    return {
+        **dict.fromkeys(ALLOCATIONS, allocate),
+        memref.CopyOp: copy,
+        gpu.MemcpyOp: transfer,
+        memref.LoadOp: load,
+        memref.StoreOp: store,
+        memref.AtomicRMWOp: change,
+        memref.DimOp: dim,
+        ScratchOp: scratch,
+        BroadcastOp: broadcast,
+        GatherOp: gather,
+    }

@@ -1,0 +1,75 @@
+"""Assembles PTX to machine code with nvJitLink, without a GPU or a driver."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from timetile.runtime.machine.cuda import cuda_module
+
+
+class AssemblerError(Exception):
+    """The assembler refused the PTX. The message has the assembler's log."""
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """Machine code of a kernel, with registers and spilled bytes by the assembler."""
+
+    cubin: bytes
+    registers: int
+    spill_bytes: int
+
+
+@cache
+def assembler_version() -> str | None:
+    """nvJitLink's version; None if not installed."""
+    try:
+        major, minor = cuda_module("bindings.nvjitlink").version()
+    except (ImportError, RuntimeError, SystemError, FileNotFoundError):
+        return None
+    return f"{major}.{minor}"
+
+
+def assemble(ptx: str, arch: str, name: str = "kernel") -> Assembled:
+    """Assemble one kernel for an architecture (`sm_90`). Raises AssemblerError on failure."""
+    link = cuda_module("bindings.nvjitlink")
+    options = [f"-arch={arch}", "-O3", "-verbose", "-Xptxas=-v", "-no-cache"]
+    handle = link.create(len(options), options)
+    try:
+        data = ptx.encode()
+        try:
+            link.add_data(handle, link.InputType.PTX, data, len(data), name)
+            link.complete(handle)
+        except link.nvJitLinkError as error:
+            raise AssemblerError(f"{error}: {log(link, handle, 'error')}") from error
+        cubin = bytearray(link.get_linked_cubin_size(handle))
+        link.get_linked_cubin(handle, cubin)
+        info = log(link, handle, "info")
+    finally:
+        link.destroy(handle)
+    return Assembled(bytes(cubin), *figures(info))
+
+
+def figures(info: str) -> tuple[int, int]:
+    """
+    The registers and spilled bytes of the kernel in the assembler's log. Lines about called
+    functions may stand before.
+    """
+    own = info.partition("Compiling entry function")[2]
+    registers = re.search(r"Used (\d+) registers", own)
+    spills = re.search(r"(\d+) bytes spill stores", own)
+    return (
+        int(registers.group(1)) if registers else 0,
+        int(spills.group(1)) if spills else 0,
+    )
+
+
+def log(link: Any, handle: Any, kind: str) -> str:
+    """The assembler's information or error log."""
+    size = getattr(link, f"get_{kind}_log_size")(handle)
+    text = bytearray(size)
+    getattr(link, f"get_{kind}_log")(handle, text)
+    return text.decode(errors="replace").rstrip("\x00")

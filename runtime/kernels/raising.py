@@ -1,0 +1,85 @@
+"""Raises a program to the temporal level, remembered by the program's text.
+
+Parsing and verifying a large `stencil.apply` takes longer than all other work for a cached program.
+A module raised without a remark is kept as text, beside the places of its operations.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+
+import timetile
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.kernel import Parts
+from timetile.runtime.kernels.of_program import Options, raise_program
+from timetile.runtime.loading.modules import load, load_text, make_context
+
+
+def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None) -> ModuleOp:
+    """
+    The program at temporal level. Raises CompileError for a wrong program, or one without a time
+    loop. A text raised before comes from the cache.
+    """
+    if cache is None or isinstance(program, ModuleOp):
+        return raise_program(load(program), options)
+    name = str(program) if isinstance(program, Path) else "<program>"
+    text = program.read_text() if isinstance(program, Path) else program
+    versions = (timetile.__version__, sources_key(), version("xdsl"))
+    said = (",".join(map(str, options.temporal_passes())), options.function)
+    # Not by the file's name: where operations stand is kept beside the text, and the name is put
+    # in.
+    key = key_of("raised", text, *said, *versions)
+    kept = cache.decoded(key, lambda parts: restored(parts, name))
+    if kept is not None:
+        return kept
+    module = raise_program(load_text(text, name), options)
+    if is_raised(module):
+        places = json.dumps(places_of(module, name))
+        cache.write(key, {"temporal.mlir": str(module).encode(), "places.json": places.encode()})
+    return module
+
+
+def is_raised(module: ModuleOp) -> bool:
+    """Whether all of the module was raised: no remark is lost by using the module again."""
+    return not any(op.name.startswith(("stencil.", "scf.")) for op in module.walk())
+
+
+Place = tuple[int, int] | tuple[int, int, str] | None
+"""
+Line and column of an operation, and the file if different from the program's; None if unknown.
+"""
+
+
+def places_of(module: ModuleOp, name: str) -> list[Place]:
+    """The places of all operations of a module loaded by a name, in order."""
+    return [place_of(op.location, name) for op in module.walk()]
+
+
+def place_of(location: Attribute | None, name: str) -> Place:
+    """The place of an operation of a module loaded by a name."""
+    if not isinstance(location, FileLineColLoc):
+        return None
+    line, column, file = location.line.data, location.column.data, location.filename.data
+    return (line, column) if file == name else (line, column, file)
+
+
+def restored(parts: Parts, name: str) -> ModuleOp:
+    """
+    The module, verified before it was written, with the places of its operations in a file of this
+    name.
+    """
+    module = Parser(make_context(), parts["temporal.mlir"].decode()).parse_module()
+    for op, place in zip(module.walk(), json.loads(parts["places.json"]), strict=True):
+        if place is not None:
+            line, column, *file = place
+            op.location = FileLineColLoc(
+                StringAttr(*file or [name]), IntAttr(line), IntAttr(column)
+            )
+    return module

@@ -1,0 +1,164 @@
+"""Loads text or a module as a verified module with file and line of each operation."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from pathlib import Path
+from typing import NoReturn
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.loading.plugins import all_dialects
+from timetile.runtime.loading.spellings import modern
+from timetile.runtime.loading.spellings.earth import line_in_turn
+
+NUMBERED_BLOCK = re.compile(r"\^(?=\d)")
+"""The name of a block as printed by older versions of xDSL: `^0`, unreadable for newer versions."""
+
+TOO_MANY_AXES = re.compile(r"Expected 1 to 3 indexes for stencil\.index, got (\d+)")
+"""How xDSL refuses a field, a box or an offset of more axes than the dialect has."""
+FEWER_AXES = (
+    "give each index of the outermost axes a field of its own, or run the program once for each of "
+    "them"
+)
+
+
+def make_context() -> Context:
+    """A context with all installed dialects, loaded at first use."""
+    context = Context()
+    for name, factory in all_dialects().items():
+        context.register_dialect(name, factory)
+    return context
+
+
+class LocatingParser(Parser):
+    """
+    A parser that gives each operation the location of its first character: xDSL leaves the location
+    unknown.
+    """
+
+    def __init__(self, context: Context, text: str, name: str):
+        super().__init__(context, text, name)
+        self.file = StringAttr(name)
+        self.lines = [0, *(k + 1 for k, character in enumerate(text) if character == "\n")]
+
+    def parse_operation(self) -> Operation:
+        """Parse an operation, and set its location."""
+        start = self.pos
+        op = super().parse_operation()
+        if isinstance(op.location, UnknownLoc):
+            line = bisect_right(self.lines, start)
+            column = start - self.lines[line - 1] + 1
+            op.location = FileLineColLoc(self.file, IntAttr(line), IntAttr(column))
+        return op
+
+
+def load_text(text: str, name: str = "<program>") -> ModuleOp:
+    """Parse and verify a program. Raises CompileError, with the place of an error."""
+    if not text.strip():
+        raise CompileError(f"{name} is empty; write a function with a time loop")
+    if text.endswith(".mlir") and "\n" not in text:
+        raise CompileError(
+            f"{text!r} is taken for the text of a program; give a file as pathlib.Path({text!r})"
+        )
+    text = NUMBERED_BLOCK.sub("^bb", text)
+    try:
+        return parsed(text, name)
+    except CompileError:
+        if (line := line_in_turn(text)) is not None:
+            refuse_in_turn(name, line)
+        spelt_anew = modern(text)
+        if spelt_anew == text:
+            raise
+    return parsed(spelt_anew, name)
+
+
+def refuse_in_turn(name: str, line: int) -> NoReturn:
+    """Raise CompileError for an apply with cells computed in turn."""
+    reason = (
+        "stencil.apply seq computes cells in turn along an axis, and those of a stencil are "
+        "independent; "
+        "keep it out of the program"
+    )
+    raise CompileError(f"{name}:{line}: {reason}", reason=reason, file=name, line=line)
+
+
+def parsed(text: str, name: str) -> ModuleOp:
+    """
+    Parse and verify a program in xDSL's spelling. Raises CompileError, with the place of an error.
+    """
+    parser = LocatingParser(make_context(), text, name)
+    try:
+        module = parser.parse_module()
+        module.verify()
+        module = without_inner_modules(module, name)
+    except ParseError as error:
+        line = text.count("\n", 0, error.span.start) + 1
+        raise CompileError(
+            f"{name} is not a valid program: {error}", reason=error.msg, file=name, line=line
+        ) from error
+    except (VerifyException, ValueError) as error:
+        if many := TOO_MANY_AXES.search(str(error)):
+            # The parser has looked at what follows, which may stand on a later line.
+            line = text[: parser.pos].rstrip().count("\n") + 1
+            reason = f"what stands here has {many[1]} axes, and programs have 1 to 3; {FEWER_AXES}"
+            raise CompileError(
+                f"{name}:{line}: {reason}", reason=reason, file=name, line=line
+            ) from error
+        raise CompileError(
+            f"{name} is not a valid program: {error}", reason=str(error), file=name
+        ) from error
+    return module
+
+
+def without_inner_modules(module: ModuleOp, name: str) -> ModuleOp:
+    """
+    A module whose operations are those of the modules in it, where it holds modules alone: a file
+    of several, or one in one. CompileError where two of them define a symbol.
+    """
+    inner = [op for op in module.ops if isinstance(op, ModuleOp)]
+    if not inner or len(inner) < len(list(module.ops)):
+        return module
+    merged = ModuleOp([])
+    for each in inner:
+        for op in list(each.body.block.ops):
+            op.detach()
+            merged.body.block.add_op(op)
+    symbols = [
+        symbol.data
+        for op in merged.ops
+        if isinstance(symbol := op.properties.get("sym_name"), StringAttr)
+    ]
+    for symbol in symbols:
+        if symbols.count(symbol) > 1:
+            reason = f"several of its modules define @{symbol}; give it one module of them"
+            raise CompileError(f"{name}: {reason}", reason=reason, file=name)
+    return without_inner_modules(merged, name)
+
+
+def check_program(program: object) -> None:
+    """Raise TypeError for a program that cannot be loaded."""
+    if not isinstance(program, ModuleOp | str | Path):
+        raise TypeError(
+            f"the program is a module, its text or a pathlib.Path, got {type(program).__name__}"
+        )
+
+
+def load(program: ModuleOp | str | Path) -> ModuleOp:
+    """
+    A program given as a module (copied), as text, or as a file. Raises TypeError for other objects.
+    """
+    check_program(program)
+    match program:
+        case ModuleOp():
+            return program.clone()
+        case Path():
+            return load_text(program.read_text(), str(program))
+        case str():
+            return load_text(program)

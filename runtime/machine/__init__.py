@@ -1,0 +1,1 @@
+"""The machine: the NVIDIA driver, LLVM, C's mathematical library, threads, caches of cores."""

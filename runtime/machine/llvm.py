@@ -1,0 +1,129 @@
+"""LLVM: functions of the llvm dialect become machine code of the processor, and are loaded.
+
+llvmlite comes with xDSL's JIT compiler, and has no types: its modules have the type Any.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from threading import Lock
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, f32, f64, i1, i32, i64
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute
+
+from timetile.passes.analysis.cells.library import BARRIER
+from timetile.runtime.machine.libm import bound_symbols
+from timetile.runtime.machine.teams import barrier_function
+
+LLVM_LOCK = Lock()
+"""LLVM compiles and loads for one thread at a time."""
+
+C_TYPES: dict[Attribute, Any] = {
+    LLVMPointerType(): ctypes.c_void_p,
+    f64: ctypes.c_double,
+    f32: ctypes.c_float,
+    i64: ctypes.c_int64,
+    i32: ctypes.c_int32,
+    i1: ctypes.c_bool,
+}
+"""C types of arguments, by MLIR type."""
+
+SPEED = 3
+"""The optimisation level: loops are vectorised."""
+
+
+@cache
+def binding() -> Any:
+    """llvmlite's binding of LLVM, ready to make machine code."""
+    llvm: Any = importlib.import_module("llvmlite.binding")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name, address in bound_symbols().items():
+        llvm.add_symbol(name, address)
+    llvm.add_symbol(BARRIER, barrier_function())
+    return llvm
+
+
+@dataclass(frozen=True)
+class Processor:
+    """The processor of machine code: other processors must not run the code."""
+
+    triple: str
+    name: str
+    features: str
+
+    def key(self) -> str:
+        """The processor and the compiler as text."""
+        versions = f"llvmlite {version('llvmlite')}, xdsl {version('xdsl')}"
+        return f"{self.triple};{self.name};{self.features};{versions};{SPEED}"
+
+
+@cache
+def processor() -> Processor:
+    """The present processor."""
+    llvm = binding()
+    features: str = llvm.get_host_cpu_features().flatten()
+    return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+
+
+def target_machine() -> Any:
+    """The code generator for the processor."""
+    found = processor()
+    target = binding().Target.from_triple(found.triple)
+    return target.create_target_machine(
+        cpu=found.name, features=found.features, opt=SPEED, jit=True
+    )
+
+
+def llvm_text(module: ModuleOp, machine: Any) -> str:
+    """The module in LLVM's own language, converted by xDSL."""
+    convert: Any = importlib.import_module("xdsl.backend.llvm.convert")
+    layout = str(machine.target_data)
+    made = convert.convert_module(module, fallback_target_triple=machine.triple, data_layout=layout)
+    return str(made)
+
+
+def optimised(module: ModuleOp, machine: Any) -> Any:
+    """A module of llvm functions as an LLVM module, optimised for the processor."""
+    llvm = binding()
+    parsed = llvm.parse_assembly(llvm_text(module, machine))
+    options = llvm.PipelineTuningOptions(speed_level=SPEED)
+    options.loop_vectorization = options.loop_interleaving = options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(parsed, builder)
+    return parsed
+
+
+def object_code(module: ModuleOp) -> bytes:
+    """The machine code of a module of llvm functions, for the processor."""
+    with LLVM_LOCK:
+        machine = target_machine()
+        return machine.emit_object(optimised(module, machine))
+
+
+class Code:
+    """Loaded machine code. Functions live as long as the object."""
+
+    def __init__(self, data: bytes):
+        llvm = binding()
+        with LLVM_LOCK:
+            machine = target_machine()
+            empty = llvm.parse_assembly(f'target triple = "{machine.triple}"')
+            self.engine = llvm.create_mcjit_compiler(empty, machine)
+            self.engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+            self.engine.finalize_object()
+
+    def function(self, name: str, kinds: Sequence[Attribute]) -> Any:
+        """
+        A function without a result, with arguments of the given types. Calls release Python's lock.
+        """
+        address = self.engine.get_function_address(name)
+        assert address, f"the machine code has no function {name}"
+        return ctypes.CFUNCTYPE(None, *(C_TYPES[kind] for kind in kinds))(address)

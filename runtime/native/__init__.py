@@ -1,0 +1,1 @@
+"""The CPU executor: time loops as machine code on all cores, blocked over time."""

@@ -1,0 +1,150 @@
+"""The CPU executor: time loops as machine code of this processor, on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+import timetile
+from timetile.dialects.temporal import LoopOp
+from timetile.lowering.cpu.convert_temporal_to_llvm import TEAM, functions_of
+from timetile.lowering.cpu.given import Given, steps_name
+from timetile.passes.analysis.skews import extent_of
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.host.memory import Memory, ViewMemory
+from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.machine.core_cache import core_cache_bytes
+from timetile.runtime.machine.llvm import Code, object_code, processor
+from timetile.runtime.machine.teams import Team
+from timetile.runtime.native.blocking import MOST_DEPTH, Blocking, BlockingRule
+
+CELLS_PER_THREAD = 1 << 16
+"""Least cells of an update for a thread: smaller updates use fewer threads."""
+
+CELLS_PER_CALL = 1 << 26
+"""Cells updated by a thread between two reports to Python: some tenths of a second."""
+
+
+def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
+    """The machine code of a program's time loops, from the cache if made on this processor."""
+    key = key_of(
+        "machine code", str(module), processor().key(), timetile.__version__, sources_key()
+    )
+    kept = None if cache is None else cache.decoded(key, lambda parts: parts["loops.o"])
+    if kept is not None:
+        return kept
+    code = object_code(ModuleOp(functions_of(loops_of(module))))
+    if cache is not None:
+        cache.write(key, {"loops.o": code})
+    return code
+
+
+def rotated(names: Sequence[Any], rotation: Sequence[int], steps: int) -> list[Any]:
+    """The buffers named by a loop's arguments after some steps."""
+    places, period = list(rotation), 1
+    while places != list(range(len(rotation))):
+        places, period = [rotation[place] for place in places], period + 1
+    names = list(names)
+    for _ in range(steps % period):
+        names = [names[source] for source in rotation]
+    return names
+
+
+def updated_cells(loop: LoopOp) -> list[int]:
+    """The cells of each update of a step."""
+    return [
+        prod(max(high - low, 0) for low, high in zip(update.box.lb, update.box.ub))
+        for update in loop.updates
+    ]
+
+
+class LoopCode:
+    """The machine code of one time loop."""
+
+    def __init__(self, loop: LoopOp, number: int, code: Code):
+        self.given = Given.of(loop)
+        self.steps = code.function(steps_name(number), [*self.given.kinds, *TEAM])
+        self.rotation = loop.rotation
+        cells = updated_cells(loop)
+        self.cells = max(sum(cells), 1)
+        self.rule = BlockingRule(loop, core_cache_bytes() // 2)
+        extents = [extent_of(update.box, 0) for update in loop.updates]
+        self.most_threads = max(
+            (min(n // CELLS_PER_THREAD, high - low) for n, (low, high) in zip(cells, extents)),
+            default=1,
+        )
+        self.blockings: dict[tuple[int, int], Blocking] = {}
+
+    def blocking(self, steps: int, threads: int) -> Blocking:
+        """How some threads pass over the fields; it is chosen once."""
+        key = min(steps, MOST_DEPTH), threads
+        if key not in self.blockings:
+            self.blockings[key] = self.rule.choice(*key)
+        return self.blockings[key]
+
+    def run(
+        self,
+        steps: int,
+        buffers: Sequence[Any],
+        outside: dict[SSAValue, Any],
+        threads: int,
+        progress: Progress | None,
+    ) -> list[Any]:
+        """Run some steps on NumPy arrays, in place, and return the buffers named by the results."""
+        names = list(buffers)
+        scalars = [np.asarray(outside[scalar]).item() for scalar in self.given.scalars]
+        captures = [outside[field] for field in self.given.captures]
+        size = max(1, min(threads, self.most_threads))
+        blocking = self.blocking(steps, size)
+        depth = blocking.depth
+        most = max(1, size * CELLS_PER_CALL // (self.cells * depth)) * depth
+        done = 0
+        with Team(size) as team:
+            while done < steps:
+                count = min(most, steps - done)
+                pointers = [array.ctypes.data for array in (*names, *captures)]
+                sizes = (blocking.together, blocking.rows, blocking.columns)
+                given = (*pointers, *scalars, count, depth, *sizes)
+                team.run(
+                    [
+                        partial(self.steps, *given, thread, size, team.barrier.address)
+                        for thread in range(size)
+                    ]
+                )
+                names = rotated(names, self.rotation, count)
+                done += count
+                if progress is not None:
+                    progress(done, steps)
+        return names
+
+
+class NativeProgram:
+    """The time loops of a program as machine code, made or loaded here."""
+
+    def __init__(self, module: ModuleOp, cache: Cache | None):
+        code = Code(code_of(module, cache))
+        loops = loops_of(module)
+        self.loops = {loop: LoopCode(loop, number, code) for number, loop in enumerate(loops)}
+        self.code = code
+
+
+class NativeRunner:
+    """Runs time loops with machine code on some threads."""
+
+    def __init__(self, program: NativeProgram, threads: int, progress: Progress | None = None):
+        self.memory: Memory = ViewMemory()
+        self.program, self.threads, self.progress = program, threads, progress
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        code = self.program.loops[loop]
+        return code.run(steps, buffers, outside, self.threads, self.progress)

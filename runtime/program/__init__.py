@@ -1,0 +1,1 @@
+"""`timetile.compile`, compiled programs, and their runs."""

@@ -1,0 +1,49 @@
+"""The kernels launched by a run, from its plans, before the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects.tile import LaunchOp
+from timetile.runtime.arithmetic.cells import evaluate
+from timetile.runtime.host.functions import SCALARS, is_scalar
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.kernels.planning import planned_function
+from timetile.runtime.program.compiled_program import CompiledProgram
+
+
+def scalar_of(value: SSAValue, known: dict[SSAValue, Any]) -> Any:
+    """A number decided by arguments and constants; None if only the run decides."""
+    if value in known or not isinstance(value.owner, Operation):
+        return known.get(value)
+    op = value.owner
+    operands = [scalar_of(operand, known) for operand in op.operands]
+    if any(operand is None for operand in operands):
+        return None
+    if type(op) in SCALARS:
+        return SCALARS[type(op)](*operands)
+    return evaluate(op, operands) if is_scalar(op) else None
+
+
+def kernels_of_run(
+    program: CompiledProgram, values: Sequence[Any], steps: int | None
+) -> Sequence[tuple[ProgramKernels, str]]:
+    """
+    The kernels launched by a run with these arguments, as far as known before the run, each with
+    its program.
+    """
+    known: dict[SSAValue, Any] = dict(zip(program.function.body.block.args, values))
+    found: dict[tuple[ProgramKernels, str], None] = {}
+    for loop in program.kernels.loops:
+        count = steps if steps is not None and loop.sweep is None else scalar_of(loop.steps, known)
+        if count is None:
+            continue
+        count = max(int(count), 0)
+        kernels, own = program.kernels.for_steps(loop, count)
+        plan = planned_function(own, kernels.facts_of(own), count)
+        launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
+        found.update(dict.fromkeys((kernels, each.kernel.string_value()) for each in launches))
+    return list(found)

@@ -1,0 +1,150 @@
+"""`timetile.compile`: makes a runnable program from a stencil program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from timetile.dialects.temporal import MOST_DEPTH
+from timetile.lowering.pipelines import FpContract
+from timetile.passes.analysis.geometry.limits import check_loop
+from timetile.passes.diagnostics import collected_remarks
+from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.target_arch import TargetArchPass
+from timetile.passes.targets.target import NAMES, target_named
+from timetile.passes.temporal_fusion import TemporalFusionPass
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.of_program import Halos, Options, ProgramKernels, loops_of
+from timetile.runtime.kernels.raising import raised
+from timetile.runtime.loading.modules import check_program
+from timetile.runtime.loading.plugins import is_foreign
+from timetile.runtime.machine.driver import gpu_is_available
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+from timetile.runtime.program.option_checks import check_choice, check_number, check_type, passes_of
+from timetile.runtime.program.targets import target_of_gpu, target_without_gpu
+
+
+def check_levels(options: Options) -> None:
+    """Raise ValueError for options decided by given passes."""
+    given = options.given
+    decided = (
+        ("fp_contract", options.fp_contract, "fast", "contract-cells"),
+        ("fp_division", options.fp_division, "exact", "simplify-cells"),
+    )
+    for name, value, usual, item in decided:
+        if given.temporal and value != usual:
+            option = f"{item}{{{name.replace('_', '-')}={value}}}"
+            raise ValueError(
+                f"{name} has no effect where passes find time loops; write {option} there"
+            )
+    for item in options.passes or ():
+        if isinstance(item, TargetArchPass) and target_named(item.arch).name != options.arch:
+            raise ValueError(
+                f"the passes are for {item.arch}, and the program is compiled for {options.arch}; "
+                f"give arch={item.arch!r}"
+            )
+    asked = TemporalFusionPass((options.depth,)) if options.depth is not None else None
+    if asked is not None and given.tile and asked not in given.tile:
+        raise ValueError(f"depth has no effect where passes make kernels; write {asked} there")
+
+
+def compile(
+    program: ModuleOp | str | Path,
+    *,
+    executor: Executor | None = None,
+    depth: int | None = None,
+    arch: str | None = None,
+    fp_contract: FpContract = "fast",
+    fp_division: FpDivision = "exact",
+    halos: Halos = "compared",
+    passes: Sequence[ModulePass] | str | None = None,
+    function: str | None = None,
+    bound_waits: bool = False,
+    gpu: int = 0,
+    threads: int | None = None,
+    cache: Cache | bool = True,
+) -> CompiledProgram:
+    """
+    Compile a stencil program: a module (left unchanged), its text, or a file.
+
+    - `executor`: `gpu` if a driver answers and `cpu` otherwise, unless given. `cpu` runs machine
+      code on `threads` threads of the processor: by default the number in TIMETILE_NUM_THREADS, or
+      else all cores. `numpy`, `planes`, `simt` and `ptx` are slow and check the others; `ptx` runs
+      the PTX of a GPU.
+    - `depth`: time steps advanced by a kernel at once; chosen if not given.
+    - `arch`: an architecture (`sm_90`) or a part (`h100-pcie`); the GPU's own unless given. Kernels
+      run on every GPU of the architecture, and schedules are chosen for the part.
+    - `fp_contract`: how freely products and sums are contracted.
+    - `fp_division`: whether quotients and reciprocal roots may be off by a few units in the last
+      place without permission by the program.
+    - `halos`: the cells outside the bounds of rotating buffers (`u` and `v` of `u, v = v, u`).
+      Kernels of several steps are faster if all such buffers have equal halos. `compared`: compare
+      bit for bit before every run with such kernels, and on a GPU wait for earlier work of the
+      stream. `common`: you promise equal halos; if they differ, results outside the bounds are
+      wrong. `apart`: never compare, always use the slower kernels.
+    - `passes`: passes in place of the default passes, for each level with given passes (time loops,
+      placed kernels, threads, nvvm): passes, or a pipeline as taken by xdsl-opt, also of other
+      packages. Kernels made by foreign passes are not cached. Given passes before `temporal-fusion`
+      replace the passes that find time loops if `raise-time-loop` is among them.
+    - `function`: the function to compile, in a module with several.
+    - `cache`: a disk cache; True for the user's cache, False to compile anew. An unreadable cache
+      is a warning, never an error.
+    - `bound_waits`: kernels report a wait in vain (RuntimeError) instead of hanging, for messages
+      or barriers of other blocks, or for arrivals of warps of the block or the cluster. Such
+      kernels are slower, and the host waits for every launch.
+    - `gpu`: the GPU's number.
+
+    Raises CompileError if the program is wrong or cannot be compiled, ValueError or TypeError for
+    an option not named here.
+    """
+    check_program(program)
+    check_number("gpu", gpu, 0)
+    if executor is None:
+        executor = "gpu" if gpu_is_available() else "cpu"
+    check_choice("executor", executor, get_args(Executor))
+    check_choice("fp_contract", fp_contract, get_args(FpContract))
+    check_choice("fp_division", fp_division, get_args(FpDivision))
+    check_choice("halos", halos, get_args(Halos))
+    if arch is not None:
+        check_choice("arch", arch, NAMES)
+    if depth is not None:
+        check_number("depth", depth, 1, MOST_DEPTH)
+    chosen_passes = None if passes is None else passes_of(passes)
+    if function is not None:
+        check_type("function", function, str, "the name of a function")
+    check_type("bound_waits", bound_waits, bool, "True or False")
+    check_type(
+        "cache",
+        cache,
+        bool | Cache,
+        "True, False or a Cache (TIMETILE_CACHE_DIR names another folder)",
+    )
+    target = target_of_gpu(arch, gpu) if executor == "gpu" else target_without_gpu(arch)
+    options = Options(
+        depth,
+        target.arch,
+        fp_contract,
+        chosen_passes,
+        function,
+        fp_division,
+        bound_waits,
+        halos,
+        part=target.part,
+        multiprocessors=target.multiprocessors,
+    )
+    check_levels(options)
+    chosen = Cache.default() if cache is True else cache or None
+    if any(map(is_foreign, chosen_passes or ())):
+        # Their sources are not known, and another version of them may do something else.
+        chosen = None
+    with collected_remarks() as remarks:
+        module = raised(program, options, chosen)
+    for loop in loops_of(module) if executor != "cpu" else ():
+        check_loop(loop)
+    kernels = ProgramKernels(module, options, chosen)
+    kernels.remarks.update(dict.fromkeys(map(str, remarks)))
+    return CompiledProgram(module, kernels, executor, gpu, threads)
