@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,7 +15,11 @@ from timetile.runtime.program.compiled_program import Executor
 
 Array = np.ndarray[Any, Any]
 
-PADDED = {"periodic": "wrap", "mirror": "symmetric", "reflect": "reflect"}
+PADDED: dict[str, Literal["wrap", "symmetric", "reflect"]] = {
+    "periodic": "wrap",
+    "mirror": "symmetric",
+    "reflect": "reflect",
+}
 """The modes of numpy.pad, by the kinds of a boundary."""
 
 HALO = 2
@@ -64,10 +68,10 @@ def padded(inner: Array, before: Array, boundary: BoundaryAttr) -> Array:
             own = [*done]
             own[axis] = slice(HALO, -HALO)
             widths = [(HALO, HALO) if k == axis else (0, 0) for k in range(inner.ndim)]
-            if isinstance(kind, float):
-                around = np.pad(result[tuple(own)], widths, "constant", constant_values=kind)
-            else:
+            if isinstance(kind, str):
                 around = np.pad(result[tuple(own)], widths, PADDED[kind])
+            else:
+                around = np.pad(result[tuple(own)], widths, "constant", constant_values=kind)
             own[axis] = edge
             result[tuple(own)] = around[
                 tuple(edge if k == axis else slice(None) for k in range(inner.ndim))

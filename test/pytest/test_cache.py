@@ -114,7 +114,11 @@ def test_the_environment_says_where_the_cache_lies(tmp_path: Path, monkeypatch: 
 
 def test_a_user_without_a_home_has_a_cache(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("TIMETILE_CACHE_DIR", raising=False)
-    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"~/.cache/{name}")
+
+    def without_home(name: str) -> str:
+        return f"~/.cache/{name}"
+
+    monkeypatch.setattr("platformdirs.user_cache_dir", without_home)
     assert default_directory().is_absolute()
 
 

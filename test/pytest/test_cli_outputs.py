@@ -65,11 +65,20 @@ class Disk(NamedTuple):
     free: int
 
 
+def disk_of(monkeypatch: pytest.MonkeyPatch, found: Disk) -> None:
+    """Every folder lies on a disk with these bytes."""
+
+    def usage(folder: Path) -> Disk:
+        return found
+
+    monkeypatch.setattr(outputs.shutil, "disk_usage", usage)
+
+
 def test_a_disk_without_room_is_known_before_the_run(
     heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     out = tmp_path / "out.npz"
-    monkeypatch.setattr(outputs.shutil, "disk_usage", lambda folder: Disk(10_000, 9_900, 100))
+    disk_of(monkeypatch, Disk(10_000, 9_900, 100))
     assert run(f"run {heat} --executor cpu --random 1 --steps 1 --set k=0.1 --out {out}") == 2
     size = 2 * 16 * 21 * 8
     assert capsys.readouterr() == (
@@ -77,7 +86,7 @@ def test_a_disk_without_room_is_known_before_the_run(
         f"timetile: {out} takes {size} bytes, and its disk has 100; free some, or write elsewhere\n",
     )
     assert not out.exists()
-    monkeypatch.setattr(outputs.shutil, "disk_usage", lambda folder: Disk(0, 0, 0))
+    disk_of(monkeypatch, Disk(0, 0, 0))
     check_output(out, size)
 
 

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,11 +46,11 @@ def shrunken(text: str) -> str:
     return "\n".join(lines)
 
 
-def arguments_for(program: CompiledProgram) -> list[object]:
+def arguments_for(program: CompiledProgram) -> list[Any]:
     """Random fields, halos included, a small number for every rate, and no steps by the argument."""
     random = np.random.default_rng(3)
 
-    def scalar(dtype: np.dtype) -> object:
+    def scalar(dtype: np.dtype[Any]) -> float:
         return 0.1 if dtype.kind == "f" else 0
 
     return [

@@ -19,7 +19,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 def fit(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The script `benchmarks/fit.py`, imported with those beside it."""
     known = set(sys.modules)
-    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     yield import_module("fit")
     for name in set(sys.modules) - known:
         if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
@@ -87,7 +87,7 @@ class Recorder(Device):
         return not self.same_halos
 
     @contextmanager
-    def giving_back(self) -> Iterator[Device]:
+    def giving_back(self) -> Generator[Device]:
         yield self
 
     def mark(self, event: str | None, stream: int) -> str:

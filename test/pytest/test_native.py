@@ -324,11 +324,14 @@ def test_machine_code_comes_from_the_cache(tmp_path: Path, monkeypatch: pytest.M
 def test_machine_code_of_another_processor_is_not_loaded(
     other: Processor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    def of_another(module: ModuleOp) -> bytes:
+        return b"of another"
+
     module, cache = temporal(entry("heat-1d").make((7,))), Cache(tmp_path / "cache")
     code_of(module, cache)
     with monkeypatch.context() as patch:
         patch.setattr(native, "processor", lambda: other)
-        patch.setattr(native, "object_code", lambda module: b"of another")
+        patch.setattr(native, "object_code", of_another)
         assert code_of(module, cache) == b"of another"
     assert code_of(module, cache) != b"of another"
 

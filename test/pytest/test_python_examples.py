@@ -28,7 +28,7 @@ each_example = pytest.mark.parametrize("name", NAMES)
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The examples' folder is on the path, and what was imported from it is forgotten."""
-    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
     yield
     for name in (*NAMES, "draw"):
         sys.modules.pop(name, None)
@@ -37,9 +37,11 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def started(name: str, dtype: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """The model of an example, its state of small arrays with some noise, and its scalars."""
     example = import_module(name)
-    state = example.start(37)
+    state: dict[str, Any] = example.start(37)
     noise = np.random.default_rng(5)
-    rough = {key: a + 0.01 * noise.random(a.shape) for key, a in state.items() if key != "solid"}
+    rough: dict[str, Any] = {
+        key: a + 0.01 * noise.random(a.shape) for key, a in state.items() if key != "solid"
+    }
     state = {key: array.astype(dtype) for key, array in (state | rough).items()}
     # Round numbers of either type.
     numbers = {key: np.dtype(dtype).type(value) for key, value in example.NUMBERS.items()}

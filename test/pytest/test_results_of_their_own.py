@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.passes import ModulePass
 
 import timetile
 from timetile.lowering.pipelines import tile_passes
@@ -72,9 +73,9 @@ func.func @run(%a0: {LINE}, %b0: {LINE}, %c0: {LINE}, %d0: {LINE}, %n: index) {{
 COPIED = TWICE.replace("stencil.return %2, %3", "stencil.return %1, %0")
 
 
-def in_shared_memory(depth: int) -> tuple[Any, ...]:
+def in_shared_memory(depth: int) -> tuple[ModulePass, ...]:
     """The default passes, with tiles of a warp whose planes lie in shared memory."""
-    changed = {
+    changed: dict[type[ModulePass], ModulePass] = {
         DeviceTilingPass: DeviceTilingPass(
             tile="warp", cells=(4,), lanes=(32,), warps=(1,), pack=2
         ),

@@ -96,12 +96,16 @@ def test_numbers_are_rounded_to_the_programs_type(kind: Attribute, value: float)
     assert found.tobytes() == dtype_of(kind).type(value).tobytes()
 
 
+BITS: dict[Attribute, int] = {i1: 1, i32: 31}
+"""Bits of the numbers from 0 to the largest of a type; 63 for every other type."""
+
+
 @given(value=st.integers(-(2**66), 2**66), kind=st.sampled_from([i1, i32, i64, IndexType()]))
 def test_integers_are_what_they_were_or_refused(value: int, kind: Attribute):
     try:
         assert int(checked_scalar(1, value, kind)) == value
     except ValueError:
-        bits = {i1: 1, i32: 31}.get(kind, 63)
+        bits = BITS.get(kind, 63)
         least = 0 if kind == i1 else -(2**bits)
         assert not least <= value < 2**bits
 

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ def test_stops_leave_the_bits_of_one_run(name: str, executor: Executor):
     given = arguments_of(program)
     once, parts = copied(given), copied(given)
     expected = program.advance(once, 7)
+    found: Sequence[Any] = ()
     steps: list[int] = []
     for step, found in program.snapshots(parts, steps=7, every=3):
         steps.append(step)
@@ -380,7 +381,8 @@ def test_a_step_that_is_no_number_is_refused(
     heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     path = tmp_path / "in.npz"
-    np.savez(path, **{"timetile.step": np.float64(1.5)})
+    entries: dict[str, Any] = {"timetile.step": np.float64(1.5)}
+    np.savez(path, **entries)
     line = f"run {heat} --random 1 --set k=1 --steps 1 --args {path}"
     assert error_of(line, capsys) == (
         f"{path} has timetile.step 1.5, which is no number of a step; take a snapshot"

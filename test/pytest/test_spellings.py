@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import timetile
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading.modules import load_text
+from timetile.runtime.program.compiled_program import Executor
+
+Array = NDArray[np.float64]
 
 EARTH = """
 module {
@@ -56,7 +60,7 @@ module {
 """
 
 
-def columns(a: np.ndarray, out: np.ndarray, w: np.ndarray, s: float) -> None:
+def columns(a: Array, out: Array, w: Array, s: float) -> None:
     """The program with NumPy."""
     for i in range(6):
         for j in range(5):
@@ -69,7 +73,7 @@ def columns(a: np.ndarray, out: np.ndarray, w: np.ndarray, s: float) -> None:
 
 
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes"])
-def test_a_program_of_the_open_earth_compiler_runs(executor: str):
+def test_a_program_of_the_open_earth_compiler_runs(executor: Executor):
     program = timetile.compile(EARTH, executor=executor, fp_contract="off", cache=False)
     rng = np.random.default_rng(5)
     a, w = rng.random((8, 7, 4)), rng.random(7)

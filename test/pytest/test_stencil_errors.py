@@ -474,7 +474,8 @@ def test_a_wrong_call_changes_nothing(
 ):
     line = model.step.assignments[0].place.line
     with pytest.raises(kind) as caught:
-        model.advance(RIGHT | arrays, **({"k": 1.0, "steps": 2} | options))
+        given: dict[str, Any] = {"k": 1.0, "steps": 2} | options
+        model.advance(RIGHT | arrays, **given)
     assert str(caught.value) == text.format(label=label(model), line=line)
 
 

@@ -53,8 +53,8 @@ def test_a_sweep_may_write_the_buffer_that_it_reads_by_another_name(
     program = timetile.compile(text, executor=executor, depth=2, cache=False)
     # A program that is called again has the copy of the call before.
     for steps in (0, 1, 2, 3, 3, 4):
-        found = [np.random.default_rng(k).random(18) for k in range(2)]
-        wanted = [each.copy() for each in found]
-        program(*found, steps)
-        expected(*wanted, steps, offset)
-        assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True)), steps
+        u, v = (np.random.default_rng(k).random(18) for k in range(2))
+        first, second = u.copy(), v.copy()
+        program(u, v, steps)
+        expected(first, second, steps, offset)
+        assert np.array_equal(u, first) and np.array_equal(v, second), steps

@@ -23,6 +23,7 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Dialect, ParametrizedAttribute
+from xdsl.irdl import IRDLOperation
 
 from timetile.lowering.universe import DIALECTS
 from timetile.passes.schedule import Schedule
@@ -281,6 +282,7 @@ def names_of_operations(dialect: Dialect) -> Iterator[str]:
     """The words in the names of a dialect's operations, of their operands, results and properties."""
     for operation in dialect.operations:
         yield operation.name.split(".", 1)[1]
+        assert issubclass(operation, IRDLOperation)
         definition = operation.get_irdl_definition()
         yield from definition.properties
         yield from definition.attributes
