@@ -36,11 +36,13 @@ from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from timetile.dialects.tile import LaunchAttr
 from timetile.lowering.gpu_to_nvvm.accesses import access_patterns
 from timetile.lowering.gpu_to_nvvm.arrivals import arrival_patterns
 from timetile.lowering.gpu_to_nvvm.messages import message_patterns
 from timetile.lowering.gpu_to_nvvm.pointers import FunctionValues
 from timetile.lowering.gpu_to_nvvm.threads import check_numbers, thread_patterns
+from timetile.lowering.launch_facts import known_launch_facts
 from timetile.passes.patterns import Patterns, rewrite_once
 
 
@@ -54,10 +56,8 @@ def all_patterns(values: FunctionValues) -> Patterns:
     }
 
 
-def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int, *, reports: bool) -> None:
-    """
-    Replace a gpu.func by the llvm.func of a kernel. The last argument but one may take reports.
-    """
+def convert_function(function: gpu.FuncOp, facts: LaunchAttr | None) -> None:
+    """Replace a gpu.func by the llvm.func of a kernel, launched as `facts` say."""
     ops = list(function.body.walk())
     check_numbers(ops)
     values = FunctionValues(function, ops)
@@ -68,10 +68,9 @@ def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int, *, repo
     block = tuple(function.known_block_size.get_values())
     body = function.detach_region(function.body)
     more: dict[str, Attribute] = {}
-    if cluster > 1:
-        more["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, [cluster, 1, 1])
-    if reports:
-        more["timetile.report"] = IntegerAttr(len(body.block.args) - 2, i32)
+    if facts is not None and facts.cluster.data > 1:
+        more["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, [facts.cluster.data, 1, 1])
+    occupancy = 1 if facts is None else facts.occupancy.data
     kernel = llvm.FuncOp(
         function.sym_name,
         llvm.LLVMFunctionType(list(body.block.arg_types)),
@@ -87,12 +86,6 @@ def convert_function(function: gpu.FuncOp, occupancy: int, cluster: int, *, repo
     Rewriter.replace_op(function, kernel)
 
 
-def count_of(module: gpu.ModuleOp, fact: str) -> int:
-    """A number of the launch stated by a module; 1 by default."""
-    value = module.attributes.get(f"timetile.{fact}")
-    return value.value.data if isinstance(value, IntegerAttr) else 1
-
-
 class ConvertGpuToNvvmPass(ModulePass):
     """Convert every kernel; see the module's documentation."""
 
@@ -100,9 +93,7 @@ class ConvertGpuToNvvmPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for module in [m for m in op.ops if isinstance(m, gpu.ModuleOp)]:
-            occupancy = count_of(module, "occupancy")
-            cluster = count_of(module, "cluster")
-            reports = count_of(module, "apart") > 1
+            facts = known_launch_facts(module)
             for function in [f for f in module.body.block.ops if isinstance(f, gpu.FuncOp)]:
                 if function.kernel is not None:
-                    convert_function(function, occupancy, cluster, reports=reports)
+                    convert_function(function, facts)

@@ -21,13 +21,10 @@ gpu.module @heat_d2 {
    Warps with synchronisation in two halves wait at the start of a step and arrive at the end;
    `order-threads` moves the arrival.
 
-Attributes of the module say how to launch the kernel: `timetile.grid`, `timetile.block`,
-`timetile.cluster`, `timetile.shared_bytes`, `timetile.occupancy`. The function's arguments keep the
-kernel's order. For a tile held by the device, `timetile.apart` is the number of blocks of a tile,
-resident together, and `timetile.message_words` the number of 64-bit words, 0 before the launch, for
-the exchange of edges. A launch then has resident tiles only, and blocks take further tiles when
-done. Two more arguments follow: the words of all tiles of the launch, and the number of these
-tiles. `timetile.grid` counts the blocks of all tiles.
+The attribute `tile.launch = #tile.launch<...>` of the module says how to launch the kernel. The
+function's arguments keep the kernel's order. For a tile held by several blocks of the device, two
+more arguments follow: the words for messages of all tiles of the launch, and the number of these
+tiles.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from dataclasses import replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32, i64
+from xdsl.dialects.builtin import ModuleOp, StringAttr, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -45,8 +42,9 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import ApplyOp, KernelOp, RoleKind
+from timetile.dialects.tile import ApplyOp, KernelOp, LaunchAttr, RoleKind
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.launch_facts import set_launch_facts
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.checks import check
 from timetile.lowering.tile_to_gpu.chunks import (
@@ -204,7 +202,7 @@ def emit_variants(code: KernelCode, emit: Emitter) -> None:
 def made_module(
     kernel: KernelOp, geometry: Geometry, entry: Block, shared_bytes: int
 ) -> gpu.ModuleOp:
-    """The gpu.module around a kernel's code. Attributes say how to launch the kernel."""
+    """The gpu.module around a kernel's code. The launch facts are an attribute."""
     layout, name = kernel.layout, kernel.sym_name.data
     assert layout is not None
     function = gpu.FuncOp(
@@ -218,19 +216,18 @@ def made_module(
         properties={"sym_name": StringAttr(name)}, regions=[Region(Block([function]))]
     )
     exchanges = bool(messages(kernel))
-    launch = {
-        "grid": ceil_div(geometry.tiles, layout.pack.data) * layout.blocks,
-        "block": layout.threads,
-        "cluster": layout.blocks if layout.has_cluster else 1,
-        "apart": layout.blocks if exchanges else 1,
-        "message_words": tile_words(kernel) if exchanges else 0,
-        "shared_bytes": shared_bytes,
-        "occupancy": kernel.blocks_per_multiprocessor,
-    }
-    for key, value in launch.items():
-        lowered.attributes[f"timetile.{key}"] = IntegerAttr(value, i64)
-    lowered.attributes["timetile.roles"] = kernel.roles
-    lowered.attributes["timetile.steps"] = IntegerAttr(kernel.steps.data, i64)
+    facts = LaunchAttr(
+        steps=kernel.steps.data,
+        roles=kernel.roles.data,
+        grid=ceil_div(geometry.tiles, layout.pack.data) * layout.blocks,
+        block=layout.threads,
+        shared_bytes=shared_bytes,
+        occupancy=kernel.blocks_per_multiprocessor,
+        cluster=layout.blocks if layout.has_cluster else 1,
+        blocks_per_tile=layout.blocks if exchanges else 1,
+        message_words=tile_words(kernel) if exchanges else 0,
+    )
+    set_launch_facts(lowered, facts)
     return lowered
 
 

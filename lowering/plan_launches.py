@@ -15,9 +15,9 @@ scf.for %e = %c0 to %c42 step %c1 {
 tile.launch @heat_step(%B, %A, %B, %A)
 ```
 With an even depth data alternates between `%A` and a copy of `%A`, because the halo of `%A` belongs
-around the data (`tile.scratch`, `tile.copy`). A launch of a lowered kernel has the kernel's grid,
-block, cluster and dynamic shared memory as attributes: `tile.launch @heat_d11(...) {timetile.grid =
-131 : i64, ...}`, for hosts in any language. `passes/analysis/launches/launch_planning.py` makes the
+around the data (`tile.scratch`, `tile.copy`). A launch of a lowered kernel says how the kernel is
+launched, for hosts in any language: `tile.launch @heat_d11(...) with #tile.launch<steps 11, roles
+[...], grid 131, block 128, ...>`. `passes/analysis/launches/launch_planning.py` makes the
 plan. The number of steps is the option's, or the loop's constant. A loop with a number known only
 at run time stays unchanged, and the runtime plans each call.
 """
@@ -26,29 +26,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, RoleAttr, RoleKind, ScratchOp
+from timetile.lowering.launch_facts import known_launch_facts
 from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.plans_in_place import plan_in_place
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
-
-LAUNCH_FACTS = tuple(
-    f"timetile.{name}"
-    for name in ("grid", "block", "cluster", "shared_bytes", "apart", "message_words")
-)
-"""Attributes of a lowered kernel needed by its launches; see `lower-tile-to-gpu`."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +62,9 @@ def kernel_facts(module: ModuleOp) -> dict[str, KernelFacts]:
             case KernelOp():
                 name = op.sym_name.data
                 facts[name] = KernelFacts(name, op.steps.data, tuple(op.roles))
-            case gpu.ModuleOp():
-                roles, steps = (
-                    op.attributes.get("timetile.roles"),
-                    op.attributes.get("timetile.steps"),
-                )
-                if isinstance(roles, ArrayAttr) and isinstance(steps, IntegerAttr):
-                    name = op.sym_name.data
-                    known = tuple(
-                        r for r in cast(ArrayAttr[Attribute], roles) if isinstance(r, RoleAttr)
-                    )
-                    facts[name] = KernelFacts(name, steps.value.data, known)
+            case gpu.ModuleOp() if (launch := known_launch_facts(op)) is not None:
+                name = op.sym_name.data
+                facts[name] = KernelFacts(name, launch.steps.data, launch.roles.data)
             case _:
                 pass
     return facts
@@ -196,12 +182,7 @@ class PlanLaunchesPass(ModulePass):
 
 
 def describe_launches(module: ModuleOp) -> None:
-    """Give each launch of a lowered kernel the attributes needed to launch the kernel."""
+    """Give each launch of a lowered kernel the launch facts of the kernel."""
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, gpu.ModuleOp)}
     for launch in [op for op in module.walk() if isinstance(op, LaunchOp)]:
-        kernel = kernels.get(launch.kernel.string_value())
-        if kernel is None:
-            continue
-        for name in LAUNCH_FACTS:
-            if name in kernel.attributes:
-                launch.attributes[name] = kernel.attributes[name]
+        launch.facts = known_launch_facts(kernels.get(launch.kernel.string_value()))

@@ -24,6 +24,7 @@ from timetile.dialects.tile.kinds import (
     Sync,
     TileLevel,
 )
+from timetile.dialects.tile.launch_facts import LaunchAttr
 from timetile.dialects.tile.launches import CopyOp, LaunchOp, ScratchOp
 from timetile.dialects.tile.layouts import LANES, AxisLayout, LayoutAttr
 from timetile.dialects.tile.load import LoadOp
@@ -45,6 +46,7 @@ Tile = Dialect(
         MailAttr,
         RoleAttr,
         VariantAttr,
+        LaunchAttr,
         *KINDS,
     ],
 )
@@ -59,6 +61,7 @@ __all__ = [
     "ExchangeOp",
     "HomeAttr",
     "KernelOp",
+    "LaunchAttr",
     "LaunchOp",
     "LayoutAttr",
     "LoadOp",

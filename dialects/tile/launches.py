@@ -14,6 +14,7 @@ from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -21,6 +22,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
+
+from timetile.dialects.tile.launch_facts import LaunchAttr
 
 
 @irdl_op_definition
@@ -95,7 +98,8 @@ class LaunchEffects(MemoryEffect):
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
     """
-    A launch of a kernel over the whole domain.
+    A launch of a kernel over the whole domain. `facts`, after `with`: how the kernel is launched,
+    once the kernel is lowered.
 
     Example: `tile.launch @heat_d4(%A, %B) : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>`
     """
@@ -104,9 +108,19 @@ class LaunchOp(IRDLOperation):
 
     arguments = var_operand_def()
     kernel = prop_def(FlatSymbolRefAttrConstr)
+    facts = opt_prop_def(LaunchAttr)
 
-    assembly_format = "$kernel `(` $arguments `)` attr-dict `:` type($arguments)"
+    assembly_format = (
+        "$kernel `(` $arguments `)` (`with` qualified($facts)^)? attr-dict `:` type($arguments)"
+    )
     traits = traits_def(LaunchEffects())
 
     def __init__(self, kernel: str, arguments: Sequence[SSAValue]):
         super().__init__(operands=[list(arguments)], properties={"kernel": SymbolRefAttr(kernel)})
+
+    def verify_(self) -> None:
+        if self.facts is not None and len(self.facts.roles) != len(self.arguments):
+            raise VerifyException(
+                f"{len(self.arguments)} arguments for the {len(self.facts.roles)} roles of the "
+                "kernel"
+            )

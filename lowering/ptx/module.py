@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import nvvm
 from timetile.dialects.simt import CELL_BYTES
+from timetile.lowering.launch_facts import known_launch_facts
 from timetile.lowering.ptx.control import CONTROL
 from timetile.lowering.ptx.functions import CALLS, device_functions
 from timetile.lowering.ptx.memory import MEMORY
@@ -31,6 +32,12 @@ SCALAR_WORDS = 32
 """
 Most registers of scalars loaded at a kernel's start. More scalars are loaded at their use:
 otherwise the assembler keeps all, and spills registers.
+"""
+
+MESSAGE_WORDS = -2
+"""
+The parameter with the words for messages, of a kernel whose blocks exchange through global memory.
+A wait in vain is reported in the first word.
 """
 
 
@@ -68,10 +75,10 @@ def print_kernel(
         w.line(f"ld.param.{kind} {register}, [{parameter}]")
         if pointer:
             w.line(f"cvta.to.global.u64 {register}, {register}")
-    place = function.attributes.get("timetile.report")
+    facts = known_launch_facts(function.parent_op())
     declared = ""
-    if bound_waits and isinstance(place, IntegerAttr):
-        w.report = w.use(block.args[place.value.data])
+    if bound_waits and facts is not None and facts.has_messages:
+        w.report = w.use(block.args[MESSAGE_WORDS])
     elif bound_waits and any(isinstance(op, nvvm.MbarrierTryWaitParityOp) for op in block.walk()):
         w.report = w.register(i64)
         w.line(f"mov.u64 {w.report}, {report_symbol(name)}")
@@ -109,12 +116,12 @@ cluster.
 def check_target(functions: Sequence[llvm.FuncOp], arch: Target) -> None:
     """Refuse kernels without an instruction, or room, on an architecture."""
     for function in functions:
-        around = function.parent_op()
-        taken = None if around is None else around.attributes.get("timetile.shared_bytes")
-        if isinstance(taken, IntegerAttr) and taken.value.data > arch.isa.shared_per_block:
+        facts = known_launch_facts(function.parent_op())
+        taken = 0 if facts is None else facts.shared_bytes.data
+        if taken > arch.isa.shared_per_block:
             refuse(
                 function,
-                f"it takes {taken.value.data} bytes of shared memory a block, and {arch.name} has "
+                f"it takes {taken} bytes of shared memory a block, and {arch.name} has "
                 f"{arch.isa.shared_per_block}; compile for it (arch={arch.name})",
             )
     if arch.isa.splits_barriers:

@@ -238,7 +238,7 @@ class Planner:
             self.plan.kernels.append(
                 KernelEntry(
                     name, f"{name}.{kind}", made.grid, made.block, made.cluster,
-                    made.shared_bytes, made.apart, made.message_words, kinds[name],
+                    made.shared_bytes, made.blocks_per_tile, made.message_words, kinds[name],
                 )
             )  # fmt: skip
 

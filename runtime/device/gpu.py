@@ -145,7 +145,7 @@ class Device(GpuMemory):
                 "is captured "
                 "cannot be; compile it without bound_waits"
             )
-        if kernel.apart > 1:
+        if kernel.blocks_per_tile > 1:
             self.launch_tiles(kernel, arguments, stream)
             return
         report = self.report_of(kernel)
@@ -212,7 +212,7 @@ class Device(GpuMemory):
         Make a cooperative launch. Messages are numbered from 1 in every launch: their words are set
         to 0 before, also after an aborted launch.
         """
-        tiles = kernel.grid // kernel.apart
+        tiles = kernel.grid // kernel.blocks_per_tile
         together = min(tiles, self.resident_tiles(kernel))
         size = launch_words(together, kernel.message_words) * MESSAGE_WORD_BYTES
         if (kernel, stream) not in self.inboxes:
@@ -222,7 +222,7 @@ class Device(GpuMemory):
         given = arguments.followed_by((inbox, together), (ctypes.c_void_p, ctypes.c_int32))
         checked(
             self.cuda.cuLaunchCooperativeKernel(
-                self.load(kernel), together * kernel.apart, 1, 1, kernel.block, 1, 1,
+                self.load(kernel), together * kernel.blocks_per_tile, 1, 1, kernel.block, 1, 1,
                 kernel.shared_bytes, stream, given.address,
             )
         )  # fmt: skip
@@ -296,7 +296,7 @@ class Device(GpuMemory):
 
     def resident_tiles(self, kernel: Kernel) -> int:
         """
-        The tiles of a kernel, of `apart` blocks each, held by the device at once. Raises
+        The tiles of a kernel, of `blocks_per_tile` blocks each, held by the device at once. Raises
         CompileError if not even one fits.
         """
         if kernel in self.resident:
@@ -307,14 +307,14 @@ class Device(GpuMemory):
             )
         )
         blocks = each * self.attribute("MULTIPROCESSOR_COUNT")
-        if blocks < kernel.apart:
+        if blocks < kernel.blocks_per_tile:
             raise CompileError(
-                f"kernel @{kernel.name} needs {kernel.apart} blocks of {kernel.block} threads, "
-                f"{kernel.registers} registers and {kernel.shared_bytes} bytes of shared memory at "
-                f"once, as they wait for each other, and {self.name} holds {blocks}; give "
-                f"device-tiling at most {blocks} blocks, or tile=block"
+                f"kernel @{kernel.name} needs {kernel.blocks_per_tile} blocks of {kernel.block} "
+                f"threads, {kernel.registers} registers and {kernel.shared_bytes} bytes of shared "
+                f"memory at once, as they wait for each other, and {self.name} holds {blocks}; "
+                f"give device-tiling at most {blocks} blocks, or tile=block"
             )
-        self.resident[kernel] = blocks // kernel.apart
+        self.resident[kernel] = blocks // kernel.blocks_per_tile
         return self.resident[kernel]
 
 

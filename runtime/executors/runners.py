@@ -29,11 +29,20 @@ from timetile.runtime.host.halos import HaloFrame, compared_in_turn, halos_diffe
 from timetile.runtime.host.loop_facts import KnownLoops, LoopFacts
 from timetile.runtime.host.memory import ArrayMemory, Memory, ViewMemory, memory_handlers
 from timetile.runtime.host.run_record import LoopRun, RunRecord
-from timetile.runtime.kernels.of_program import ProgramKernels, launch_fact
+from timetile.runtime.kernels.lowered import launch_facts
+from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
 
 RESIDENT_BLOCKS = 8
-"""Blocks resident at once on the SIMT interpreter's device, for tiles of several blocks."""
+"""Blocks resident at once on the interpreters' device, for tiles of several blocks."""
+
+
+def resident_tiles(grid: int, blocks_per_tile: int) -> int:
+    """
+    Tiles resident at once on the interpreters' device, at least 1: of a launch of `grid` blocks,
+    with `blocks_per_tile` blocks a tile.
+    """
+    return min(grid // blocks_per_tile, max(1, RESIDENT_BLOCKS // blocks_per_tile))
 
 
 class LoopRunner(Protocol):
@@ -282,15 +291,15 @@ class SimtRunner(PlannedRunner):
         module = self.kernels.threads(op.kernel.string_value())
         function = module.body.block.first_op
         assert isinstance(function, gpu.FuncOp)
-        grid, block, cluster = (launch_fact(module, n) for n in ("grid", "block", "cluster"))
-        apart = launch_fact(module, "apart")
-        if apart == 1:
-            Launch(function, grid, block, operands, cluster).run()
+        facts = launch_facts(module)
+        grid, block, blocks = facts.grid.data, facts.block.data, facts.blocks_per_tile.data
+        if not facts.has_messages:
+            Launch(function, grid, block, operands, facts.cluster.data).run()
             return []
-        together = min(grid // apart, max(1, RESIDENT_BLOCKS // apart))
-        words = launch_words(together, launch_fact(module, "message_words"))
+        together = resident_tiles(grid, blocks)
+        words = launch_words(together, facts.message_words.data)
         inboxes = Buffer(np.zeros(words, dtype=np.int64), unset=True)
-        Launch(function, together * apart, block, [*operands, inboxes, together], 1, apart).run()
+        Launch(function, together * blocks, block, [*operands, inboxes, together], 1, blocks).run()
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:

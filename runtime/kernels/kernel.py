@@ -28,7 +28,7 @@ class Kernel:
     block: int
     cluster: int
     """Blocks launched together, with access to each other's shared memory."""
-    apart: int
+    blocks_per_tile: int
     """Blocks of a tile waiting for each other, and so resident together; 1 without waits."""
     message_words: int
     """
@@ -49,11 +49,11 @@ class Kernel:
         Whether the host has work before or after every launch: words to set to 0, or a report to
         read.
         """
-        return self.apart > 1 or self.bound_waits
+        return self.blocks_per_tile > 1 or self.bound_waits
 
 
 NUMBERS = (
-    "grid", "block", "cluster", "apart", "message_words", "shared_bytes", "registers",
+    "grid", "block", "cluster", "blocks_per_tile", "message_words", "shared_bytes", "registers",
     "spill_bytes",
 )  # fmt: skip
 """The fields of a kernel with whole numbers."""

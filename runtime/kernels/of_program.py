@@ -11,7 +11,7 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass, PassPipeline
@@ -48,6 +48,7 @@ from timetile.runtime.kernels.kernel import (
     encode_kernel,
 )
 from timetile.runtime.kernels.levels import Levels, levels_of
+from timetile.runtime.kernels.lowered import launch_facts, lowered_kernel
 from timetile.runtime.loading.modules import make_context
 from timetile.runtime.loading.plugins import is_foreign
 from timetile.runtime.loading.selection import keep_only
@@ -137,13 +138,6 @@ def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool
 def loops_of(module: ModuleOp) -> list[LoopOp]:
     """The time loops of a module, in order."""
     return [op for op in module.walk() if isinstance(op, LoopOp)]
-
-
-def launch_fact(module: gpu.ModuleOp, name: str) -> int:
-    """An integer attribute left by lower-tile-to-gpu on a kernel's module."""
-    value = module.attributes[f"timetile.{name}"]
-    assert isinstance(value, IntegerAttr)
-    return value.value.data
 
 
 def take_steps(loop: LoopOp) -> None:
@@ -323,7 +317,7 @@ class ProgramKernels:
             if name not in self.lowered:
                 module = self.kernel_module(name)
                 self.run(self.options.thread_passes(), module)
-                self.lowered[name] = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
+                self.lowered[name] = lowered_kernel(module)
             return self.lowered[name]
 
     def nvvm(self, name: str, *, verify: bool = False) -> ModuleOp:
@@ -350,7 +344,7 @@ class ProgramKernels:
         """Lower, print, assemble and cache a kernel."""
         LOGGER.info("compiling @%s", name)
         module = self.nvvm(name)
-        lowered = next(op for op in module.ops if isinstance(op, gpu.ModuleOp))
+        facts = launch_facts(lowered_kernel(module))
         arch = self.options.target
         bound = self.options.bound_waits
         ptx = print_module(kernels_of(module), arch.isa.ptx_version, arch.name, bound_waits=bound)
@@ -362,13 +356,13 @@ class ProgramKernels:
             ptx,
             None if assembled is None else assembled.cubin,
             arch=arch.name,
-            grid=launch_fact(lowered, "grid"),
-            block=launch_fact(lowered, "block"),
-            cluster=launch_fact(lowered, "cluster"),
-            apart=launch_fact(lowered, "apart"),
-            message_words=launch_fact(lowered, "message_words"),
+            grid=facts.grid.data,
+            block=facts.block.data,
+            cluster=facts.cluster.data,
+            blocks_per_tile=facts.blocks_per_tile.data,
+            message_words=facts.message_words.data,
             bound_waits=bound,
-            shared_bytes=launch_fact(lowered, "shared_bytes"),
+            shared_bytes=facts.shared_bytes.data,
             registers=0 if assembled is None else assembled.registers,
             spill_bytes=0 if assembled is None else assembled.spill_bytes,
         )

@@ -198,7 +198,7 @@ def test_more_overlap_is_more_redundancy():
 )  # fmt: skip
 def test_occupancy(registers: int, shared: int, blocks: int, limit: str):
     kernel = Kernel(
-        "k", "", None, "sm_90", grid=1, block=128, cluster=1, apart=1, message_words=0, bound_waits=False,
+        "k", "", None, "sm_90", grid=1, block=128, cluster=1, blocks_per_tile=1, message_words=0, bound_waits=False,
         shared_bytes=shared, registers=registers, spill_bytes=0,
     )  # fmt: skip
     found = occupancy(kernel, target_named("sm_90"))

@@ -308,7 +308,7 @@ def test_gpus_that_there_are_not(driver: BookKeeper):
 
 def kernel(arch: str, cubin: bytes | None = b"\x7fELF") -> Kernel:
     return Kernel(
-        "heat", "ptx", cubin, arch, grid=1, block=32, cluster=1, apart=1, message_words=0,
+        "heat", "ptx", cubin, arch, grid=1, block=32, cluster=1, blocks_per_tile=1, message_words=0,
         bound_waits=False, shared_bytes=0, registers=0, spill_bytes=0,
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ from xdsl.universe import Universe
 import timetile
 from support.command_line import HEAT, run
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
+from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.pipelines import TimetilePass, temporal_passes, thread_passes, tile_passes
 from timetile.passes.contract_cells import ContractCellsPass
 from timetile.passes.diagnostics import CompileError
@@ -260,5 +261,39 @@ def test_passes_that_make_no_kernels_are_refused():
         program(*found, 0.25, 5)
     assert "the passes that were given make no placed kernels of it; they need at least " in str(
         caught.value
+    )
+    assert same(found, fields())
+
+
+class ForgetLaunchPass(ModulePass):
+    """A pass of another package that drops the attributes of modules."""
+
+    name = "forget-launch"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for module in (each for each in op.ops if each.name == "gpu.module"):
+            module.attributes.clear()
+
+
+@pytest.mark.parametrize(
+    ("executor", "passes", "place"),
+    [
+        ("simt", (OrderThreadsPass(),), "tile.kernel in @heat_"),
+        ("ptx", (OrderThreadsPass(),), "tile.kernel in @heat_"),
+        ("simt", (*thread_passes(), ForgetLaunchPass()), "gpu.module in @heat_"),
+        ("ptx", (*thread_passes(), ForgetLaunchPass()), "gpu.module in @heat_"),
+    ],
+)
+def test_passes_that_do_not_say_how_a_kernel_is_launched_are_refused(
+    executor: Any, passes: tuple[ModulePass, ...], place: str
+):
+    program = timetile.compile(HEAT, executor=executor, passes=passes, depth=2, cache=False)
+    found = fields()
+    with pytest.raises(CompileError) as caught:
+        program(*found, 0.25, 5)
+    assert str(caught.value).startswith(place)
+    assert str(caught.value).endswith(
+        "the passes that were given do not lower it to the code of threads; they need at least "
+        "lower-tile-to-gpu"
     )
     assert same(found, fields())

@@ -35,7 +35,7 @@ from timetile.passes.register_streaming import RegisterStreamingPass as Streamin
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.interpreter import Launch
 from timetile.runtime.executors.simt.memory import Buffer
-from timetile.runtime.kernels.of_program import launch_fact
+from timetile.runtime.kernels.lowered import launch_facts
 
 READ_MIRRORED = """
 %w = simt.load %s[%mirrored + 0] : f64
@@ -315,8 +315,9 @@ def test_every_synchronisation_of_a_generated_kernel_is_needed(schedule: Schedul
             Rewriter.erase_op(barriers[without])
         function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
         u, v = (Buffer(array) for array in random_inputs(program, seed=1).arrays.values())
-        grid, block, cluster = (launch_fact(module, n) for n in ("grid", "block", "cluster"))
-        Launch(function, grid, block, [u, v, u, v], cluster).run()
+        facts = launch_facts(module)
+        counts = facts.grid.data, facts.block.data
+        Launch(function, *counts, [u, v, u, v], facts.cluster.data).run()
 
     run(without=None)
     count = sum(is_synchronisation(op) for op in threads.walk())

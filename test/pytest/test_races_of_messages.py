@@ -55,10 +55,15 @@ def tile_barrier(number: str = "one", blocks: int = 2) -> str:
     return f"simt.tile_barrier %mail[] number %{number} blocks {blocks}"
 
 
-def apart(name: str, wrong: Sequence[str], message: str, right: Sequence[str]) -> Case:
+def two_blocks(name: str, wrong: Sequence[str], message: str, right: Sequence[str]) -> Case:
     """A case of two blocks that send each other messages."""
     return Case(
-        name, "\n".join((INBOX, *wrong)), message, "\n".join((INBOX, *right)), grid=2, apart=2
+        name,
+        "\n".join((INBOX, *wrong)),
+        message,
+        "\n".join((INBOX, *right)),
+        grid=2,
+        blocks_per_tile=2,
     )
 
 
@@ -81,49 +86,49 @@ def branch(first: Sequence[str], second: Sequence[str]) -> str:
 
 
 MESSAGES = [
-    apart(
+    two_blocks(
         "a-message-that-nobody-sends",
         (take("one"),),
         f"{take('one')}: waits for message 1, which nobody sends",
         (post("one"), take("one")),
     ),
-    apart(
+    two_blocks(
         "each-block-waits-for-the-other-first",
         (take("one"), post("one")),
         f"{take('one')}: waits for message 1, which nobody sends",
         (post("one"), take("one")),
     ),
-    apart(
+    two_blocks(
         "both-sides-of-a-branch-wait-first",
         (IF_FIRST, branch((take("one"), post("one")), (take("one"), post("one")))),
         f"{take('one')}: waits for message 1, which nobody sends",
         (IF_FIRST, branch((take("one"), post("one")), (post("one"), take("one")))),
     ),
-    apart(
+    two_blocks(
         "a-later-message-is-there",
         (post("two"), take("one")),
         f"{take('one')}: waits for message 1, and message 2 is there",
         (post("two"), take("two")),
     ),
-    apart(
+    two_blocks(
         "over-a-message-that-nobody-took",
         (post("one"), post("two")),
         f"{post('two')}: overwrites message 1, which nobody has taken",
         (post("one"), post("two", 256)),
     ),
-    apart(
+    two_blocks(
         "a-slot-too-few",
         (post("one"), take("one"), post("two")),
         f"{post('two')}: overwrites message 1, and cannot know that it was taken",
         (*ROUNDS, post("three")),
     ),
-    apart(
+    two_blocks(
         "over-the-message-before-the-first",
         (take("zero"), post("one")),
         f"{post('one')}: overwrites message 0, and cannot know that it was taken",
         (take("zero"), post("one", 256), take("one", 256, "z"), post("two")),
     ),
-    apart(
+    two_blocks(
         "heard-of-by-another-lane",
         (
             *ROUNDS[:2],
@@ -134,70 +139,70 @@ MESSAGES = [
         f"{post('three')}: overwrites message 1, and cannot know that it was taken",
         (*ROUNDS, post("three")),
     ),
-    apart(
+    two_blocks(
         "two-write-one-message",
         ("simt.post %x to %mail[%double + 0] number %one",),
         "simt.post %x to %mail[%double + 0] number %one: two threads write one message",
         (post("one"),),
     ),
-    apart(
+    two_blocks(
         "a-message-beyond-the-words",
         (post("one", 384),),
         f"{post('one', 384)}: a message at word 512 of a buffer of {MAIL_WORDS}",
         (post("one", 256),),
     ),
-    apart(
+    two_blocks(
         "half-a-message-of-eight-bytes",
         (take("zero", 1),),
         f"{take('zero', 1)}: a message at word 1 of a buffer of {MAIL_WORDS}",
         ("%y = simt.take %mail[%mine + 1] number %zero : f32",),
     ),
-    apart(
+    two_blocks(
         "a-message-for-some-lanes",
         (by_threads_below(40, take("zero")),),
         f"{take('zero')}: only some lanes of a warp reach it",
         (by_threads_below(32, take("zero")),),
     ),
-    apart(
+    two_blocks(
         "the-message-that-nobody-sends-is-unset",
         (take("zero"), "simt.store %y to %f[%here + 0]"),
         "simt.store %y to %f[%here + 0]: stores a value that was never set to cell 0",
         (post("one"), take("one"), "simt.store %y to %f[%here + 0]"),
     ),
-    apart(
+    two_blocks(
         "a-message-orders-nothing-else",
         (STORE_HERE, post("one"), take("one"), LOAD_THERE),
         f"{LOAD_THERE}: reads what another thread wrote, cell 64, without a synchronisation between; the "
         f"other access is {STORE_HERE}",
         (STORE_HERE, tile_barrier(), LOAD_THERE),
     ),
-    apart(
+    two_blocks(
         "a-cell-that-no-barrier-publishes",
         (PLAIN_POST, BARRIER, PLAIN_TAKE),
         f"{PLAIN_TAKE}: reads what another thread wrote, cell 0, without a synchronisation between; the "
         f"other access is {PLAIN_POST}",
         (PLAIN_POST, tile_barrier(), PLAIN_TAKE),
     ),
-    apart(
+    two_blocks(
         "over-a-cell-that-others-still-read",
         (PLAIN_POST, tile_barrier(), PLAIN_TAKE, PLAIN_POST),
         f"{PLAIN_POST}: overwrites what another thread may still read, cell 128, without a "
         f"synchronisation between; the other access is {PLAIN_TAKE}",
         (PLAIN_POST, tile_barrier(), PLAIN_TAKE, tile_barrier("two"), PLAIN_POST),
     ),
-    apart(
+    two_blocks(
         "a-tile-barrier-for-one-block",
         (IF_FIRST, f"scf.if %is_first {{ {tile_barrier()} }}"),
         f"{tile_barrier()}: only some blocks of a tile reach it",
         (IF_FIRST, branch((tile_barrier(),), (tile_barrier(),))),
     ),
-    apart(
+    two_blocks(
         "a-tile-barrier-twice",
         (tile_barrier(), tile_barrier()),
         f"{tile_barrier()}: the barriers of a tile are not numbered one after the other",
         (tile_barrier(), tile_barrier("two")),
     ),
-    apart(
+    two_blocks(
         "a-tile-barrier-of-more-blocks",
         (tile_barrier(blocks=3),),
         f"{tile_barrier(blocks=3)}: a tile has 4 warps",

@@ -209,7 +209,7 @@ KERNEL = Kernel(
     grid=5 * 4,
     block=256,
     cluster=1,
-    apart=4,
+    blocks_per_tile=4,
     message_words=512,
     shared_bytes=4096,
     registers=168,
@@ -258,7 +258,7 @@ def test_no_more_tiles_than_there_are(fake: FakeDriver):
 
 def test_blocks_that_wait_for_nobody(fake: FakeDriver):
     """Nothing is allocated, and the whole grid is launched at once."""
-    Device().launch(replace(KERNEL, apart=1, message_words=0), FIELDS, 0)
+    Device().launch(replace(KERNEL, blocks_per_tile=1, message_words=0), FIELDS, 0)
     assert fake.calls == [("launch", "function heat_d4", 20)]
 
 
@@ -272,7 +272,7 @@ def test_halos_that_are_compared(fake: FakeDriver):
 
 def test_launches_of_a_graph(fake: FakeDriver):
     """They run one after the other, each with its own arguments."""
-    device, alone = Device(), replace(KERNEL, apart=1, message_words=0)
+    device, alone = Device(), replace(KERNEL, blocks_per_tile=1, message_words=0)
     others = Arguments((2, 1), (ctypes.c_void_p, ctypes.c_void_p))
     graph = device.graph([(alone, FIELDS), (alone, others)])
     device.launch_graph(graph, 7)
@@ -289,7 +289,7 @@ def test_launches_of_a_graph(fake: FakeDriver):
 
 
 def test_a_tile_that_does_not_fit(fake: FakeDriver):
-    wide = replace(KERNEL, grid=2 * 11, apart=11)
+    wide = replace(KERNEL, grid=2 * 11, blocks_per_tile=11)
     with pytest.raises(CompileError) as caught:
         Device().launch(wide, FIELDS, 0)
     assert str(caught.value) == (
@@ -344,7 +344,10 @@ def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
 
 
 ALONE = replace(
-    BOUNDED, apart=1, message_words=0, ptx=".visible .global .align 8 .u64 heat_d4$report;"
+    BOUNDED,
+    blocks_per_tile=1,
+    message_words=0,
+    ptx=".visible .global .align 8 .u64 heat_d4$report;",
 )
 """A kernel whose warps wait for each other alone: its report lies in its module."""
 
@@ -413,11 +416,14 @@ llvm.func @k(%n: i32) attributes {{
 def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
     """A kernel's instructions behind its arguments: %rd1 is where waits are reported, %r1 a number."""
     module = load_text(f"""
-llvm.func @k(%words: !llvm.ptr<1>, %n: i32) attributes {{
-    nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32, timetile.report = 0 : i32}} {{
-  {body}
-  llvm.return
-}}
+"gpu.module"() <{{sym_name = "k"}}> ({{
+  llvm.func @k(%words: !llvm.ptr<1>, %n: i32) attributes {{
+      nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32}} {{
+    {body}
+    llvm.return
+  }}
+}}) {{tile.launch = #tile.launch<steps 1, roles [], grid 26, block 64, shared_bytes 0, occupancy 1,
+    blocks_per_tile 13, message_words 64>}} : () -> ()
 """)
     text = print_module(kernels_of(module), "8.1", "sm_90", bound_waits=bound_waits)
     _, found, rest = text.partition("ld.param.u32 %r1, [k_param_1];\n")

@@ -22,17 +22,17 @@ BLOCKS = ("bar.sync", "barrier.cluster.wait.aligned")
 class Launch:
     """
     All threads of a launch of `grid` blocks of `block` threads. `cluster` blocks reach each other's
-    shared memory; `apart` blocks hold a tile and exchange through global memory. Warps and blocks
-    that exchange run one after the other, each as far as possible: the order furthest from
-    lockstep.
+    shared memory; `blocks_per_tile` blocks hold a tile and exchange through global memory. Warps
+    and blocks that exchange run one after the other, each as far as possible: the order furthest
+    from lockstep.
     """
 
     def __init__(
         self, program: Program, grid: int, block: int, shared_bytes: int,
-        arguments: Sequence[Buffer | Array], cluster: int = 1, apart: int = 1,
+        arguments: Sequence[Buffer | Array], cluster: int = 1, blocks_per_tile: int = 1,
     ):  # fmt: skip
         self.program, self.block = program, block
-        self.clocks = Clocks.of(grid, block, max(cluster, apart))
+        self.clocks = Clocks.of(grid, block, max(cluster, blocks_per_tile))
         self.fields = [Buffer(np.zeros(2, dtype=np.uint32)) for _ in program.entry.variables]
         self.parameters: dict[str, Array] = {}
         for (_, name), argument in zip(program.entry.parameters, arguments):
@@ -43,7 +43,7 @@ class Launch:
             self.parameters[name] = np.asarray(value)
         words = np.zeros(grid * (shared_bytes // WORD_BYTES), dtype=np.uint32)
         self.memory = Memory(self.fields, Buffer(words, grid, unset=True), self.clocks, cluster)
-        team, warps = max(cluster, apart), block // LANES
+        team, warps = max(cluster, blocks_per_tile), block // LANES
         self.strands = [
             Strand(self, number, number % warps, np.arange(number // warps, grid, team), block)
             for number in range(warps * team)

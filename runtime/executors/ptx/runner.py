@@ -20,7 +20,7 @@ from timetile.runtime.executors.ptx.machine import Launch
 from timetile.runtime.executors.ptx.memory import words_of
 from timetile.runtime.executors.ptx.parse import parse_module
 from timetile.runtime.executors.ptx.program import Program
-from timetile.runtime.executors.runners import RESIDENT_BLOCKS, PlannedRunner
+from timetile.runtime.executors.runners import PlannedRunner, resident_tiles
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.host.cell_nests import FarMemory, Places
 from timetile.runtime.host.functions import Values
@@ -106,9 +106,9 @@ class PtxRunner(PlannedRunner):
         kernel = self.kernels.kernel(op.kernel.string_value())
         program = self.program(kernel)
         grid, given, mail = kernel.grid, list(operands), None
-        if kernel.apart > 1:
-            together = min(grid // kernel.apart, max(1, RESIDENT_BLOCKS // kernel.apart))
-            grid = together * kernel.apart
+        if kernel.blocks_per_tile > 1:
+            together = resident_tiles(grid, kernel.blocks_per_tile)
+            grid = together * kernel.blocks_per_tile
             words = launch_words(together, kernel.message_words)
             mail = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint32))
             given += [mail, together]
@@ -117,7 +117,9 @@ class PtxRunner(PlannedRunner):
             for value, (kind, _) in zip(given, program.entry.parameters)
         ]
         threads, shared = kernel.block, kernel.shared_bytes
-        launch = Launch(program, grid, threads, shared, arguments, kernel.cluster, kernel.apart)
+        launch = Launch(
+            program, grid, threads, shared, arguments, kernel.cluster, kernel.blocks_per_tile
+        )
         launch.memory.mail = mail
         launch.run()
         return []

@@ -56,8 +56,8 @@ class Access:
 class Machine(ABC):
     """
     All threads of a launch of a per-thread function (a gpu.func): `grid` blocks of `block` threads.
-    `cluster` blocks reach each other's shared memory. `apart` blocks hold a tile and exchange
-    through global memory.
+    `cluster` blocks reach each other's shared memory. `blocks_per_tile` blocks hold a tile and
+    exchange through global memory.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class Machine(ABC):
         block: int,
         arguments: Sequence[Any],
         cluster: int = 1,
-        apart: int = 1,
+        blocks_per_tile: int = 1,
     ):
         self.function, self.grid, self.block, self.cluster = function, grid, block, cluster
         self.count = grid * block
         self.shape = (self.count,)
-        self.clocks = Clocks.of(grid, block, max(cluster, apart))
+        self.clocks = Clocks.of(grid, block, max(cluster, blocks_per_tile))
         self.messages: dict[Buffer, Messages] = {}
         self.gathered: Counter[tuple[int, int]] = Counter()
         """The warps of a team at each barrier, by team and number."""

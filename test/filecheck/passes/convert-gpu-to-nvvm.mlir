@@ -81,8 +81,8 @@
     // CHECK-NEXT: llvm.return
     "gpu.return"() : () -> ()
   }) {sym_name = "k", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
-// CHECK:       timetile.occupancy = 2 : i64
-}) {timetile.occupancy = 2 : i64} : () -> ()
+// CHECK:       tile.launch = #tile.launch<steps 1, roles [], grid 9, block 128, shared_bytes 0, occupancy 2>
+}) {tile.launch = #tile.launch<steps 1, roles [], grid 9, block 128, shared_bytes 0, occupancy 2>} : () -> ()
 
 // -----
 
@@ -140,7 +140,7 @@
     // CHECK-NEXT: llvm.return
     "gpu.return"() : () -> ()
   }) {sym_name = "halves", gpu.known_block_size = array<i32: 128, 1, 1>} : () -> ()
-}) {timetile.cluster = 2 : i64} : () -> ()
+}) {tile.launch = #tile.launch<steps 1, roles [], grid 4, block 128, shared_bytes 16, occupancy 1, cluster 2>} : () -> ()
 
 // -----
 

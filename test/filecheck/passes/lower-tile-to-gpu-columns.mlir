@@ -45,7 +45,7 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK:           scf.for
 // CHECK:           simt.store
 // CHECK:         "gpu.return"
-// CHECK:       timetile.grid = 14 : i64
+// CHECK:       grid 14, block
 tile.kernel @joined(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 1024]>
     layout #tile.layout<warp, [2 cells x 32 lanes], pack 4>

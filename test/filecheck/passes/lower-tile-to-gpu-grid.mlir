@@ -61,7 +61,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:           } else {
 // CHECK-COUNT-2:     simt.tile_barrier
 // CHECK-NOT:         simt.tile_barrier
-// CHECK:         timetile.block = 64 : i64, timetile.cluster = 1 : i64, timetile.apart = 3 : i64, timetile.message_words = 770 : i64
+// CHECK:         block 64, shared_bytes {{[0-9]+}}, occupancy 1, blocks_per_tile 3, message_words 770>
 tile.kernel @streamed(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>

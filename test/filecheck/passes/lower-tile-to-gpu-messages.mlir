@@ -62,7 +62,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:         } else {
 // CHECK-COUNT-4:   simt.take
 // CHECK-NOT:       simt.take
-// CHECK:         timetile.block = 64 : i64, timetile.cluster = 1 : i64, timetile.apart = 3 : i64, timetile.message_words = 1536 : i64
+// CHECK:         block 64, shared_bytes {{[0-9]+}}, occupancy 1, blocks_per_tile 3, message_words 1536>
 tile.kernel @messages(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
@@ -99,7 +99,7 @@ func.func private @cell(%0: f32, %1: f32, %2: f32) -> f32 {
 // CHECK-NEXT:      scf.if %{{.*}} {
 // CHECK-NEXT:        simt.take %{{.*}}[%{{.*}} + 64, 192]
 // CHECK:           simt.post %{{.*}}, %{{.*}} to %{{.*}}[%{{.*}} + 0, 128]
-// CHECK:         timetile.apart = 2 : i64, timetile.message_words = 1024 : i64
+// CHECK:         blocks_per_tile 2, message_words 1024>
 tile.kernel @levels(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 2 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 1 cells x 32 lanes]>
@@ -136,7 +136,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:           scf.if
 // CHECK-NEXT:        %[[to:.*]] = arith.addi
 // CHECK-NEXT:        simt.post %{{.*}}, %{{.*}} to %{{.*}}[%[[to]] + 0, 64] number
-// CHECK:         timetile.message_words = 2048 : i64
+// CHECK:         message_words 2048>
 tile.kernel @computed(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>

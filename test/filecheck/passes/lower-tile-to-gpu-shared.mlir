@@ -60,7 +60,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NEXT:      simt.override %{{.*}} from %a[%[[at]] + 0] mask %[[beside]]
 // CHECK-NEXT:      simt.override %{{.*}} from %b[%[[at]] + -4356] mask %[[beside]]
 // CHECK-NEXT:      simt.phase step 1
-// CHECK:         timetile.block = 256 : i64, timetile.cluster = 1 : i64, timetile.apart = 1 : i64, timetile.message_words = 0 : i64, timetile.shared_bytes = {{[1-9][0-9]*}} : i64
+// CHECK:         block 256, shared_bytes {{[1-9][0-9]*}}, occupancy 1>
 tile.kernel @mail(%src: !field, %dst: !field, %a: !field, %b: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [1 cells x 8 warps, 1 cells x 32 lanes]>

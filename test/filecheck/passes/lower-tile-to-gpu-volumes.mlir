@@ -48,7 +48,7 @@ func.func private @cell(%0: f32, %1: f32, %2: f32) -> f32 {
 // CHECK:         simt.load %[[plane]][%[[own]] + -288]
 // CHECK-NEXT:    simt.load %[[plane]][%[[own]] + 384]
 // CHECK-NOT:     {{gpu.barrier|simt.take}}
-// CHECK:         timetile.apart = 4 : i64, timetile.message_words = 4096 : i64, timetile.shared_bytes = 5120 : i64
+// CHECK:         shared_bytes 5120, occupancy 1, blocks_per_tile 4, message_words 4096>
 tile.kernel @volume(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 bounds <[0, 0, 0], [8, 8, 32]>

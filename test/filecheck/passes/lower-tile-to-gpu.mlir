@@ -39,8 +39,7 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK-NEXT:      scf.yield %[[d0]], %[[d1]], %[[c0]], %[[c1]] : f64, f64, f64, f64
 // CHECK:         "gpu.return"
 // CHECK-NEXT:  gpu.known_block_size = array<i32: 128, 1, 1>
-// CHECK-NEXT:  timetile.grid = 9 : i64, timetile.block = 128 : i64, timetile.cluster = 1 : i64, timetile.apart = 1 : i64, timetile.message_words = 0 : i64, timetile.shared_bytes = 0 : i64, timetile.occupancy = 2 : i64
-// CHECK-SAME:    timetile.roles = [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>], timetile.steps = 1 : i64
+// CHECK-NEXT:  tile.launch = #tile.launch<steps 1, roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>], grid 9, block 128, shared_bytes 0, occupancy 2>
 // CHECK-NOT:   tile.kernel
 
 // The interior: along the stream the first and last turns load under a mask, and take what lies outside
@@ -258,7 +257,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:         scf.for
 // CHECK-NOT:       {{simt.prefetch|simt.store .* to %[0-9]}}
 // CHECK:         "gpu.return"
-// CHECK:         timetile.shared_bytes = 13056 : i64
+// CHECK:         shared_bytes 13056, occupancy
 tile.kernel @copies(%src: !field, %dst: !field, %a: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 256]> layout #tile.layout<block, [1 cells x 4 warps, 2 cells x 32 lanes]>

@@ -8,8 +8,8 @@
 
 // CHECK-LABEL: func.func @heat(
 // CHECK-NOT:     temporal.
-// CHECK:         tile.launch @heat_d2(%{{.*}}) {timetile.grid = {{[0-9]+}} : i64, timetile.block = {{[0-9]+}} : i64, {{.*}}timetile.shared_bytes = {{[0-9]+}} : i64
-// CHECK:         tile.launch @heat_step(%{{.*}}) {timetile.grid = {{[0-9]+}} : i64
+// CHECK:         tile.launch @heat_d2(%{{.*}}) with #tile.launch<steps 2, roles [#tile.role<source 0>, #tile.role<target 0>{{.*}}], grid {{[0-9]+}}, block {{[0-9]+}}, shared_bytes {{[0-9]+}}, occupancy {{[0-9]+}}> :
+// CHECK:         tile.launch @heat_step(%{{.*}}) with #tile.launch<steps 1, roles [{{.*}}], grid {{[0-9]+}},
 // CHECK-NOT:     temporal.
 func.func @heat(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index

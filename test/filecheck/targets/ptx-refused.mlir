@@ -37,4 +37,4 @@ llvm.func @vector() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>
   llvm.func @large() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
     llvm.return
   }
-}) {timetile.shared_bytes = 200000 : i64} : () -> ()
+}) {tile.launch = #tile.launch<steps 1, roles [], grid 1, block 32, shared_bytes 200000, occupancy 1>} : () -> ()

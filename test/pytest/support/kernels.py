@@ -53,7 +53,9 @@ PROLOGUE = f"""
 """
 
 
-def launch(body: str, *, grid: int = 1, block: int = 64, cluster: int = 1, apart: int = 1) -> Array:
+def launch(
+    body: str, *, grid: int = 1, block: int = 64, cluster: int = 1, blocks_per_tile: int = 1
+) -> Array:
     """Run a kernel of one field of 0, 1, 2, ..., and of words of messages; return what is in the field then."""
     text = f"""
 "gpu.module"() <{{sym_name = "m"}}> ({{
@@ -70,7 +72,7 @@ def launch(body: str, *, grid: int = 1, block: int = 64, cluster: int = 1, apart
     function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
     field = Buffer(np.arange(float(CELLS)))
     mail = Buffer(np.zeros(MAIL_WORDS, dtype=np.int64))
-    Launch(function, grid, block, [field, mail], cluster, apart).run()
+    Launch(function, grid, block, [field, mail], cluster, blocks_per_tile).run()
     return field.data
 
 
@@ -84,7 +86,7 @@ class Case:
     right: str
     grid: int = 1
     cluster: int = 1
-    apart: int = 1
+    blocks_per_tile: int = 1
 
 
 WRITE_SHARED = """
@@ -114,6 +116,8 @@ scf.if %taken {{
 def check(case: Case) -> None:
     """The interpreter finds what is wrong, and nothing in the kernel put right."""
     with pytest.raises(SimtError) as caught:
-        launch(case.wrong, grid=case.grid, cluster=case.cluster, apart=case.apart)
+        launch(
+            case.wrong, grid=case.grid, cluster=case.cluster, blocks_per_tile=case.blocks_per_tile
+        )
     assert str(caught.value) == case.message
-    launch(case.right, grid=case.grid, cluster=case.cluster, apart=case.apart)
+    launch(case.right, grid=case.grid, cluster=case.cluster, blocks_per_tile=case.blocks_per_tile)

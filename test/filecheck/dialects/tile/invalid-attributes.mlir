@@ -115,3 +115,78 @@
 
 // CHECK: a variant has no fewer than 0 columns, got -1
 "test.op"() {variant = #tile.variant<axes [], columns -1, planes 2>} : () -> ()
+
+// -----
+
+// CHECK: steps of a launch is at least 1, got 0
+"test.op"() {launch = #tile.launch<steps 0, roles [], grid 1, block 32, shared_bytes 0, occupancy 1>} : () -> ()
+
+// -----
+
+// CHECK: grid of a launch is at least 1, got 0
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 0, block 32, shared_bytes 0, occupancy 1>} : () -> ()
+
+// -----
+
+// CHECK: occupancy of a launch is at least 1, got 0
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 1, block 32, shared_bytes 0, occupancy 0>} : () -> ()
+
+// -----
+
+// CHECK: cluster of a launch is at least 1, got 0
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 1, block 32, shared_bytes 0, occupancy 1, cluster 0>} : () -> ()
+
+// -----
+
+// CHECK: blocks_per_tile of a launch is at least 1, got 0
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 1, block 32, shared_bytes 0, occupancy 1, blocks_per_tile 0, message_words 0>} : () -> ()
+
+// -----
+
+// CHECK: a block has whole warps and at most 1024 threads, got 48
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 1, block 48, shared_bytes 0, occupancy 1>} : () -> ()
+
+// -----
+
+// CHECK: a block has whole warps and at most 1024 threads, got 0
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 1, block 0, shared_bytes 0, occupancy 1>} : () -> ()
+
+// -----
+
+// CHECK: a block has whole warps and at most 1024 threads, got 1056
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 1, block 1056, shared_bytes 0, occupancy 1>} : () -> ()
+
+// -----
+
+// CHECK: a block has no fewer than 0 bytes of shared memory, got -8
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 1, block 32, shared_bytes -8, occupancy 1>} : () -> ()
+
+// -----
+
+// CHECK: blocks of a tile reach each other through the cluster or through global memory, got a cluster of 2 and 2 blocks a tile
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 2, block 32, shared_bytes 0, occupancy 1, cluster 2, blocks_per_tile 2, message_words 8>} : () -> ()
+
+// -----
+
+// CHECK: a grid of 3 blocks has no whole groups of 2
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 3, block 32, shared_bytes 0, occupancy 1, cluster 2>} : () -> ()
+
+// -----
+
+// CHECK: a grid of 4 blocks has no whole groups of 3
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 4, block 32, shared_bytes 0, occupancy 1, blocks_per_tile 3, message_words 8>} : () -> ()
+
+// -----
+
+// CHECK: a tile of several blocks has message words, 0 or more, and a tile of one block has none, got 8 for 1 blocks
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 4, block 32, shared_bytes 0, occupancy 1, blocks_per_tile 1, message_words 8>} : () -> ()
+
+// -----
+
+// CHECK: a tile of several blocks has message words, 0 or more, and a tile of one block has none, got -8 for 2 blocks
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 4, block 32, shared_bytes 0, occupancy 1, blocks_per_tile 2, message_words -8>} : () -> ()
+
+// -----
+
+// CHECK: a role is expected, got #tile.memory
+"test.op"() {launch = #tile.launch<steps 1, roles [#tile.memory], grid 4, block 32, shared_bytes 0, occupancy 1>} : () -> ()

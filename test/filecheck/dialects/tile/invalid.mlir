@@ -371,3 +371,12 @@ tile.kernel @at_tapped_beside(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.fi
   %v = tile.apply @cell(%u[1]) : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
 }
+
+// -----
+
+func.func @roles_of_a_launch(%A: !stencil.field<[0,8]xf64>) {
+  // CHECK: 1 arguments for the 2 roles of the kernel
+  tile.launch @k(%A) with #tile.launch<steps 1, roles [#tile.role<source 0>, #tile.role<target 0>],
+    grid 1, block 32, shared_bytes 0, occupancy 1> : !stencil.field<[0,8]xf64>
+  func.return
+}

@@ -82,6 +82,10 @@ func.func @host(%A: !stencil.field<[-1,9]xf64>, %dt: f64) {
   tile.copy %A to %x {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
   // CHECK-NEXT: tile.launch @heat_d4(%A, %x, %dt) {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>, f64
   tile.launch @heat_d4(%A, %x, %dt) {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>, f64
+  // How a lowered kernel is launched stands behind the arguments.
+  // CHECK-NEXT: tile.launch @heat_d4(%A, %x) with #tile.launch<steps 4, roles [#tile.role<source 0>, #tile.role<target 0>], grid 9, block 128, shared_bytes 0, occupancy 2> {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
+  tile.launch @heat_d4(%A, %x) with #tile.launch<steps 4, roles [#tile.role<source 0>, #tile.role<target 0>],
+    grid 9, block 128, shared_bytes 0, occupancy 2> {note = "kept"} : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
   func.return
 }
 
@@ -94,6 +98,11 @@ func.func private @attributes() attributes {
   layouts = [#tile.layout<block, [6 cells x 8 warps, 2 cells x 32 lanes x 1 warps]>,
              #tile.layout<device, [1 cells x 4 warps x 11 blocks, 2 cells x 32 lanes]>,
              #tile.layout<cluster, [1 cells x 32 lanes], pack 1>],
+  // A cluster of one block, and one block a tile, are not printed.
+  // CHECK-SAME: launches = [#tile.launch<steps 1, roles [], grid 4, block 32, shared_bytes 0, occupancy 1>, #tile.launch<steps 1, roles [], grid 4, block 1024, shared_bytes 64, occupancy 1, cluster 4>, #tile.launch<steps 3, roles [#tile.role<scalar 0>], grid 6, block 64, shared_bytes 0, occupancy 2, blocks_per_tile 3, message_words 770>]
+  launches = [#tile.launch<steps 1, roles [], grid 4, block 32, shared_bytes 0, occupancy 1, cluster 1, blocks_per_tile 1, message_words 0>,
+              #tile.launch<steps 1, roles [], grid 4, block 1024, shared_bytes 64, occupancy 1, cluster 4>,
+              #tile.launch<steps 3, roles [#tile.role<scalar 0>], grid 6, block 64, shared_bytes 0, occupancy 2, blocks_per_tile 3, message_words 770>],
   // CHECK-SAME: mails = [#tile.mail<slots 8, computed, every 4, space global, sync grid>, #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier>, #tile.mail<slots 2, fixed, every 1, space global, sync flags>]
   mails = [#tile.mail<slots 8, computed, every 4, space global, sync grid>,
            #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier>,
