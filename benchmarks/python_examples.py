@@ -32,7 +32,10 @@ from timetile.runtime.device.gpu import Device, device
 
 @dataclass
 class Row:
-    """One example: cells of the domain updated per second, in 1e9, on the GPU, the processor, and by copying."""
+    """
+    One example: cells of the domain updated per second, in 1e9, on the GPU, as the cost model predicts
+    for its only time loop, by copying, and on the processor.
+    """
 
     example: str
     dtype: str
@@ -40,6 +43,8 @@ class Row:
     fields: int
     gpu_steps: int
     gpu_gcells_per_s: float
+    steps_a_launch: int
+    predicted_gcells_per_s: float
     copy_gcells_per_s: float
     cpu_steps: int
     cpu_gcells_per_s: float
@@ -48,11 +53,14 @@ class Row:
 def seconds(
     run: Callable[[int], object], wait: Callable[[], object], least: float
 ) -> tuple[int, float]:
-    """How many steps were timed, and seconds a step: as many steps as take `least` seconds, after some that compile."""
+    """
+    How many steps were timed, and seconds a step: as many steps as take `least` seconds. Each number of
+    steps runs twice, and the second run counts: the first may compile kernels for the last steps.
+    """
     steps = 20
-    run(steps)
-    wait()
     while True:
+        run(steps)
+        wait()
         begin = time.perf_counter()
         run(steps)
         wait()
@@ -79,9 +87,10 @@ def measure(name: str, dtype: str, size: int, on: Device, bandwidth: float) -> R
     cells = prod(domain)
     written = len(model.step.written)
     copied = (len(state) + written) * cells * np.dtype(dtype).itemsize / (bandwidth * 1e12)
+    (loop,) = on_gpu.explain().loops
     return Row(
-        name, dtype, domain, len(state),
-        gpu_steps, cells / gpu / 1e9, cells / copied / 1e9, cpu_steps, cells / cpu / 1e9,
+        name, dtype, domain, len(state), gpu_steps, cells / gpu / 1e9, loop.depth,
+        loop.gcells_per_second, cells / copied / 1e9, cpu_steps, cells / cpu / 1e9,
     )  # fmt: skip
 
 
@@ -98,7 +107,8 @@ def main() -> None:
     gpu = device(0)
     with gpu.current():
         bandwidth = copy_bandwidth(gpu)
-    table = Table("example", "type", "domain", "GPU", "copy", "CPU", title="1e9 cells a second")
+    heads = ("example", "type", "domain", "GPU", "steps a launch", "predicted", "copy", "CPU")
+    table = Table(*heads, title="1e9 cells a second")
     rows: list[Row] = []
     for name in names:
         for dtype in ("float32", "float64"):
@@ -106,6 +116,7 @@ def main() -> None:
             rows.append(row)
             table.add_row(
                 name, dtype, " x ".join(map(str, row.domain)), f"{row.gpu_gcells_per_s:.1f}",
+                str(row.steps_a_launch), f"{row.predicted_gcells_per_s:.1f}",
                 f"{row.copy_gcells_per_s:.1f}", f"{row.cpu_gcells_per_s:.2f}",
             )  # fmt: skip
     Console().print(table)
