@@ -44,194 +44,22 @@ from typing import Literal
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.syntax import element_type, encode_integers
-from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
-from timetile.dialects.tile import (
-    ApplyOp,
-    KernelOp,
-    LoadOp,
-    QueueType,
-    RoleAttr,
-    RoleKind,
-    StoreOp,
-)
+from timetile.dialects.syntax import encode_integers
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.kinds import TileLevel
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import check_loop
-from timetile.passes.analysis.geometry.outside import is_read_outside
-from timetile.passes.analysis.launches.liveness import overwrites, rotation_of, written_bounds
+from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.build_kernel import KernelBuilder
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
 from timetile.passes.exchanges import add_exchanges, publish
-from timetile.passes.rewriting import replace_apply
 from timetile.passes.schedule import Schedule, TileOption
 from timetile.passes.step_parts import memory_schedule, part_kernels
-
-
-@dataclass
-class Version:
-    """The content of a buffer of the loop at some point of the kernel."""
-
-    origin: int
-    """The argument of the loop that named the buffer before the kernel's first step."""
-    queue: SSAValue | None = None
-
-
-class KernelBuilder:
-    """Builds the stages of one kernel of one loop."""
-
-    def __init__(self, loop: LoopOp, steps: int, *, store_all: bool):
-        self.loop, self.steps, self.store_all = loop, steps, store_all
-        self.bounds = written_bounds(loop)
-        self.rank = len(self.bounds.lb)
-        self.moves = rotation_of(loop)
-        self.single_steps = loop.depths is not None and loop.depth_list == (1,)
-        """Whether all kernels of the loop advance one step."""
-        self.block = Block()
-        self.roles: list[RoleAttr] = []
-        self.arguments: dict[RoleAttr, SSAValue] = {}
-        buffers = loop.body.block.args
-        sources = [k for k in range(len(buffers)) if self.moves.live[k]]
-        for k in sources:
-            self.add_argument(RoleAttr(RoleKind.SOURCE, k), buffers[k])
-        for k in self.stored():
-            self.add_argument(RoleAttr(RoleKind.TARGET, k), buffers[k])
-        for k in range(len(buffers)):
-            self.add_argument(RoleAttr(RoleKind.HALO, k), buffers[k])
-        for k, value in enumerate(loop.captures):
-            self.add_argument(RoleAttr(RoleKind.CAPTURE, k), value)
-        for k, value in enumerate(loop.scalars):
-            self.add_argument(RoleAttr(RoleKind.SCALAR, k), value)
-
-    def stored(self) -> list[int]:
-        """The arguments of the loop, after the kernel's steps, whose buffers the kernel stores."""
-        written = self.moves.written
-        if not self.store_all:
-            return [k for k in range(len(self.moves.live)) if self.moves.is_moved(k)]
-        return [
-            k
-            for k, source in enumerate(self.loop.rotation)
-            if written[source] and not self.is_forgotten(k)
-        ]
-
-    def is_forgotten(self, role: int) -> bool:
-        """Whether the buffer of a role is the loop's own scratch, read only in the writing step."""
-        buffer = self.loop.buffers[role]
-        return (
-            isinstance(buffer.owner, ScratchOp)
-            and self.loop.rotation[role] == role
-            and not self.moves.live[role]
-            and self.loop.res[role].first_use is None
-            and all(use.operation is self.loop for use in buffer.uses)
-        )
-
-    def add_argument(self, role: RoleAttr, like: SSAValue) -> None:
-        """Add an argument with a role to the kernel, of the type of `like`."""
-        argument = self.block.insert_arg(like.type, len(self.block.args))
-        argument.name_hint = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}.get(
-            role.role[0], like.name_hint
-        )
-        self.roles.append(role)
-        self.arguments[role] = argument
-
-    def load(self, data: SSAValue | None, halo: SSAValue | None) -> SSAValue:
-        """Add a load of a field, and return the loaded queue."""
-        self.block.add_op(load := LoadOp(data, halo, 0))
-        return load.result
-
-    def home(self, role: int) -> SSAValue | None:
-        """The source of a role, if launches find data and halo together; otherwise None."""
-        at_home = self.moves.has_home(role, single_steps=self.single_steps)
-        return self.arguments.get(RoleAttr(RoleKind.SOURCE, role)) if at_home else None
-
-    def halo(self, role: int) -> SSAValue:
-        """The field with the cells outside the bounds of a role's versions."""
-        alike = self.moves.cycle_of(role) if self.moves.common_halos else (role,)
-        homes = (self.home(k) for k in (role, *alike))
-        at_home = next((field for field in homes if field is not None), None)
-        return at_home or self.arguments[RoleAttr(RoleKind.HALO, role)]
-
-    def current(self, version: Version) -> SSAValue:
-        """The queue of a version, loaded if no step of the kernel has made the version."""
-        if version.queue is None:
-            source = self.arguments.get(RoleAttr(RoleKind.SOURCE, version.origin))
-            halo = self.halo(version.origin)
-            # A source at home has its halo around it.
-            version.queue = self.load(source, None if halo is source else halo)
-        return version.queue
-
-    def apply(self, update: UpdateOp, versions: list[Version]) -> None:
-        """Add the stage of one update. The results become the targets' versions."""
-        own = self.loop.body.block.args
-        queues: list[SSAValue] = []
-        for source in update.sources:
-            if source in own:
-                queues.append(self.current(versions[own.index(source)]))
-            else:
-                role = RoleAttr(RoleKind.CAPTURE, self.loop.captures.index(source))
-                queues.append(self.load(self.arguments[role], None))
-        targets = [versions[own.index(target)] for target in update.targets]
-        whole = overwrites(update, self.bounds)
-        outside: list[SSAValue] = []
-        for target in targets:
-            if whole:
-                outside.append(self.load(None, self.halo(target.origin)))
-            else:
-                outside.append(self.current(target))
-        apply = ApplyOp(
-            update.cell,
-            queues,
-            update.tap_list,
-            self.rank,
-            [QueueType(element_type(target), 0) for target in update.targets],
-            outside,
-            [
-                self.arguments[RoleAttr(RoleKind.SCALAR, self.loop.scalars.index(s))]
-                for s in update.scalars
-            ],
-            update.index_axes,
-            None if whole else update.box,
-        )
-        self.block.add_op(apply)
-        for target, result in zip(targets, apply.res):
-            target.queue = result
-
-    def build(self, name: str, stream: int | None) -> KernelOp:
-        """The whole kernel, with lags, without a layout."""
-        versions = [Version(k) for k in range(len(self.loop.buffers))]
-        for _ in range(self.steps):
-            for update in self.loop.updates:
-                self.apply(update, versions)
-            versions = [versions[source] for source in self.loop.rotation]
-        for k in self.stored():
-            target = self.arguments[RoleAttr(RoleKind.TARGET, k)]
-            self.block.add_op(StoreOp(self.current(versions[k]), target))
-        kernel = KernelOp(name, self.roles, self.steps, stream, self.bounds, self.block)
-        erase_unread(kernel)
-        assign_lags(kernel)
-        return kernel
-
-
-def erase_unread(kernel: KernelOp) -> None:
-    """
-    Erase stages without readers, and unneeded `else` operands of results: readers tap their own
-    cell only, inside the bounds.
-    """
-    for stage in reversed(kernel.stages):
-        if isinstance(stage, StoreOp):
-            continue
-        if all(result.first_use is None for result in stage.results):
-            Rewriter.erase_op(stage)
-        elif (
-            isinstance(stage, ApplyOp)
-            and stage.replaces_cells
-            and not any(map(is_read_outside, stage.res))
-        ):
-            replace_apply(stage, outside=[])
 
 
 def default_stream(rank: int) -> int | None:
@@ -327,6 +155,7 @@ class DeviceTilingPass(ModulePass):
                 remark(loop, f"depth {depth} is left out: no later step reads what it computes")
                 continue
             kernel.layout = schedule.layout()
+            self.remark_on_pack(kernel)
             kernel.occupancy = IntAttr(schedule.occupancy)
             add_exchanges(kernel)
             assign_lags(kernel)
@@ -365,6 +194,15 @@ class DeviceTilingPass(ModulePass):
         except VerifyException as error:
             refuse(loop, f"{error}; give device-tiling another layout")
         return stream
+
+    def remark_on_pack(self, kernel: KernelOp) -> None:
+        """A remark if tiles are not of one warp, and `pack` has no effect."""
+        if self.pack is None or kernel.layout is None or kernel.layout.level.data is TileLevel.WARP:
+            return
+        remark(
+            kernel,
+            f"pack={self.pack} is ignored: a block holds one tile; leave it out, or give tile=warp",
+        )
 
     @staticmethod
     def leaves_cells(kernel: KernelOp, schedule: Schedule, *, chosen: bool) -> bool:

@@ -38,12 +38,13 @@ from xdsl.passes import ModulePass
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp, VariantAttr
 from timetile.passes.analysis.geometry.chunks import Columns, choose_chunks
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.queues.lags import keeps_sums
 from timetile.passes.analysis.queues.storage import natural_period
-from timetile.passes.cost.rim import edge_weight
-from timetile.passes.diagnostics import CompileError, check_options, refuse
+from timetile.passes.cost.rim import edge_weight, why_guards_are_fixed
+from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
 from timetile.passes.schedule import ColumnsAlone, Guards, Schedule
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
 
@@ -76,6 +77,10 @@ def check_residency(kernel: KernelOp, target: Target) -> None:
         )
 
 
+OF_CHUNKS = ("planes", "edge_weight", "columns")
+"""Options of chunks, and so of kernels that are streamed."""
+
+
 @dataclass(frozen=True)
 class PeelBoundariesPass(ModulePass):
     """Write the variants; see the module's documentation."""
@@ -104,6 +109,7 @@ class PeelBoundariesPass(ModulePass):
             check_residency(kernel, target)
             geometry = checked_geometry(kernel)
             schedule = schedules.get(kernel.sym_name.data, Schedule())
+            self.remark_on_options(kernel, geometry)
             guards = self.guards or schedule.guards
             joins = (self.columns or schedule.columns) is None
             sums, planes = keeps_sums(kernel), natural_period(kernel)
@@ -118,3 +124,24 @@ class PeelBoundariesPass(ModulePass):
                 chunks = choose_chunks(geometry, residency, given, sums=sums, joins=joins)
                 columns = chunks.columns
             kernel.variants = ArrayAttr(variants_of(kernel, columns, guards_all=weight is None))
+
+    def remark_on_options(self, kernel: KernelOp, geometry: Geometry) -> None:
+        """A remark for each option that has no effect on a kernel."""
+        why = why_guards_are_fixed(geometry)
+        if self.guards is not None and why is not None:
+            remark(kernel, f"guards={self.guards} is ignored: {why}; leave it out")
+        if kernel.stream_axis is None:
+            for name in [n for n in OF_CHUNKS if getattr(self, n) is not None]:
+                remark(
+                    kernel,
+                    f"{name.replace('_', '-')}={getattr(self, name)} is ignored: nothing is "
+                    "streamed, and tiles are not cut into chunks; leave it out, or give "
+                    "device-tiling a stream-axis",
+                )
+        elif self.planes is not None and (self.edge_weight or self.columns):
+            name = "edge-weight" if self.edge_weight else "columns"
+            remark(
+                kernel,
+                f"{name} is ignored: planes={self.planes} is the height of all chunks; leave out "
+                "one of the two",
+            )

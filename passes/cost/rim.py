@@ -8,14 +8,25 @@ from timetile.passes.schedule import Guards
 from timetile.passes.targets.parameters import Rim
 
 
+def why_guards_are_fixed(geometry: Geometry) -> str | None:
+    """Why the schedule's `guards` change nothing in a kernel; None if they do."""
+    if geometry.kernel.reads_memory:
+        return "threads of cells that are not stored read for others, and all code has guards"
+    if geometry.kernel.stream_axis is None:
+        return "nothing is streamed, and tiles inside the bounds have code of their own"
+    if geometry.reads_halos:
+        return "halos differ between buffers, and tiles inside the bounds have code of their own"
+    if not geometry.replaces_cells:
+        return "no cell is replaced outside the bounds, and all code has guards"
+    return None
+
+
 def has_copies(geometry: Geometry, guards: Guards) -> bool:
     """Whether tiles inside the bounds have code of their own."""
-    if geometry.kernel.reads_memory:
-        # Threads of cells that are not stored read for others: no copy is without guards.
-        return False
-    if geometry.kernel.stream_axis is None or geometry.reads_halos:
-        return True
-    return geometry.replaces_cells and guards == "rim"
+    if why_guards_are_fixed(geometry) is None:
+        return guards == "rim"
+    unstreamed = geometry.kernel.stream_axis is None or geometry.reads_halos
+    return unstreamed and not geometry.kernel.reads_memory
 
 
 def weighs_spills(geometry: Geometry, planes: int) -> bool:

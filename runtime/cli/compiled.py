@@ -60,7 +60,7 @@ def compiled(
     check_program_path(options.program)
     check_device(options.device, executor)
     try:
-        threads = thread_count(threads)
+        thread_count(threads)
     except ValueError as error:
         raise UsageError(str(error)) from error
     try:

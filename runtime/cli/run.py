@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.math import RsqrtOp
 
-from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.cli.compiled import compiled
 from timetile.runtime.cli.inputs import (
     STEP,
@@ -149,7 +148,6 @@ def check_options(options: Options, program: CompiledProgram) -> None:
             "gpu, cpu, "
             "planes, simt or ptx"
         )
-    say_what_is_ignored(options, program.executor)
     if options.random_range and options.random is None:
         raise UsageError("--random-range has no effect without --random; give --random SEED, too")
     if options.snapshot_every is not None and (options.out is None or options.steps is None):
@@ -157,25 +155,6 @@ def check_options(options: Options, program: CompiledProgram) -> None:
             "--snapshot-every writes beside the file of --out, after some of --steps; give --out "
             "OUT.npz and "
             "--steps N"
-        )
-
-
-def say_what_is_ignored(options: Options, executor: Executor) -> None:
-    """Warn of options for kernels if an executor runs none."""
-    if executor not in ("cpu", "numpy"):
-        return
-    given = {
-        "--depth": options.depth is not None,
-        "--arch": options.arch is not None,
-        "--bound-waits": options.bound_waits,
-        "--halos": options.halos != "compared",
-    }
-    for name in [name for name, asked in given.items() if asked]:
-        LOGGER.warning(
-            "%s has no effect on the %s executor, which runs no kernels; run with --executor gpu, "
-            "planes, simt or ptx",
-            name,
-            executor,
         )
 
 

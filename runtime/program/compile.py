@@ -26,6 +26,7 @@ from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.option_checks import check_choice, check_number, check_type, passes_of
 from timetile.runtime.program.targets import target_of_gpu, target_without_gpu
+from timetile.runtime.program.unused_options import UnusedOptions
 
 
 def check_levels(options: Options) -> None:
@@ -147,4 +148,7 @@ def compile(
         check_loop(loop)
     kernels = ProgramKernels(module, options, chosen)
     kernels.remarks.update(dict.fromkeys(map(str, remarks)))
-    return CompiledProgram(module, kernels, executor, gpu, threads)
+    unused = UnusedOptions.of(
+        executor, depth=depth, arch=arch, bound_waits=bound_waits, halos=halos, threads=threads
+    )
+    return CompiledProgram(module, kernels, executor, gpu, threads, unused)

@@ -54,6 +54,7 @@ from timetile.runtime.program.finite import is_finite, warn_of_blow_up
 from timetile.runtime.program.pieces import Span, check_pieces, in_pieces
 from timetile.runtime.program.rehearsal import is_worth_it, rehearse
 from timetile.runtime.program.results import RunResult, next_order
+from timetile.runtime.program.unused_options import UnusedOptions
 
 Executor = Literal["gpu", "cpu", "numpy", "planes", "simt", "ptx"]
 
@@ -104,10 +105,12 @@ class CompiledProgram:
         executor: Executor,
         gpu: int = 0,
         threads: int | None = None,
+        unused: UnusedOptions | None = None,
     ):
         self.module, self.kernels, self.gpu = module, kernels, gpu
         self.threads = thread_count(threads)
         self.executor: Executor = executor
+        self.unused = unused or UnusedOptions(executor)
         self.function = host_function(module, kernels.options.function)
         self.parameters = parameters_of(self.function)
         self.runners = Runners(kernels, gpu)
@@ -144,6 +147,7 @@ class CompiledProgram:
         all steps of a loop. Raises TypeError or ValueError, before any change, for a wrong
         argument.
         """
+        self.unused.say()
         span = Span.checked(steps, first_step)
         given = bound(self.name, self.parameters, arguments, named, steps)
         on = stream_handle(stream)

@@ -361,8 +361,8 @@ def test_options_of_kernels_are_said_to_have_no_effect(
 ):
     line = f"run {heat} --executor {executor} --random 1 --set k={K} --steps 2"
     assert run(f"{line} {option}") == 0
-    name = option.partition(" ")[0]
-    said = f"{name} has no effect on the {executor} executor, which runs no kernels; run with"
+    name = option.partition(" ")[0].removeprefix("--").replace("-", "_")
+    said = f"{name} has no effect on the {executor} executor, which runs no kernels; choose the"
     assert said in " ".join(capsys.readouterr().err.split())
     assert run(line) == 0
     assert "no effect" not in capsys.readouterr().err

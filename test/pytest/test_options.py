@@ -196,3 +196,29 @@ def test_what_stands_after_the_loop_is_refused_before_anything_changes():
   func.return"""
     with pytest.raises(CompileError, match="it is outside a raised time loop and cannot be run"):
         timetile.compile(HEAT.replace("func.return", after), executor="cpu")
+
+
+@pytest.mark.parametrize(
+    ("executor", "options", "names"),
+    [
+        ("cpu", {"depth": 2, "arch": "sm_80"}, ["depth", "arch"]),
+        ("numpy", {"bound_waits": True, "halos": "apart"}, ["bound_waits", "halos"]),
+        ("numpy", {"threads": 1}, ["threads"]),
+        ("planes", {"threads": 1, "depth": 2}, ["threads"]),
+        ("cpu", {"threads": 1, "halos": "common"}, []),
+    ],
+)
+def test_the_first_run_names_options_without_effect_on_its_executor(
+    executor: Any,
+    options: dict[str, Any],
+    names: list[str],
+    caplog: pytest.LogCaptureFixture,
+):
+    program = timetile.compile(HEAT, executor=executor, cache=False, **options)
+    u = np.zeros((16, 21))
+    program(u, u.copy(), 0.1, steps=2)
+    said = [record.getMessage() for record in caplog.records if "no effect" in record.getMessage()]
+    assert [message.partition(" ")[0] for message in said] == names
+    caplog.clear()
+    program(u, u.copy(), 0.1, steps=2)
+    assert "no effect" not in caplog.text

@@ -1,0 +1,47 @@
+"""Options of `timetile.compile` without effect on the executor: named once, by the first run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from timetile.passes.diagnostics import LOGGER
+
+
+class UnusedOptions:
+    """The names of options that an executor does not obey."""
+
+    def __init__(self, executor: str, names: Sequence[str] = ()):
+        self.executor, self.names = executor, tuple(names)
+
+    @classmethod
+    def of(
+        cls, executor: str, *, depth: int | None, arch: str | None, bound_waits: bool, halos: str,
+        threads: int | None,
+    ) -> UnusedOptions:  # fmt: skip
+        """
+        The given options without effect. `halos="common"` is a promise, true of every executor.
+        """
+        runs_kernels = executor not in ("cpu", "numpy")
+        asked = {
+            "depth": depth is not None and not runs_kernels,
+            "arch": arch is not None and not runs_kernels,
+            "bound_waits": bound_waits and not runs_kernels,
+            "halos": halos == "apart" and not runs_kernels,
+            "threads": threads is not None and executor != "cpu",
+        }
+        return cls(executor, [name for name, is_asked in asked.items() if is_asked])
+
+    def say(self) -> None:
+        """Warn of each option, at the first call only."""
+        names, self.names = self.names, ()
+        for name in names:
+            LOGGER.warning("%s", self.warning(name))
+
+    def warning(self, name: str) -> str:
+        """The warning of one option."""
+        if name == "threads":
+            return f"threads has no effect on the {self.executor} executor; choose the executor cpu"
+        return (
+            f"{name} has no effect on the {self.executor} executor, which runs no kernels; choose "
+            "the executor gpu, planes, simt or ptx"
+        )
