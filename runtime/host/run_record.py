@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from timetile.passes.diagnostics import CompileError
+
 
 @dataclass
 class LoopRun:
@@ -41,6 +43,19 @@ class RunRecord:
         self.outer.append(LoopRun(steps, 0, []))
         yield self.outer[-1]
         self.add(self.outer.pop())
+
+    def with_what_ran(self, error: CompileError) -> CompileError:
+        """A refusal in the middle of a run, with the loops that have changed fields before."""
+        if not self.runs:
+            return error
+        loops = f"{len(self.runs)} loop{'s' if len(self.runs) > 1 else ''}"
+        return CompileError(
+            f"{error}. The fields have changed: {loops} ran before the refusal",
+            reason=error.reason,
+            operation=error.operation,
+            file=error.file,
+            line=error.line,
+        )
 
     @property
     def time_loops(self) -> list[LoopRun]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from timetile.passes.diagnostics import CompileError
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.device.runners import Runners
@@ -309,7 +310,10 @@ class CompiledProgram:
         made: Values = dict(zip(block.args, values))
         start = time.perf_counter()
         host = Host(handlers, span.steps, record, span.first, runner.memory.nest)
-        returned = host.run_block(block, made)
+        try:
+            returned = host.run_block(block, made)
+        except CompileError as error:
+            raise record.with_what_ran(error) from error
         return Call(values, record, made, returned, time.perf_counter() - start)
 
     def run_checked(

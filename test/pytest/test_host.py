@@ -231,3 +231,40 @@ func.func @pair(%A: !field, %B: !field, %k: f64, %steps: index) {{
     buffers = start.copy(), start.copy()
     run(text, *buffers, 1.0, 2, executor=executor)
     assert np.array_equal(buffers[0], start + 1.0 + 1.0)
+
+
+READS_A_SERIES = """
+func.func @driven(%u: !stencil.field<[-1,17]xf64>, %v: !stencil.field<[-1,17]xf64>,
+    %series: memref<3xf64>, %place: index, %n: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for %t = %zero to %n step %one iter_args(%a = %u, %b = %v)
+      -> (!stencil.field<[-1,17]xf64>, !stencil.field<[-1,17]xf64>) {
+    %x = stencil.load %a : !stencil.field<[-1,17]xf64> -> !stencil.temp<?xf64>
+    %y = stencil.apply(%p = %x : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {
+      %q = stencil.access %p[-1] : !stencil.temp<?xf64>
+      stencil.return %q : f64
+    }
+    stencil.store %y to %b(<[0], [16]>) : !stencil.temp<?xf64> to !stencil.field<[-1,17]xf64>
+    scf.yield %b, %a : !stencil.field<[-1,17]xf64>, !stencil.field<[-1,17]xf64>
+  }
+  %s = memref.load %series[%place] : memref<3xf64>
+  memref.store %s, %series[%zero] : memref<3xf64>
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
+def test_a_refusal_in_the_middle_of_a_run_says_that_fields_have_changed(executor: Executor):
+    program = timetile.compile(READS_A_SERIES, executor=executor, cache=False)
+    fields = [np.random.default_rng(k).random(18) for k in range(2)]
+    with pytest.raises(CompileError) as refused:
+        program(*fields, np.zeros(3), 7, steps=2)
+    said = (
+        "it reads or writes index 7 along axis 0, and there are 3; keep indices within the memref"
+    )
+    assert refused.value.reason == said
+    assert str(refused.value).endswith(
+        f"{said}. The fields have changed: 1 loop ran before the refusal"
+    )
