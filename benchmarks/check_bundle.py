@@ -42,7 +42,7 @@ def main_program(name: str, arguments: Sequence[dict[str, Any]], values: Sequenc
             before.append(f'  a.{member} = uploaded(folder, "{member}.in", {size});')
             after.append(f'  download(folder, "{member}.out", a.{member}, {size});')
         elif argument["kind"] == "scalar":
-            is_whole = not isinstance(value, np.floating)
+            is_whole = np.asarray(value).dtype.kind != "f"
             number = str(int(value)) if is_whole else float(value).hex()
             before.append(f"  a.{member} = ({C_TYPES[argument['type']]}){number};")
     return f"""\

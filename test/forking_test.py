@@ -12,19 +12,40 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Protocol
 
 from filecheck.main import main as filecheck
-from lit import TestRunner
-from lit.formats import ShTest
-from lit.LitConfig import LitConfig
-from lit.ShCommands import Command, Pipeline
-from lit.ShUtil import ShParser
-from lit.Test import PASS, Result, Test
 from xdsl.tools.xdsl_opt import main as xdsl_opt
 
 from timetile.lowering.universe import TIMETILE_UNIVERSE
+
+lit: Any = SimpleNamespace(
+    runner=import_module("lit.TestRunner"),
+    formats=import_module("lit.formats"),
+    commands=import_module("lit.ShCommands"),
+    parser=import_module("lit.ShUtil"),
+    test=import_module("lit.Test"),
+)
+"""Modules of lit, which have no types."""
+
+Redirection = tuple[tuple[Any, ...], str]
+"""The operator, with the number of the file if the line has one, and where the output goes."""
+
+
+class Command(Protocol):
+    """A command of a line, as lit parses one."""
+
+    args: list[str]
+    redirects: list[Redirection]
+
+
+class Pipeline(Protocol):
+    """Commands of which each reads what the command before writes, as lit parses them."""
+
+    commands: list[Command]
 
 
 def diff() -> None:
@@ -43,23 +64,26 @@ REDIRECTIONS = {(">",): 1, (">", 2): 2, (">&", 2): 2}
 """Those that the format knows, and what they redirect: `> file`, `2> file` and `2>&1`."""
 
 
-def commands_of(test: Test) -> list[Pipeline] | None:
+def commands_of(test: Any) -> list[Pipeline] | None:
     """The pipelines of a test's RUN lines; None where there is anything but programs in pipes."""
-    script = TestRunner.parseIntegratedTestScript(test)
-    if isinstance(script, Result):
+    script = lit.runner.parseIntegratedTestScript(test)
+    if isinstance(script, lit.test.Result):
         return None
-    substitutions = TestRunner.getDefaultSubstitutions(test, *TestRunner.getTempPaths(test))
-    lines = TestRunner.applySubstitutions(script, substitutions)
+    paths = lit.runner.getTempPaths(test)
+    substitutions = lit.runner.getDefaultSubstitutions(test, *paths)
+    lines: list[str] = lit.runner.applySubstitutions(script, substitutions)
     pipelines = [pipeline for line in lines if (pipeline := parsed(line)) is not None]
     return pipelines if len(pipelines) == len(lines) else None
 
 
 def parsed(line: str) -> Pipeline | None:
     """A line as a pipeline of known programs, if it is one."""
-    match = re.fullmatch(TestRunner.kPdbgRegex, line)
-    pipeline = ShParser(line if match is None else match.group(2), pipefail=True).parse()
-    if not isinstance(pipeline, Pipeline) or pipeline.negate:
+    match = re.fullmatch(lit.runner.kPdbgRegex, line)
+    text = line if match is None else match.group(2)
+    found = lit.parser.ShParser(text, pipefail=True).parse()
+    if not isinstance(found, lit.commands.Pipeline) or found.negate:
         return None
+    pipeline: Pipeline = found
     known = all(
         command.args[0] in PROGRAMS and all(how in REDIRECTIONS for how, _ in command.redirects)
         for command in pipeline.commands
@@ -106,7 +130,7 @@ def run(command: Command, given: int, answer: int) -> int:
     os._exit(status)
 
 
-def redirect(redirections: Sequence[tuple[tuple[Any, ...], str]]) -> None:
+def redirect(redirections: Sequence[Redirection]) -> None:
     """What a command's line says of its output, in order."""
     for how, where in redirections:
         if how[0] == ">&":
@@ -117,21 +141,21 @@ def redirect(redirections: Sequence[tuple[tuple[Any, ...], str]]) -> None:
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), REDIRECTIONS[how])
 
 
-class ForkingTest(ShTest):
+class ForkingTest(lit.formats.ShTest):
     """Tests of lit's internal shell, run in forked processes where these can."""
 
     def __init__(self) -> None:
-        super().__init__(execute_external=False)
+        lit.formats.ShTest.__init__(self, execute_external=False)
         if can_fork():
             for factories in (TIMETILE_UNIVERSE.all_passes, TIMETILE_UNIVERSE.all_targets):
                 for factory in factories.values():
                     factory()
 
-    def execute(self, test: Test, litConfig: LitConfig) -> Result:
+    def execute(self, test: Any, litConfig: Any) -> Any:
         pipelines = commands_of(test) if can_fork() else None
         if pipelines and all(succeeds(pipeline) for pipeline in pipelines):
-            return Result(PASS, "")
-        return super().execute(test, litConfig)
+            return lit.test.Result(lit.test.PASS, "")
+        return lit.formats.ShTest.execute(self, test, litConfig)
 
 
 def can_fork() -> bool:

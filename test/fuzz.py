@@ -47,6 +47,8 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.program.compiled_program import Executor
 
+SUMMARY = "Run random programs under random schedules, and judge how each ends."
+
 INTERNAL = "the IR is wrong after"
 """How a refusal begins that is no fault of the program."""
 
@@ -232,10 +234,16 @@ def described(options: argparse.Namespace, counts: Counts, seconds: float) -> di
         "commit": commit,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "device": device,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in names}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in names},
+        },
         "seconds": round(seconds),
-        **{key: dict(value) if isinstance(value, Counter) else value for key, value in vars(counts).items()},
-    }  # fmt: skip
+        "pairs": counts.pairs,
+        "outcomes": dict(counts.outcomes),
+        "refused": dict(counts.refused),
+        "found": dict(counts.found),
+    }
 
 
 def timetile_device() -> str:
@@ -245,7 +253,7 @@ def timetile_device() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser = argparse.ArgumentParser(description=SUMMARY)
     parser.add_argument("--pairs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="the number of the first batch")
     parser.add_argument("--batch", type=int, default=20, help="pairs of a batch")

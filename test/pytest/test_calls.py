@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pydoc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -139,38 +140,40 @@ def test_buffers_go_on_from_the_last_loop(
 def test_arguments_by_the_programs_own_names(executor: Executor):
     program, expected = heat(executor), fields()
     program(*expected, 3)
-    u, v = fields()
-    for call in (
+    calls: tuple[Callable[[Any, Any], timetile.RunResult], ...] = (
         lambda u, v: program(u=u, v=v, steps=3),
         lambda u, v: program(u, v=v, steps=3),
         lambda u, v: program(v=v, u=u, steps=3),
         lambda u, v: program(u, v, 7, steps=3),
-    ):
+    )
+    for call in calls:
         u, v = fields()
         assert call(u, v).steps == (3,)
         assert np.array_equal(u, expected[0]) and np.array_equal(v, expected[1])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda p, u, v: p(u, v, 3, w=1),
-            "w= names no argument of @run, which are u, v, steps; give others by position",
-        ),
-        (
-            lambda p, u, v: p(u, v, 3, u=u),
-            "argument 0 (%u) of @run is given twice; give it once",
-        ),
-        (
-            lambda p, u, v: p(u=u, steps=3),
-            "@run takes 3 arguments, and got 2; there is none for 1 (%v)",
-        ),
-        (lambda p, u, v: p(u, v), "@run takes 3 arguments, and got 2"),
-        (lambda p, u, v: p(u, v, 3, 4, steps=3), "@run takes 3 arguments, and got 4"),
-    ],
+Call = Callable[[timetile.CompiledProgram, Any, Any], object]
+
+WRONG: tuple[tuple[Call, str], ...] = (
+    (
+        lambda p, u, v: p(u, v, 3, w=1),
+        "w= names no argument of @run, which are u, v, steps; give others by position",
+    ),
+    (
+        lambda p, u, v: p(u, v, 3, u=u),
+        "argument 0 (%u) of @run is given twice; give it once",
+    ),
+    (
+        lambda p, u, v: p(u=u, steps=3),
+        "@run takes 3 arguments, and got 2; there is none for 1 (%v)",
+    ),
+    (lambda p, u, v: p(u, v), "@run takes 3 arguments, and got 2"),
+    (lambda p, u, v: p(u, v, 3, 4, steps=3), "@run takes 3 arguments, and got 4"),
 )
-def test_names_that_do_not_fit(call: Any, message: str):
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_a_call_whose_arguments_do_not_fit_is_refused(call: Call, message: str):
     with pytest.raises(TypeError) as caught:
         call(heat(), *fields())
     assert str(caught.value) == message

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import devito as dv
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import timetile.devito
-from support.devito_operators import CASES, Case, drawn
+from support.devito_case import Case, drawn, dv
+from support.devito_operators import CASES
 
 # SymPy's matrices warn of Devito's tensors.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +28,7 @@ from support.schedules import (
     solid,
     warp_row,
 )
+from timetile.lowering.pipelines import FpContract
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
@@ -36,7 +38,7 @@ from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 @pytest.mark.covering
 @pytest.mark.parametrize("contract", ["off", "fast"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
-def test_text_means_the_program(case: Entry, contract: str):
+def test_text_means_the_program(case: Entry, contract: FpContract):
     """Two launches of the deepest kernel and one of a single step, or what else makes up so many steps."""
     program, steps = case.make(case.domains[-1]), 2 * case.depth + 1
     text = program_text(program)
@@ -136,7 +138,7 @@ def run_changed(
         kernel = make(kernels, name)
         changed = change(kernel.ptx)
         assert changed != kernel.ptx or name.endswith("_step"), "there is nothing to change"
-        return Kernel(**{**vars(kernel), "ptx": changed})
+        return replace(kernel, ptx=changed)
 
     monkeypatch.setattr(ProgramKernels, "make", make_and_change)
     check(program, schedule, 2, "ptx")
@@ -151,7 +153,10 @@ RING, SHARED, EDGES, TRAVELLING, ARRIVALS, CLUSTER, MESSAGES, _, MEETING, _ = SC
 
 RACES = "without a synchronisation between|a value that was never set"
 
-MISSING = [
+Change = Callable[[str], str]
+Case = tuple[Program, Schedule]
+
+MISSING: list[tuple[str, Case, Change, str]] = [
     ("barriers", EDGES, without(r"bar\.sync"), RACES),
     ("warp-syncs", RING, without(r"bar\.warp\.sync"), RACES),
     ("waits-for-copies", RING, without(r"cp\.async\.wait_group"), "a value that was never set|on its way"),
@@ -160,7 +165,7 @@ MISSING = [
     (
         "waits-for-arrivals",
         ARRIVALS,
-        lambda text: re.sub(r"\t@!%p\d+ bra \$wait_\d+;\n", "", text),
+        without(r"@!%p\d+ bra \$wait_\d+"),
         RACES,
     ),
     ("readiness", ARRIVALS, without(r"mbarrier\.init"), "nothing has made the mbarrier ready"),
@@ -181,7 +186,7 @@ MISSING = [
     (
         "waits-for-blocks",
         MEETING,
-        lambda text: re.sub(r"\t@%p\d+ bra \$meet_\d+;\n", "", text),
+        without(r"@%p\d+ bra \$meet_\d+"),
         RACES,
     ),
     ("registers", RING, without(r"shfl\.sync\.up"), "depends on an unset register|was never set"),
@@ -202,7 +207,7 @@ def test_what_is_missing_is_found(
         run_changed(*where, change, monkeypatch)
 
 
-WRONG = [
+WRONG: list[tuple[str, Case, Change]] = [
     ("another-lane", RING, lambda text: text.replace("shfl.sync.up", "shfl.sync.down")),
     ("another-weight", RING, lambda text: re.sub(r"0d3F([0-9A-F]{13})\w", r"0d3F\g<1>7", text)),
     ("another-cell", RING, lambda text: re.sub(r"(ld\.shared\.v2.*)\+16\]", r"\1+32]", text)),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import TypeVarTuple
 
 import pytest
 from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntAttr, IntegerAttr, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects import nvvm, simt
@@ -33,6 +35,8 @@ from timetile.runtime.kernels.assembler import AssemblerError, assemble
 GENERIC = MNEMONICS.keys() | CONVERSIONS.keys() | SHIFTS.keys() | CALLS.keys()
 """Operations whose operands have one type each."""
 
+Given = TypeVarTuple("Given")
+
 Made = Iterator[Operation]
 
 
@@ -55,6 +59,7 @@ NUMBERS = tuple(kind for kind in REGISTERS if kind != i1)
 
 def generic(kind: type[Operation]) -> Made:
     """An operation for all types that its verifier lets pass and the printer has a form for."""
+    assert issubclass(kind, IRDLOperation)
     count = len(kind.get_irdl_definition().operands)
     for operand, result in product(REGISTERS, REGISTERS):
         op = kind.create(operands=[value(operand) for _ in range(count)], result_types=[result])
@@ -122,21 +127,21 @@ def body_with(*kinds: Attribute) -> Region:
 
 def loops() -> Made:
     for kind, carried in product((i32, i64, IndexType()), NUMBERS):
-        bounds = [value(kind) for _ in range(3)]
-        yield scf.ForOp(*bounds, [value(carried)], body_with(kind, carried))
+        lower, upper, step = (value(kind) for _ in range(3))
+        yield scf.ForOp(lower, upper, step, [value(carried)], body_with(kind, carried))
+
+
+def choosing(kind: Attribute) -> Region:
+    """A region that yields one of two values."""
+    op = arith.SelectOp(value(i1), value(kind), value(kind))
+    return Region(Block([op, scf.YieldOp(op)]))
 
 
 def branches() -> Made:
     for kind in REGISTERS:
-        sides = [
-            Region(
-                Block([op := arith.SelectOp(value(i1), value(kind), value(kind)), scf.YieldOp(op)])
-            )
-            for _ in range(2)
-        ]
-        yield scf.IfOp(value(i1), [kind], *sides)
+        yield scf.IfOp(value(i1), [kind], choosing(kind), choosing(kind))
         detour = Region(Block([scf.YieldOp(value(kind))]))
-        yield scf.IfOp(value(i1), [kind], detour, sides[1].clone())
+        yield scf.IfOp(value(i1), [kind], detour, choosing(kind))
     yield scf.IfOp(value(i1), [], Region(Block([scf.YieldOp()])))
 
 
@@ -145,12 +150,18 @@ def one_kind(make: Callable[[Attribute], Operation], *kinds: Attribute) -> Calla
     return lambda: (make(kind) for kind in kinds)
 
 
-def each(make: Callable[..., Operation], *arguments: tuple[object, ...]) -> Callable[[], Made]:
+def each(make: Callable[[*Given], Operation], *arguments: tuple[*Given]) -> Callable[[], Made]:
     """An operation made of each of some arguments."""
-    return lambda: (make(*given) for given in arguments or [()])
+    return lambda: (make(*given) for given in arguments)
+
+
+def once(make: Callable[[], Operation]) -> Callable[[], Made]:
+    """An operation that has one form."""
+    return lambda: iter([make()])
 
 
 FULL = value(i32)
+ADDRESSES = ((0,), (128,))
 
 SPECIAL: dict[type[Operation], Callable[[], Made]] = {
     arith.ConstantOp: constants,
@@ -181,25 +192,25 @@ SPECIAL: dict[type[Operation], Callable[[], Made]] = {
     simt.UnsetOp: one_kind(simt.UnsetOp, *CELLS),
     simt.SplitOp: one_kind(lambda k: simt.SplitOp(value(k)), f64, i64),
     simt.JoinOp: one_kind(lambda k: simt.JoinOp(value(i32), value(i32), k), f64, i64),
-    **{kind: each(kind) for kind in SPECIAL_REGISTERS},
+    **{kind: once(kind) for kind in SPECIAL_REGISTERS},
     scf.ForOp: loops,
     scf.IfOp: branches,
-    llvm.ReturnOp: each(llvm.ReturnOp),
+    llvm.ReturnOp: once(llvm.ReturnOp),
     llvm.GEPOp: pointers,
     simt.LoadOp: lambda: (op for op in accesses() if isinstance(op, simt.LoadOp)),
     simt.StoreOp: lambda: (op for op in accesses() if isinstance(op, simt.StoreOp)),
     simt.OverrideOp: lambda: (op for op in accesses() if isinstance(op, simt.OverrideOp)),
     simt.PrefetchOp: lambda: (op for op in accesses() if isinstance(op, simt.PrefetchOp)),
     simt.SendOp: lambda: (op for op in accesses() if isinstance(op, simt.SendOp)),
-    simt.SharedOp: each(lambda at: simt.SharedOp(at, SHARED), (0,), (128,)),
+    simt.SharedOp: each(lambda at: simt.SharedOp(at, SHARED), *ADDRESSES),
     simt.PostOp: lambda: (op for op in messages() if isinstance(op, simt.PostOp)),
     simt.TakeOp: lambda: (op for op in messages() if isinstance(op, simt.TakeOp)),
-    simt.TileBarrierOp: each(lambda: simt.TileBarrierOp(value(FIELD), None, value(i32), 4)),
+    simt.TileBarrierOp: once(lambda: simt.TileBarrierOp(value(FIELD), None, value(i32), 4)),
     nvvm.CpAsyncOp: each(
         lambda size, taken: nvvm.CpAsyncOp(value(SHARED), value(FIELD), size, taken),
         *product((4, 8, 16), (None, value(i32))),
     ),
-    nvvm.CpAsyncCommitGroupOp: each(nvvm.CpAsyncCommitGroupOp),
+    nvvm.CpAsyncCommitGroupOp: once(nvvm.CpAsyncCommitGroupOp),
     nvvm.CpAsyncWaitGroupOp: each(nvvm.CpAsyncWaitGroupOp, (2,)),
     nvvm.ShflSyncOp: each(
         lambda word: nvvm.ShflSyncOp(FULL, value(i32), value(i32), value(i32), word),
@@ -213,26 +224,30 @@ SPECIAL: dict[type[Operation], Callable[[], Made]] = {
         lambda word: nvvm.VoteSyncOp(FULL, value(i1), word),
         *((word,) for word in nvvm.VoteKindAttr.WORDS),
     ),
-    nvvm.BarrierOp: each(nvvm.BarrierOp),
-    nvvm.WarpSyncOp: each(lambda: nvvm.WarpSyncOp(FULL)),
-    nvvm.MbarrierInitOp: each(lambda: nvvm.MbarrierInitOp(value(SHARED), value(i32))),
-    nvvm.MbarrierArriveOp: each(lambda: nvvm.MbarrierArriveOp(value(SHARED))),
-    nvvm.MbarrierArriveExpectTxOp: each(
+    nvvm.BarrierOp: once(nvvm.BarrierOp),
+    nvvm.WarpSyncOp: once(lambda: nvvm.WarpSyncOp(FULL)),
+    nvvm.MbarrierInitOp: once(lambda: nvvm.MbarrierInitOp(value(SHARED), value(i32))),
+    nvvm.MbarrierArriveOp: once(lambda: nvvm.MbarrierArriveOp(value(SHARED))),
+    nvvm.MbarrierArriveExpectTxOp: once(
         lambda: nvvm.MbarrierArriveExpectTxOp(value(SHARED), value(i32))
     ),
-    nvvm.MbarrierTryWaitParityOp: each(
+    nvvm.MbarrierTryWaitParityOp: once(
         lambda: nvvm.MbarrierTryWaitParityOp(value(SHARED), value(i32), value(i32))
     ),
-    nvvm.MapaOp: each(lambda: nvvm.MapaOp(value(SHARED), value(i32), CLUSTER)),
-    nvvm.ClusterArriveOp: each(nvvm.ClusterArriveOp),
-    nvvm.ClusterWaitOp: each(nvvm.ClusterWaitOp),
-    nvvm.FenceMbarrierInitOp: each(nvvm.FenceMbarrierInitOp),
+    nvvm.MapaOp: once(lambda: nvvm.MapaOp(value(SHARED), value(i32), CLUSTER)),
+    nvvm.ClusterArriveOp: once(nvvm.ClusterArriveOp),
+    nvvm.ClusterWaitOp: once(nvvm.ClusterWaitOp),
+    nvvm.FenceMbarrierInitOp: once(nvvm.FenceMbarrierInitOp),
 }
 """Operations that the printer writes by a function of their own, in every form."""
 
 
 def test_every_operation_that_is_printed_is_here():
     assert SPECIAL.keys() | GENERIC == TABLE.keys()
+
+
+def name_of(kind: type[Operation]) -> str:
+    return kind.name
 
 
 def printed(op: Operation, *, bounded: bool) -> str:
@@ -255,7 +270,7 @@ def printed(op: Operation, *, bounded: bool) -> str:
 
 
 @pytest.mark.parametrize("bounded", [False, True], ids=["waits", "bounded-waits"])
-@pytest.mark.parametrize("kind", sorted(TABLE, key=lambda kind: kind.name), ids=lambda k: k.name)
+@pytest.mark.parametrize("kind", sorted(TABLE, key=name_of), ids=name_of)
 def test_every_form_is_known(kind: type[Operation], bounded: bool):
     """What the executor does not take the assembler does not take either."""
     known = 0

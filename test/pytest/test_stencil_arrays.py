@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -113,18 +114,17 @@ def test_device_arrays_are_copied_by_their_own_library():
         ON_CPU.advance({"u": array, "m": DeviceArray("m")}, k=0.2)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        lambda a: np.asfortranarray(a),
-        lambda a: np.repeat(a, 2, axis=1)[:, ::2],
-        lambda a: np.broadcast_to(a, a.shape),
-    ],
-    ids=["fortran", "strided", "read-only"],
-)
-def test_arrays_of_any_layout_are_taken(changed: Any):
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "fortran": lambda a: np.asfortranarray(a),
+    "strided": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    "read-only": lambda a: np.broadcast_to(a, a.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_of_any_layout_are_taken(layout: str):
     plain = state()
-    given = {name: changed(array) for name, array in plain.items()}
+    given = {name: LAYOUTS[layout](array) for name, array in plain.items()}
     found = ON_CPU.advance(given, steps=3, k=0.2)
     assert np.array_equal(found["u"], ON_CPU.advance(plain, steps=3, k=0.2)["u"])
     assert found["u"].flags.c_contiguous and found["u"].flags.writeable

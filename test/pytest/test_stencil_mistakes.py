@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import timetile
 from timetile import Field, Scalar, StencilError
 from timetile.frontend.values import HINTS
 from timetile.frontend.whole_fields import OF_ALL_CELLS, OF_NEIGHBOURS
+
+numpy: Any = np
+"""NumPy without types: its stubs know no value of a cell as an argument of clip."""
 
 HEAD = """\
 import numpy as np
@@ -86,7 +90,7 @@ def test_what_hints_say_is_what_numpy_computes():
     @timetile.stencil
     def step(a: Field, b: Field, nan: Field, clip: Field, mod: Field, sign: Field, hypot: Field):
         nan.next = timetile.where(a[0] != a[0], 1.0, 0.0)
-        clip.next = np.clip(a[0], -1, 3)
+        clip.next = numpy.clip(a[0], -1, 3)
         mod.next = a[0] - b[0] * np.floor(a[0] / b[0])
         sign.next = timetile.where(a[0] > 0, 1.0, timetile.where(a[0] < 0, -1.0, 0.0))
         hypot.next = np.sqrt(a[0] ** 2 + b[0] ** 2)
@@ -126,57 +130,61 @@ def model() -> Any:
 STATE = {"u": np.ones(5)}
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "text"),
-    [
-        (
-            lambda model: model(np.ones(5)),
-            TypeError,
-            '{label} is a model; advance a state with it: heat.advance({{"u": ...}}, steps=...)',
-        ),
-        (
-            lambda model: model.on(exec="cpu"),
-            TypeError,
-            "on has no option exec; its options are executor, depth, arch, fp_contract, fp_division, gpu, threads, cache",
-        ),
-        (
-            lambda model: model.advance(STATE, 3.0, k=0.1),
-            TypeError,
-            "the number of steps is an int, got 3.0",
-        ),
-        (
-            lambda model: model.snapshots(STATE, 3, 1.5, k=0.1),
-            TypeError,
-            "the number of steps is an int, got 1.5",
-        ),
-        (
-            lambda model: model.advance(STATE, k=np.ones(5)),
-            TypeError,
-            "argument k is a scalar, and got an array of shape (5,); pass a number",
-        ),
-        (
-            lambda model: model.advance(STATE, k="fast"),
-            TypeError,
-            "argument k is a number, and got 'fast'; pass a float",
-        ),
-        (
-            lambda model: model.advance({**STATE, "k": 0.1}),
-            TypeError,
-            "k is a number of {label}; pass k=...",
-        ),
-        (
-            lambda model: model.advance({}, u=np.ones(5), k=0.1),
-            TypeError,
-            '{label} needs an array for u; pass {{"u": ...}} in the state',
-        ),
-        (
-            lambda model: model.advance({"u": np.ones(0)}, k=0.1),
-            ValueError,
-            "arrays of shape (0,) have no cells; pass some along each axis",
-        ),
-    ],
-)
-def test_a_wrong_call_is_told_what_to_pass(model: Any, call: Any, kind: type[Exception], text: str):
+Call = Callable[[Any], object]
+
+WRONG_CALLS: list[tuple[Call, type[Exception], str]] = [
+    (
+        lambda model: model(np.ones(5)),
+        TypeError,
+        '{label} is a model; advance a state with it: heat.advance({{"u": ...}}, steps=...)',
+    ),
+    (
+        lambda model: model.on(exec="cpu"),
+        TypeError,
+        "on has no option exec; its options are executor, depth, arch, fp_contract, fp_division, gpu, threads, cache",
+    ),
+    (
+        lambda model: model.advance(STATE, 3.0, k=0.1),
+        TypeError,
+        "the number of steps is an int, got 3.0",
+    ),
+    (
+        lambda model: model.snapshots(STATE, 3, 1.5, k=0.1),
+        TypeError,
+        "the number of steps is an int, got 1.5",
+    ),
+    (
+        lambda model: model.advance(STATE, k=np.ones(5)),
+        TypeError,
+        "argument k is a scalar, and got an array of shape (5,); pass a number",
+    ),
+    (
+        lambda model: model.advance(STATE, k="fast"),
+        TypeError,
+        "argument k is a number, and got 'fast'; pass a float",
+    ),
+    (
+        lambda model: model.advance({**STATE, "k": 0.1}),
+        TypeError,
+        "k is a number of {label}; pass k=...",
+    ),
+    (
+        lambda model: model.advance({}, u=np.ones(5), k=0.1),
+        TypeError,
+        '{label} needs an array for u; pass {{"u": ...}} in the state',
+    ),
+    (
+        lambda model: model.advance({"u": np.ones(0)}, k=0.1),
+        ValueError,
+        "arrays of shape (0,) have no cells; pass some along each axis",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), WRONG_CALLS)
+def test_a_wrong_call_is_told_what_to_pass(
+    model: Any, call: Call, kind: type[Exception], text: str
+):
     with pytest.raises(kind) as caught:
         call(model)
     assert str(caught.value) == text.format(label=model.step.label)

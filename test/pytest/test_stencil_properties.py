@@ -47,6 +47,12 @@ class Statement:
         return choose(place < self.below, first, total(self.other)) if self.other else first
 
 
+def read_of(source: tuple[str, str], offset: tuple[int, ...], factor: float) -> Read:
+    """A read of a field at one of its time levels."""
+    name, level = source
+    return name, level, offset, factor
+
+
 @st.composite
 def steps(draw: st.DrawFn, rank: int) -> list[Statement]:
     """Statements that make a step: a field is read as it is next after all of its assignments."""
@@ -61,12 +67,8 @@ def steps(draw: st.DrawFn, rank: int) -> list[Statement]:
         known = [(name, "now") for name in NAMES] + [(name, "next") for name in targets[:done]]
         known += [(name, "prev") for name in targets]
         offsets = st.tuples(*[st.integers(-1, 1)] * rank)
-        read = st.builds(
-            lambda source, offset, factor: (*source, offset, factor),
-            st.sampled_from(known),
-            offsets,
-            st.sampled_from((0.25, -0.5, 0.3)),
-        )
+        factors = st.sampled_from((0.25, -0.5, 0.3))
+        read = st.builds(read_of, st.sampled_from(known), offsets, factors)
         for region in parts:
             reads = tuple(draw(st.lists(read, min_size=1, max_size=4)))
             other = tuple(draw(st.lists(read, max_size=2)))
@@ -90,6 +92,11 @@ def model_of(statements: list[Statement]) -> Model:
                 fields[made.target].next[made.region] = value
 
     return timetile.stencil(step)
+
+
+def of_two(chosen: bool, first: float, second: float) -> float:
+    """`timetile.where` of numbers."""
+    return first if chosen else second
 
 
 class Outside(Exception):
@@ -129,7 +136,7 @@ def stepped(statements: list[Statement], levels: dict[str, dict[str, Any]]) -> N
             near = {name: Near(cell, levels[name]) for name in NAMES}
             try:
                 unused = sum(0.0 * near[name][(0,) * len(shape)] for name in NAMES)
-                value = made.value(near, cell[0], lambda chosen, a, b: a if chosen else b)
+                value = made.value(near, cell[0], of_two)
             except Outside:
                 continue
             found[cell] = value + unused

@@ -30,26 +30,60 @@ def unsigned(number: int, kind: Attribute) -> int:
     return number & (2 ** width(kind) - 1)
 
 
-def integers(meaning: Callable[..., int]) -> Callable[..., int]:
-    """Signed operands, and a result that wraps around."""
-    return lambda case, *numbers: signed(meaning(*numbers), case.result)
+OfOne = Callable[[int], int]
+OfTwo = Callable[[int, int], int]
 
 
-def of_unsigned(meaning: Callable[..., int]) -> Callable[..., int]:
-    """The same of operands without a sign."""
+def integer(meaning: OfOne) -> Callable[[Case, int], int]:
+    """A function of a signed operand, whose result wraps around."""
 
-    def apply(case: Case, *numbers: int) -> int:
-        kinds = case.operands
-        return signed(meaning(*(unsigned(n, k) for n, k in zip(numbers, kinds))), case.result)
+    def apply(case: Case, a: int) -> int:
+        return signed(meaning(a), case.result)
 
     return apply
+
+
+def integers(meaning: OfTwo) -> Callable[[Case, int, int], int]:
+    """A function of two signed operands, whose result wraps around."""
+
+    def apply(case: Case, a: int, b: int) -> int:
+        return signed(meaning(a, b), case.result)
+
+    return apply
+
+
+def of_unsigned(meaning: OfTwo) -> Callable[[Case, int, int], int]:
+    """A function of two operands without a sign, whose result wraps around."""
+
+    def apply(case: Case, a: int, b: int) -> int:
+        first, second = case.operands
+        return signed(meaning(unsigned(a, first), unsigned(b, second)), case.result)
+
+    return apply
+
+
+def widened(case: Case, a: int) -> int:
+    """A number without a sign, in a wider type."""
+    return signed(unsigned(a, case.operands[0]), case.result)
+
+
+def bits_set(case: Case, a: int) -> int:
+    return unsigned(a, case.result).bit_count()
+
+
+def leading_zeros(case: Case, a: int) -> int:
+    return width(case.result) - unsigned(a, case.result).bit_length()
+
+
+def trailing_zeros(case: Case, a: int) -> int:
+    return width(case.result) if a == 0 else (a & -a).bit_length() - 1
 
 
 def towards_zero(a: int, b: int) -> int:
     return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def shifted(meaning: Callable[[int, int], int], *, keeps_sign: bool = False) -> Callable[..., int]:
+def shifted(meaning: OfTwo, *, keeps_sign: bool = False) -> Callable[..., int]:
     """A shift; by the width or more, nothing but the sign is left."""
 
     def apply(case: Case, a: int, amount: int) -> int:
@@ -84,7 +118,8 @@ def compared(case: Case, a: int, b: int) -> int:
 
 def power(case: Case, base: int, exponent: int) -> int:
     if exponent >= 0:
-        return signed(pow(base, exponent, 2 ** width(case.result)), case.result)
+        modulus: int = 2 ** width(case.result)
+        return signed(pow(base, exponent, modulus), case.result)
     return base ** (exponent % 2) if base in (1, -1) else 0
 
 
@@ -99,6 +134,7 @@ def bitcast(case: Case, a: float) -> float:
     given, made = (letters[str(kind)] for kind in (case.operands[0], case.result))
     if isinstance(a, float) and math.isnan(a) and isinstance(case.result, IntegerType):
         return 0x7FF8 << 48 if given == "d" else 0x7FC0 << 16
+    result: float
     (result,) = struct.unpack(made, struct.pack(given, a))
     return result
 
@@ -125,21 +161,17 @@ MEANINGS: dict[type[Operation], Callable[..., Any]] = {
     arith.ShRUIOp: shifted(lambda a, n: a >> n),
     arith.ShRSIOp: shifted(lambda a, n: a >> n, keeps_sign=True),
     arith.CmpiOp: compared,
-    xmath.AbsIOp: integers(abs),
-    xmath.CtPopOp: lambda case, a: unsigned(a, case.result).bit_count(),
-    xmath.CountLeadingZerosOp: lambda case, a: (
-        width(case.result) - unsigned(a, case.result).bit_length()
-    ),
-    xmath.CountTrailingZerosOp: lambda case, a: (
-        width(case.result) if a == 0 else (a & -a).bit_length() - 1
-    ),
+    xmath.AbsIOp: integer(abs),
+    xmath.CtPopOp: bits_set,
+    xmath.CountLeadingZerosOp: leading_zeros,
+    xmath.CountTrailingZerosOp: trailing_zeros,
     xmath.IPowIOp: power,
     arith.FPToSIOp: cut(lambda size: -(2 ** (size - 1)), lambda size: 2 ** (size - 1) - 1),
-    arith.FPToUIOp: cut(lambda size: 0, lambda size: 2**size - 1),
-    arith.IndexCastOp: integers(lambda a: a),
-    arith.ExtSIOp: integers(lambda a: a),
-    arith.ExtUIOp: of_unsigned(lambda a: a),
-    arith.TruncIOp: integers(lambda a: a),
+    arith.FPToUIOp: cut(lambda _: 0, lambda size: 2**size - 1),
+    arith.IndexCastOp: integer(lambda a: a),
+    arith.ExtSIOp: integer(lambda a: a),
+    arith.ExtUIOp: widened,
+    arith.TruncIOp: integer(lambda a: a),
     arith.BitcastOp: bitcast,
     xmath.CopySignOp: copysign,
 }

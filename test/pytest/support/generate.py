@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
@@ -22,14 +23,19 @@ from support.expressions import (
 from support.generate_fields import with_own_bounds
 from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.exchanges import PublishedOption
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.schedule import Form, SyncOption
 
 LARGEST: dict[int, Offset] = {1: (97,), 2: (13, 71), 3: (5, 7, 37)}
 """The largest domain by rank: the last axis is wider than one warp's cells."""
 
 BINARY = ("add", "sub", "mul", "maximum", "minimum", "maxnum", "minnum", "copysign")
 ROUNDINGS = ("floor", "ceil", "trunc", "roundeven")
+FORMS: tuple[Form, ...] = ("none", "rows", "halves", "lanes")
+PUBLISHED: tuple[PublishedOption | None, ...] = (None, "edges", "plane")
+SYNCS: tuple[SyncOption | None, ...] = (None, "mbarrier")
 PREDICATES = ("olt", "ole", "ogt", "oge", "one")
 
 
@@ -54,7 +60,7 @@ class Readable:
 
 
 @st.composite
-def taps(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
+def taps(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Tap:
     source = draw(st.sampled_from(readable))
     if not source.anywhere:
         return Tap(source.name, (0,) * len(reach.low))
@@ -64,7 +70,7 @@ def taps(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
 
 @st.composite
 def sums(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
-    """A weighted sum of taps: row by row or column by column, as sums can be split, or in any order."""
+    """A weighted sum of taps: by rows or by columns, as sums can be split, or in any order."""
     terms = draw(st.lists(taps(readable, reach), min_size=1, max_size=6))
     if (order := draw(st.sampled_from(["any", "rows", "columns"]))) != "any":
         terms.sort(key=lambda tap: tap.offset[:: -1 if order == "columns" else 1])
@@ -76,12 +82,37 @@ def sums(draw: st.DrawFn, readable: list[Readable], reach: Reach) -> Expression:
     return total
 
 
+def negation(x: float) -> Expression:
+    return call("neg", x)
+
+
+def magnitude(x: Expression) -> Expression:
+    return call("abs", x)
+
+
+def quotient(x: Expression, y: Expression) -> Expression:
+    """A quotient whose divisor is at least 1."""
+    return x / (magnitude(y) + 1.0)
+
+
+def root(x: Expression) -> Expression:
+    return call("sqrt", magnitude(x))
+
+
+def reciprocal_root(x: Expression) -> Expression:
+    return call("rsqrt", magnitude(x) + 0.5)
+
+
+def small_coordinate(axis: int) -> Expression:
+    return Coordinate(axis) * 0.01
+
+
 def constants() -> st.SearchStrategy[Expression]:
     """A constant, another operation of constants, or a negation of one."""
     small = st.floats(0.125, 2.0, width=32)
     return st.one_of(
         st.builds(expression, small),
-        st.builds(lambda x: call("neg", x), small),
+        st.builds(negation, small),
         st.builds(call, st.sampled_from(BINARY), small, small),
     )
 
@@ -95,12 +126,12 @@ def combined(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expre
         # What depends on no cell: it is folded, or computed where it is needed.
         st.builds(call, st.sampled_from(BINARY), children, constants()),
         st.builds(call, st.sampled_from(ROUNDINGS), children),
-        st.builds(lambda x: -x, children),
-        st.builds(lambda x: call("abs", x), children),
-        st.builds(lambda x, y: x / (call("abs", y) + 1.0), children, children),
-        st.builds(lambda x: call("sqrt", call("abs", x)), children),
-        st.builds(lambda x: call("rsqrt", call("abs", x) + 0.5), children),
-        st.builds(lambda x, y, z: call("fma", x, y, z), children, children, children),
+        st.builds(operator.neg, children),
+        st.builds(magnitude, children),
+        st.builds(quotient, children, children),
+        st.builds(root, children),
+        st.builds(reciprocal_root, children),
+        st.builds(call, st.just("fma"), children, children, children),
         st.builds(Power, children, st.integers(0, 3)),
         st.builds(Select, st.sampled_from(PREDICATES), children, children, children, children),
     )
@@ -116,7 +147,7 @@ def cells(
         return linear * 0.4
     leaves = [taps(readable, reach), st.just(linear)]
     leaves += [st.just(Scalar(name)) for name in scalars]
-    leaves += [st.builds(lambda k: Coordinate(k) * 0.01, st.integers(0, len(reach.low) - 1))]
+    leaves += [st.builds(small_coordinate, st.integers(0, len(reach.low) - 1))]
     tree = draw(st.recursive(st.one_of(leaves), combined, max_leaves=5))
     # The node is shared: it is computed once, and has two uses.
     return tree / (call("abs", tree) + expression(1.0))
@@ -217,7 +248,7 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
     """Any layout, storage, form and chunk height."""
     tiling = draw(tilings(rank))
     planes = draw(st.sampled_from([None, 1, 2, 5, 17])) if rank > 1 else 1
-    form = draw(st.sampled_from(["none", "rows", "halves", "lanes"]))
+    form = draw(st.sampled_from(FORMS))
     if draw(st.booleans()):
         buffering = MultiQueueBufferingPass(
             storage="shared", addressing=draw(st.sampled_from(["fixed", "shifting", "computed"]))
@@ -227,8 +258,8 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
     buffering = MultiQueueBufferingPass(ahead=ahead)
     period = draw(st.sampled_from([None, 1, 2, 3]))
     delay = draw(st.sampled_from([None, 0, 1]))
-    what = draw(st.sampled_from([None, "edges", "plane"]))
-    sync = draw(st.sampled_from([None, "mbarrier"]))
+    what = draw(st.sampled_from(PUBLISHED))
+    sync = draw(st.sampled_from(SYNCS))
     streaming = RegisterStreamingPass(delay=delay, period=period, what=what, sync=sync)
     return Schedule("registers", tiling, buffering, streaming, form, planes)
 

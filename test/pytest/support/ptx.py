@@ -13,10 +13,18 @@ Lanes = NDArray[np.uint64]
 
 WORD = np.uint64(0xFFFFFFFF)
 
-ARITHMETIC: dict[str, Callable[..., Any]] = {
+
+def chosen(first: Lanes, second: Lanes, predicate: Lanes) -> Lanes:
+    """The first word of a lane whose predicate holds, else the second."""
+    return np.where(predicate != 0, first, second)
+
+
+OF_ONE: dict[str, Callable[[Any], Any]] = {
     "mov.u32": lambda a: a,
     "ld.param.u32": lambda a: a,
     "ld.param.u64": lambda a: a,
+}
+OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "shr.u32": lambda a, b: a >> b,
     "shl.b64": lambda a, b: a << b,
     "and.b32": lambda a, b: a & b,
@@ -27,17 +35,21 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     "sub.u32": lambda a, b: (a - b) & WORD,
     "mul.lo.u32": lambda a, b: (a * b) & WORD,
     "mul.wide.u32": lambda a, b: a * b,
-    "mad.lo.u32": lambda a, b, c: (a * b + c) & WORD,
     "min.u32": np.minimum,
     "div.u32": lambda a, b: a // b,
     "rem.u32": lambda a, b: a % b,
     "setp.ge.u32": lambda a, b: a >= b,
     "setp.lt.u32": lambda a, b: a < b,
     "setp.ne.u32": lambda a, b: a != b,
+}
+OF_THREE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "mad.lo.u32": lambda a, b, c: (a * b + c) & WORD,
     "setp.ge.and.u32": lambda a, b, p: (a >= b) & (p != 0),
     "setp.lt.and.u32": lambda a, b, p: (a < b) & (p != 0),
-    "selp.u32": lambda a, b, p: np.where(p != 0, a, b),
+    "selp.u32": chosen,
 }
+ARITHMETIC: dict[str, Callable[..., Any]] = {**OF_ONE, **OF_TWO, **OF_THREE}
+"""What an instruction computes of words of 64 bits, by its operands: NumPy's arrays or numbers."""
 
 LINE = re.compile(r"(?:@(?P<guard>%\w+) )?(?P<op>[\w.]+)(?: (?P<operands>.*))?;$")
 
@@ -123,8 +135,9 @@ def run(
         return
     target, *sources = operands
     if op == "st.global.u32":
-        addresses, word = value(target), value(sources[0])
-        for address, stored in zip(addresses, np.broadcast_to(word, addresses.shape)):
+        addresses: Lanes = value(target)
+        words: Lanes = np.broadcast_to(value(sources[0]), addresses.shape)
+        for address, stored in zip(addresses, words):
             memory.store(address, stored)
         return
     if op == "ld.global.u32":

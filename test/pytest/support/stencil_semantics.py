@@ -24,6 +24,12 @@ Box = tuple[tuple[int, int], ...]
 Cells = Callable[[Box], Array]
 """The cells of a value over a box."""
 
+
+def float_to_integer(base: Any, power: Any) -> Any:
+    """Floats to the power of integers, which are taken as floats first."""
+    return np.asarray(base) ** np.float64(power)
+
+
 ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
     arith.AddfOp: np.add,
     arith.SubfOp: np.subtract,
@@ -32,7 +38,7 @@ ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
     arith.NegfOp: np.negative,
     math.FloorOp: np.floor,
     math.SqrtOp: np.sqrt,
-    math.FPowIOp: lambda base, power: np.asarray(base) ** np.float64(power),
+    math.FPowIOp: float_to_integer,
     arith.AddiOp: np.add,
     arith.SubiOp: np.subtract,
     arith.MuliOp: np.multiply,
@@ -122,10 +128,12 @@ def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
                 read = known[op.temp](around)
                 known[op.res] = read[tuple(p - low for p, (low, _) in zip(places, around))]
             case stencil.StoreResultOp():
+                assert op.arg is not None, "an apply stores a value"
                 known[op.res] = known[op.arg]
             case CallOp():
                 called = function_of(op)
-                inner = dict(zip(called.body.block.args, (known[v] for v in op.arguments)))
+                given = (known[v] for v in op.arguments)
+                inner: dict[SSAValue, Any] = dict(zip(called.body.block.args, given))
                 known.update(zip(op.res, in_block(called.body.block, inner, box)))
             case arith.ConstantOp():
                 known[op.result] = constant(op)
@@ -166,8 +174,21 @@ def rounded(op: Operation, value: Any) -> Any:
     return np.float32(value) if op.results[0].type == f32 else value
 
 
+def bounds_of(field: SSAValue) -> stencil.StencilBoundsAttr:
+    """The bounds that the type of a field states."""
+    kind = field.type
+    assert isinstance(kind, stencil.FieldType)
+    assert isinstance(kind.bounds, stencil.StencilBoundsAttr)
+    return kind.bounds
+
+
 def box_of(bounds: stencil.StencilBoundsAttr) -> Box:
     return tuple(zip(tuple(bounds.lb), tuple(bounds.ub)))
+
+
+def origin_of(field: SSAValue) -> tuple[int, ...]:
+    """The coordinates of the first cell of a field."""
+    return tuple(bounds_of(field).lb)
 
 
 def of_combine(op: stencil.CombineOp, lower: Cells, upper: Cells) -> Cells:
@@ -197,8 +218,8 @@ def own_memory(op: Operation, known: dict[SSAValue, Any]) -> bool:
         case memref.AllocOp():
             known[op.memref] = np.zeros(op.memref.type.get_shape())
         case stencil.AllocOp():
-            bounds = op.field.type.bounds
-            known[op.field] = np.zeros([b - a for a, b in zip(bounds.lb, bounds.ub)])
+            box = box_of(bounds_of(op.field))
+            known[op.field] = np.zeros([high - low for low, high in box])
         case memref.CopyOp():
             known[op.destination][...] = known[op.source]
         case memref.DeallocOp():
@@ -208,41 +229,48 @@ def own_memory(op: Operation, known: dict[SSAValue, Any]) -> bool:
     return True
 
 
+def of_stencil(op: Operation, known: dict[SSAValue, Any]) -> bool:
+    """Run an operation of the stencil dialect in a host block; False for another one."""
+    match op:
+        case stencil.LoadOp():
+            known[op.res] = of_field(known[op.field], origin_of(op.field))
+        case stencil.ApplyOp() if op.res:
+            operands = [known[v] for v in op.args]
+            for k, value in enumerate(op.res):
+                known[value] = of_apply(op, operands, k)
+        case stencil.ApplyOp():
+            run_on_fields(op, known)
+        case stencil.CombineOp():
+            for value, a, b in zip(op.results, op.lower, op.upper):
+                known[value] = of_combine(op, known[a], known[b])
+            # What only one side has is asked for on that side alone.
+            for value, a in zip(op.results[len(op.lower) :], (*op.lowerext, *op.upperext)):
+                known[value] = known[a]
+        case stencil.BufferOp():
+            known[op.res] = known[op.temp]
+        case stencil.StoreOp():
+            store(op.field, known[op.field], op.bounds, known[op.temp])
+        case stencil.CastOp() | stencil.ExternalLoadOp():
+            known[op.results[0]] = known[op.operands[0]]
+        case stencil.ExternalStoreOp():
+            assert known[op.temp] is known[op.field], "a field is stored where it was loaded from"
+        case _:
+            return False
+    return True
+
+
 def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
     """Run the operations of a host block; what it yields."""
     for op in block.ops:
         match op:
-            case stencil.LoadOp():
-                bounds = op.field.type.bounds
-                known[op.res] = of_field(known[op.field], tuple(bounds.lb))
-            case stencil.ApplyOp() if op.res:
-                operands = [known[v] for v in op.args]
-                for k, value in enumerate(op.res):
-                    known[value] = of_apply(op, operands, k)
-            case stencil.ApplyOp():
-                run_on_fields(op, known)
-            case stencil.CombineOp():
-                for value, a, b in zip(op.results, op.lower, op.upper):
-                    known[value] = of_combine(op, known[a], known[b])
-                # What only one side has is asked for on that side alone.
-                for value, a in zip(op.results[len(op.lower) :], (*op.lowerext, *op.upperext)):
-                    known[value] = known[a]
-            case stencil.BufferOp():
-                known[op.res] = known[op.temp]
-            case stencil.StoreOp():
-                store(op.field, known[op.field], op.bounds, known[op.temp])
-            case UnrealizedConversionCastOp() | stencil.CastOp() | stencil.ExternalLoadOp():
-                known[op.results[0]] = known[op.operands[0]]
-            case _ if own_memory(op, known):
+            case _ if own_memory(op, known) or of_stencil(op, known):
                 continue
+            case UnrealizedConversionCastOp():
+                known[op.results[0]] = known[op.operands[0]]
             case llvm.UndefOp():
                 known[op.res] = None
             case llvm.InsertValueOp():
                 known[op.res] = known[op.value]
-            case stencil.ExternalStoreOp():
-                assert known[op.temp] is known[op.field], (
-                    "a field is stored where it was loaded from"
-                )
             case CallOp() | llvm.StoreOp():
                 # A timer, which no cell depends on.
                 known.update((value, 0.0) for value in op.results)
@@ -277,15 +305,16 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
 
 def store(field: SSAValue, array: Array, bounds: stencil.StencilBoundsAttr, cells: Cells) -> None:
     """Write the cells of a box into the array of a field."""
-    box, origin = box_of(bounds), tuple(field.type.bounds.lb)
+    box, origin = box_of(bounds), origin_of(field)
     array[tuple(slice(a - o, b - o) for (a, b), o in zip(box, origin))] = cells(box)
 
 
 def run_on_fields(op: stencil.ApplyOp, known: dict[SSAValue, Any]) -> None:
     """An apply that writes fields: all cells are read before any is written."""
     operands = [
-        of_field(known[v], tuple(v.type.bounds.lb)) if isinstance(v.type, stencil.FieldType) else known[v]
+        of_field(known[v], origin_of(v)) if isinstance(v.type, stencil.FieldType) else known[v]
         for v in op.args
-    ]  # fmt: skip
+    ]
+    assert op.bounds is not None
     for k, target in enumerate(op.dest):
         store(target, known[target], op.bounds, of_apply(op, operands, k))

@@ -1,0 +1,118 @@
+"""Operators of Devito for what equations may have besides a stencil: subdomains, conditions, time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.devito_case import Case, Make, drawn, dv, grid_of, noted_in, sympy
+
+FEATURES: dict[str, Make] = {}
+"""Cases by name."""
+
+case = noted_in(FEATURES)
+
+
+class Corner(dv.SubDomain):
+    """The first rows, and all columns but some at the sides."""
+
+    name = "corner"
+
+    def define(self, dimensions: Any) -> Any:
+        x, y = dimensions
+        return {x: ("left", 3), y: ("middle", 2, 3)}
+
+
+class Last(dv.SubDomain):
+    """The last columns."""
+
+    name = "last"
+
+    def define(self, dimensions: Any) -> Any:
+        x, y = dimensions
+        return {x: x, y: ("right", 4)}
+
+
+@case
+def subdomains() -> Case:
+    corner, last = Corner(), Last()
+    grid = grid_of(14, 15, subdomains=(corner, last))
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=4))
+    parts = [
+        dv.Eq(u.forward, u + 5 * u.laplace, subdomain=grid.interior),
+        dv.Eq(u.forward, 0.5 * u, subdomain=grid.subdomains["corner"]),
+        dv.Eq(u.forward, u.forward + 1, subdomain=grid.subdomains["last"]),
+    ]
+    return Case(parts, [u], {"time_M": 6})
+
+
+@case
+def before_the_loop_and_after_it() -> Case:
+    grid = grid_of(14, 15)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    c, e = (drawn(dv.Function(name=n, grid=grid, space_order=2)) for n in "ce")
+    x, _ = grid.dimensions
+    parts = [dv.Eq(c, 0.3 * e**2), dv.Eq(u.forward, u + c * u.laplace + x / 10), dv.Eq(e, c.dx)]
+    return Case(parts, [u, c, e], {"time_M": 5})
+
+
+@case
+def a_coefficient_that_the_operator_makes() -> Case:
+    """What is computed of coefficients before a call must not be of those."""
+    grid = grid_of(14, 15)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    c, e = (drawn(dv.Function(name=n, grid=grid)) for n in "ce")
+    src = dv.SparseTimeFunction(name="src", grid=grid, npoint=1, nt=7, coordinates=[[33.3, 42.0]])
+    src.data[:] = 0.7
+    inject = src.inject(field=u.forward, expr=src / c)
+    parts = [dv.Eq(c, 1 + e**2), dv.Eq(u.forward, u + u.laplace / c), inject]
+    return Case(parts, [u, c], {"time_M": 5})
+
+
+@case
+def cells_that_a_condition_chooses() -> Case:
+    grid = grid_of(14, 15)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    c = drawn(dv.Function(name="c", grid=grid))
+    chosen = dv.ConditionalDimension(
+        "chosen", parent=grid.dimensions[-1], condition=sympy.And(dv.Lt(c, 0.7), dv.Gt(c, 0.2))
+    )
+    return Case([dv.Eq(u.forward, u + 1, implicit_dims=chosen)], [u], {"time_M": 5})
+
+
+@case
+def a_condition_on_time() -> Case:
+    grid = grid_of(14, 15)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    early = dv.ConditionalDimension(
+        "early", parent=grid.time_dim, condition=dv.Lt(grid.time_dim, 4)
+    )
+    parts = [dv.Eq(u.forward, 1.5 * u), dv.Eq(u.forward, u.forward + 1, implicit_dims=early)]
+    return Case(parts, [u], {"time_M": 6})
+
+
+@case
+def a_term_that_depends_on_time() -> Case:
+    grid = grid_of(14, 15)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    now = grid.time_dim * grid.time_dim.spacing
+    return Case([dv.Eq(u.forward, u + sympy.sin(now))], [u], {"time_m": 1, "time_M": 6, "dt": 0.3})
+
+
+@case
+def functions_of_cells() -> Case:
+    grid = grid_of(14, 15)
+    x, _ = grid.dimensions
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    row = drawn(dv.Function(name="row", dimensions=(x,), shape=(14,)))
+    value = u * row + dv.exp(-u) + dv.sqrt(u) + dv.Max(u, 0.5) + dv.Abs(u) + u**2.5 + (1 + u) ** -2
+    return Case([dv.Eq(u.forward, 0.1 * value)], [u], {"time_M": 4})
+
+
+@case
+def sinc_interpolation() -> Case:
+    grid = grid_of(16, 17)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=8))
+    rec = dv.SparseTimeFunction(name="rec", grid=grid, npoint=2, nt=5, interpolation="sinc", r=4)
+    rec.coordinates.data[:] = [[73.0, 80.0], [33.3, 22.0]]
+    read = rec.interpolate(expr=u.forward + 1, increment=True)
+    return Case([dv.Eq(u.forward, 1.1 * u), read], [u, rec], {"time_M": 3})
