@@ -4,7 +4,8 @@ Before: `tile.kernel @heat_d2(...) ... { tile.load, tile.apply, tile.store }`
 After:
 ```
 gpu.module @heat_d2 {
-  gpu.func @heat_d2(%src: memref<4356xf64, 1 : i64>, ...) kernel attributes {gpu.known_block_size, ...} {
+  gpu.func @heat_d2(%src: memref<4356xf64, 1 : i64>, ...) kernel
+      attributes {gpu.known_block_size, ...} {
     thread and block numbers -> tile, chunk of planes, own cells, masks
     scf.if %interior {
       scf.for %i = ... step 2 iter_args(two planes of every queue) { shuffles, fused multiply-adds }

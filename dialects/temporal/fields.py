@@ -147,7 +147,8 @@ class GatherOp(IRDLOperation):
 
     Example:
     ```
-    temporal.gather %near = %A at (%i, %j) : !stencil.field<[0,8]xf64> from !stencil.field<[-1,9]x[-1,9]xf64>
+    temporal.gather %near = %A at (%i, %j)
+        : !stencil.field<[0,8]xf64> from !stencil.field<[-1,9]x[-1,9]xf64>
     ```
     """
 

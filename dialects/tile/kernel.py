@@ -61,8 +61,10 @@ class KernelOp(IRDLOperation):
 
     Example:
     ```
-    tile.kernel @heat(%src : !stencil.field<[-1,9]x[-1,9]xf64>, %dst : !stencil.field<[-1,9]x[-1,9]xf64>)
-        roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
+    tile.kernel @heat(
+        %src : !stencil.field<[-1,9]x[-1,9]xf64>, %dst : !stencil.field<[-1,9]x[-1,9]xf64>
+    ) roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0
+        bounds <[0, 0], [8, 8]> {
       %u = tile.load %src : !tile.queue<f64, lag 0>
       tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>
     }

@@ -42,8 +42,16 @@ def result_type(op: Operation) -> Attribute:
     return llvm_type(op.results[0].type)
 
 
-def plain(kind: type[llvm.ArithmeticBinOperation | llvm.ArithmeticBinOpOverflow
-                     | llvm.ArithmeticBinOpDisjoint | llvm.AbstractFloatArithOp]) -> Lowering:  # fmt: skip
+Binary = (
+    llvm.ArithmeticBinOperation
+    | llvm.ArithmeticBinOpOverflow
+    | llvm.ArithmeticBinOpDisjoint
+    | llvm.AbstractFloatArithOp
+)
+"""Operations of the llvm dialect of two numbers of one type."""
+
+
+def plain(kind: type[Binary]) -> Lowering:
     """The llvm operation of the same meaning."""
 
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:

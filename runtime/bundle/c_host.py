@@ -43,7 +43,7 @@ def header(plan: BundlePlan) -> str:
 #include <cuda.h>
 #include <stdint.h>
 
-/* Fields are device memory of at least so many bytes, 16-byte aligned, row-major, halos included. */
+/* Fields are device memory of at least so many bytes, 16-byte aligned, row-major, with halos. */
 typedef struct {{
 {members}
 }} {name}_arguments;
@@ -77,13 +77,21 @@ def field_line(argument: Argument) -> str:
 def source(plan: BundlePlan) -> str:
     """The source: static tables, and launches in order."""
     name = c_name(plan.name)
+    functions = (preparing(name), loading(name), launching(name), running(plan))
+    return "\n".join((tables(plan), *functions))
+
+
+def fields_of(plan: BundlePlan) -> list[Argument]:
+    """The fields among the arguments, in order."""
+    return [argument for argument in plan.arguments if argument.kind == "field"]
+
+
+def tables(plan: BundlePlan) -> str:
+    """The facts of the kernels, and the members of a loaded program."""
+    name = c_name(plan.name)
     kernels = "\n".join(kernel_line(kernel) for kernel in plan.kernels)
     scratch = ", ".join(map(str, plan.scratch)) or "0"
-    fields = [a for a in plan.arguments if a.kind == "field"]
-    buffers = "\n".join(
-        f"  buffer[{k}] = arguments->{c_name(a.name)};" for k, a in enumerate(fields)
-    )
-    launches = "\n".join(lines(plan, plan.actions, "  "))
+    fields = fields_of(plan)
     return f"""\
 /* {plan.name}: {plan.steps} steps, made by timetile. */
 #include "{name}.h"
@@ -91,7 +99,11 @@ def source(plan: BundlePlan) -> str:
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRY(call) do {{ CUresult failed = (call); if (failed != CUDA_SUCCESS) return failed; }} while (0)
+#define TRY(call) \\
+  do {{ \\
+    CUresult failed = (call); \\
+    if (failed != CUDA_SUCCESS) return failed; \\
+  }} while (0)
 
 enum {{ KERNELS = {len(plan.kernels)}, FIELDS = {len(fields)}, SCRATCH = {len(plan.scratch)} }};
 
@@ -111,9 +123,15 @@ struct {name}_program {{
   CUmodule modules[KERNELS + 1];
   CUfunction functions[KERNELS + 1];
   CUdeviceptr scratch[SCRATCH + 1], inbox[KERNELS + 1];
-  unsigned tiles[KERNELS + 1]; /* tiles that the device holds at once, of kernels whose blocks wait */
+  /* Tiles that the device holds at once, of kernels whose blocks wait. */
+  unsigned tiles[KERNELS + 1];
 }};
+"""
 
+
+def preparing(name: str) -> str:
+    """The C function setting a kernel's attributes and allocating its messages."""
+    return f"""\
 static size_t inbox_bytes(const kernel_facts *kernel, unsigned tiles) {{
   return 8 * ((size_t){HEADER_WORDS} + (size_t)tiles * kernel->message_words);
 }}
@@ -137,7 +155,12 @@ static CUresult prepare({name}_program *program, int k) {{
   if (program->tiles[k] == 0) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   return cuMemAlloc(&program->inbox[k], inbox_bytes(kernel, program->tiles[k]));
 }}
+"""
 
+
+def loading(name: str) -> str:
+    """The C functions to load a program and to unload a program."""
+    return f"""\
 int {name}_load({name}_program **made, const char *folder) {{
   {name}_program *program = calloc(1, sizeof *program);
   if (program == 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -163,8 +186,13 @@ void {name}_unload({name}_program *program) {{
   }}
   free(program);
 }}
+"""
 
-/* `parameters` has room for two more: kernels whose blocks wait take their inboxes and the tiles. */
+
+def launching(name: str) -> str:
+    """The C function to launch a kernel."""
+    return f"""\
+/* `parameters` has room for two more: kernels whose blocks wait take inboxes and the tiles. */
 static CUresult launch({name}_program *program, int k, void **parameters, int count,
                        CUstream stream) {{
   const kernel_facts *kernel = &facts[k];
@@ -175,10 +203,21 @@ static CUresult launch({name}_program *program, int k, void **parameters, int co
   parameters[count] = &program->inbox[k];
   parameters[count + 1] = &tiles;
   TRY(cuMemsetD8Async(program->inbox[k], 0, inbox_bytes(kernel, program->tiles[k]), stream));
-  return cuLaunchCooperativeKernel(program->functions[k], program->tiles[k] * kernel->blocks_per_tile,
-                                   1, 1, kernel->block, 1, 1, kernel->shared_bytes, stream, parameters);
+  unsigned blocks = program->tiles[k] * kernel->blocks_per_tile;
+  return cuLaunchCooperativeKernel(program->functions[k], blocks, 1, 1, kernel->block, 1, 1,
+                                   kernel->shared_bytes, stream, parameters);
 }}
+"""
 
+
+def running(plan: BundlePlan) -> str:
+    """The C function with the launches of a run, in order."""
+    name = c_name(plan.name)
+    buffers = "\n".join(
+        f"  buffer[{k}] = arguments->{c_name(a.name)};" for k, a in enumerate(fields_of(plan))
+    )
+    launches = "\n".join(lines(plan, plan.actions, "  "))
+    return f"""\
 int {name}_run({name}_program *program, const {name}_arguments *arguments, CUstream stream) {{
   CUdeviceptr buffer[FIELDS + SCRATCH + 1];
 {buffers}

@@ -24,6 +24,7 @@ from timetile.runtime.cli.start import Range, random_cells, shaped
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.host.loop_facts import is_trip_count
 from timetile.runtime.host.parameters import Parameter
+from timetile.runtime.program.arguments import check_memory, checked_argument
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.pieces import has_time_loop
 from timetile.runtime.program.written_fields import partners_of, written_arguments
@@ -260,10 +261,8 @@ class Arguments:
                 f"with --set {parameter.name or parameter.position}=VALUE"
             )
         try:
-            values = [
-                self.program.check(p, self.values[p.position]) for p in self.program.parameters
-            ]
-            self.program.check_memory(values)
+            values = [checked_argument(p, self.values[p.position]) for p in self.program.parameters]
+            check_memory(values)
         except (TypeError, ValueError) as error:
             raise UsageError(str(error)) from error
         return values

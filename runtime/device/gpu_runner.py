@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.passes.diagnostics import LOGGER
-from timetile.runtime.device.arguments import Arguments
+from timetile.runtime.device.actions import (
+    FEWEST_LAUNCHES,
+    LAUNCHES_OF_A_GRAPH,
+    Action,
+    Copied,
+    Prepared,
+    Repeated,
+    Run,
+    arguments_of,
+)
 from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.executors.runners import PlannedRunner
@@ -27,90 +32,8 @@ from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 
-LAUNCHES_OF_A_GRAPH = 16
-"""
-A launch of a graph takes the host 4 us, as one of a kernel does; the GPU is as quick with 16
-kernels as with more.
-"""
-
-FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
-"""Launches of a loop from which a graph pays: making a graph takes 0.1 to 0.4 ms."""
-
-MOST_LAUNCHES = 256
-"""Most launches of a run in one graph: making such a graph takes some milliseconds."""
-
 MOST_GRAPHS = 8
 """Most graphs of loops, and of runs, kept for repetitions."""
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A launch as made last: its operands, and the packed arguments."""
-
-    given: tuple[DeviceBuffer | bytes, ...]
-    kernel: Kernel
-    arguments: Arguments
-
-
-@dataclass(frozen=True, eq=False)
-class Repeated:
-    """Launches made `times` times, one after the other."""
-
-    launches: list[Prepared]
-    times: int
-
-    @property
-    def is_attended(self) -> bool:
-        """Whether some launch needs work by the host."""
-        return any(launch.kernel.is_attended for launch in self.launches)
-
-
-@dataclass(frozen=True, eq=False)
-class Copied:
-    """One buffer is copied to another."""
-
-    source: DeviceBuffer
-    target: DeviceBuffer
-
-
-Action = Repeated | Copied
-
-
-@dataclass(eq=False)
-class Run:
-    """
-    The actions of a whole run, as a graph if the run is made often enough, and the places of its
-    results among its buffers.
-    """
-
-    actions: list[Action]
-    results: tuple[int, ...]
-    again: int = 0
-    """How often the run was made again."""
-    graph: Any = None
-
-    @cached_property
-    def launches(self) -> list[Prepared] | None:
-        """
-        All launches of the run, one after the other; None for one launch, for too many, or for a
-        run with other actions.
-        """
-        repeated = [action for action in self.actions if isinstance(action, Repeated)]
-        if len(repeated) < len(self.actions) or any(each.is_attended for each in repeated):
-            return None
-        if not 1 < sum(len(each.launches) * each.times for each in repeated) <= MOST_LAUNCHES:
-            return None
-        return [launch for each in repeated for launch in each.launches * each.times]
-
-    @property
-    def is_due(self) -> bool:
-        """
-        Whether a graph of all launches pays: at the second run of few launches, at the third of
-        many.
-        """
-        if self.launches is None:
-            return False
-        return self.again > (len(self.launches) >= FEWEST_LAUNCHES)
 
 
 class GpuRunner(PlannedRunner):
@@ -379,23 +302,3 @@ def used(kept: dict[tuple[Any, ...], Kept], key: tuple[Any, ...]) -> Kept | None
 def identity(operand: Any) -> DeviceBuffer | bytes:
     """The identity of an operand: a field's memory, or the bits of a number, as -0.0 is not 0.0."""
     return operand if isinstance(operand, DeviceBuffer) else np.asarray(operand).tobytes()
-
-
-def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> Arguments:
-    """The arguments of a launch, in the types declared by its kernel."""
-    values: list[Any] = []
-    types: list[Any] = []
-    for operand, value in zip(operands, op.arguments):
-        if isinstance(operand, DeviceBuffer):
-            values.append(operand.pointer)
-            types.append(ctypes.c_void_p)
-            continue
-        wide = getattr(value.type, "width", None)
-        is_float = hasattr(operand, "dtype") and operand.dtype.kind == "f"
-        is_float = is_float or isinstance(operand, float) or value.type.name.startswith("f")
-        values.append(float(operand) if is_float else int(operand))
-        if is_float:
-            types.append(ctypes.c_float if value.type == f32 else ctypes.c_double)
-        else:
-            types.append(ctypes.c_int32 if wide is not None and wide.data == 32 else ctypes.c_int64)
-    return Arguments(values, types)

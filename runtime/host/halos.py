@@ -137,8 +137,8 @@ def or_difference(k: int) -> str:
 
 
 COMPARE_HALOS = f"""\
-// A warp compares a segment of a row of two buffers: of the whole row where it lies outside the box, else of its two
-// ends beside the box, which mostly are in the first segment.
+// A warp compares a segment of a row of two buffers: of the whole row where the row lies outside
+// the box, else of the two ends beside the box, which mostly are in the first segment.
 .version 7.0
 .target sm_80
 .address_size 64

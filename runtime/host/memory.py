@@ -251,6 +251,11 @@ def copy_memory(memory: Memory, name: SSAValue, source: Any, target: Any) -> Non
 
 def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
     """The host handlers of operations that read, write or make memory."""
+    return handlers_of_cells(memory) | handlers_of_fields(memory)
+
+
+def handlers_of_cells(memory: Memory) -> dict[type[Operation], Handler]:
+    """The host handlers of operations that read or write one cell."""
 
     def load(op: memref.LoadOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         buffer, *indices = operands
@@ -274,6 +279,12 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
         with np.errstate(all="ignore"):
             memory.write(buffer, place, ATOMIC_KINDS[kind](old, dtype.type(value)))
         return [old]
+
+    return {memref.LoadOp: load, memref.StoreOp: store, memref.AtomicRMWOp: change}
+
+
+def handlers_of_fields(memory: Memory) -> dict[type[Operation], Handler]:
+    """The host handlers of operations that make, copy or measure whole buffers."""
 
     def allocate(op: Operation, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         return [memory.new(op, *allocated(op))]
@@ -307,9 +318,6 @@ def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
         **dict.fromkeys(ALLOCATIONS, allocate),
         memref.CopyOp: copy,
         gpu.MemcpyOp: transfer,
-        memref.LoadOp: load,
-        memref.StoreOp: store,
-        memref.AtomicRMWOp: change,
         memref.DimOp: dim,
         ScratchOp: scratch,
         BroadcastOp: broadcast,

@@ -86,8 +86,8 @@ def along(axis: int) -> str:
 
 def gather_text(cell_bytes: int, *, scatter: bool = False) -> str:
     """
-    The kernel for cells of 4 or 8 bytes. With `scatter` the places are in the target, and the source has a cell
-    for each.
+    The kernel for cells of 4 or 8 bytes. With `scatter` the places are in the target, and the
+    source has a cell for each.
     """
     bits = 8 * cell_bytes
     read, written = ("%rd0", "%rd3") if scatter else ("%rd3", "%rd0")
@@ -100,7 +100,8 @@ def gather_text(cell_bytes: int, *, scatter: bool = False) -> str:
 .target sm_80
 .address_size 64
 .visible .entry {gather_name(cell_bytes, scatter=scatter)}(
-    .param .u64 target, .param .u64 source, .param .u64 place0, .param .u64 place1, .param .u64 place2,
+    .param .u64 target, .param .u64 source,
+    .param .u64 place0, .param .u64 place1, .param .u64 place2,
     .param .u64 cells, {spans})
 {{
     .reg .pred %p<1>;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -51,6 +51,28 @@ def check_levels(options: Options) -> None:
     asked = TemporalFusionPass((options.depth,)) if options.depth is not None else None
     if asked is not None and given.tile and asked not in given.tile:
         raise ValueError(f"depth has no effect where passes make kernels; write {asked} there")
+
+
+def check_words(fp_contract: object, fp_division: object, halos: object, arch: object) -> None:
+    """Raise ValueError for a word that an option does not know."""
+    check_choice("fp_contract", fp_contract, get_args(FpContract))
+    check_choice("fp_division", fp_division, get_args(FpDivision))
+    check_choice("halos", halos, get_args(Halos))
+    if arch is not None:
+        check_choice("arch", arch, NAMES)
+
+
+def cache_for(cache: Cache | bool, passes: Iterable[ModulePass]) -> Cache | None:
+    """
+    The cache of kernels made by these passes; None for no cache. Kernels made by passes of other
+    packages are not cached: another version of such a package may make other kernels. Raises
+    TypeError for anything but a cache or a bool.
+    """
+    words = "True, False or a Cache (TIMETILE_CACHE_DIR names another folder)"
+    check_type("cache", cache, bool | Cache, words)
+    if any(map(is_foreign, passes)):
+        return None
+    return Cache.default() if cache is True else cache or None
 
 
 def compile(
@@ -107,23 +129,14 @@ def compile(
     if executor is None:
         executor = "gpu" if gpu_is_available() else "cpu"
     check_choice("executor", executor, get_args(Executor))
-    check_choice("fp_contract", fp_contract, get_args(FpContract))
-    check_choice("fp_division", fp_division, get_args(FpDivision))
-    check_choice("halos", halos, get_args(Halos))
-    if arch is not None:
-        check_choice("arch", arch, NAMES)
+    check_words(fp_contract, fp_division, halos, arch)
     if depth is not None:
         check_number("depth", depth, 1, MOST_DEPTH)
     chosen_passes = None if passes is None else passes_of(passes)
     if function is not None:
         check_type("function", function, str, "the name of a function")
     check_type("bound_waits", bound_waits, bool, "True or False")
-    check_type(
-        "cache",
-        cache,
-        bool | Cache,
-        "True, False or a Cache (TIMETILE_CACHE_DIR names another folder)",
-    )
+    chosen = cache_for(cache, chosen_passes or ())
     target = target_of_gpu(arch, gpu) if executor == "gpu" else target_without_gpu(arch)
     options = Options(
         depth,
@@ -138,10 +151,6 @@ def compile(
         multiprocessors=target.multiprocessors,
     )
     check_levels(options)
-    chosen = Cache.default() if cache is True else cache or None
-    if any(map(is_foreign, chosen_passes or ())):
-        # Their sources are not known, and another version of them may do something else.
-        chosen = None
     with collected_remarks() as remarks:
         module = raised(program, options, chosen)
     for loop in loops_of(module) if executor != "cpu" else ():

@@ -7,10 +7,8 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import index
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
@@ -33,24 +31,18 @@ from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.host.arrays import (
     DeviceArray,
-    check_aliasing,
-    check_alignment,
     check_home,
-    check_numpy,
-    check_shape,
-    checked_scalar,
-    from_device,
     is_numpy_array,
-    is_on_device,
 )
 from timetile.runtime.host.functions import Host, Values
 from timetile.runtime.host.loop_facts import KnownLoops
-from timetile.runtime.host.parameters import Parameter, bound, parameters_of
+from timetile.runtime.host.parameters import bound, parameters_of
 from timetile.runtime.host.run_record import RunRecord
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.loading.selection import host_function
 from timetile.runtime.machine.teams import thread_count
 from timetile.runtime.native.loops import NativeProgram, NativeRunner
+from timetile.runtime.program.arguments import check_memory, checked_argument, stream_handle
 from timetile.runtime.program.finite import is_finite, warn_of_blow_up
 from timetile.runtime.program.pieces import Span, check_pieces, in_pieces
 from timetile.runtime.program.rehearsal import is_worth_it, rehearse
@@ -152,8 +144,8 @@ class CompiledProgram:
         span = Span.checked(steps, first_step)
         given = bound(self.name, self.parameters, arguments, named, steps)
         on = stream_handle(stream)
-        values = [self.check(p, a, on) for p, a in zip(self.parameters, given)]
-        self.check_memory(values)
+        values = [checked_argument(p, a, on) for p, a in zip(self.parameters, given)]
+        check_memory(values)
         if self.is_rehearsed:
             rehearse(self.function, values, steps, self.loops)
         if any(isinstance(value, DeviceArray) for value in values):
@@ -222,54 +214,6 @@ class CompiledProgram:
         from timetile.runtime.explain.explanation import explanation_of
 
         return explanation_of(self, steps)
-
-    # Arguments.
-
-    def check(self, parameter: Parameter, value: Any, stream: int = 0) -> Any:
-        """
-        An argument in the form for executors. Raises TypeError or ValueError for a wrong argument.
-        """
-        label = parameter.label
-        if not parameter.is_read and (value is None or parameter.bounds is None):
-            return None
-        if parameter.bounds is None:
-            number = checked_scalar(label, value, parameter.kind)
-            if parameter.is_steps and number < 0:
-                raise ValueError(
-                    f"argument {label} is the number of steps, which is not negative, got {number}"
-                )
-            return number
-        if is_on_device(value):
-            array = from_device(label, value, stream)
-            check_alignment(label, array)
-            check_shape(label, array.shape, array.dtype, parameter.bounds, parameter.kind)
-            return array
-        if not is_numpy_array(value):
-            raise TypeError(
-                f"argument {label} is a {type(value).__name__}; pass a NumPy array or a "
-                "device array"
-            )
-        check_numpy(label, value)
-        check_shape(label, value.shape, value.dtype, parameter.bounds, parameter.kind)
-        return value
-
-    def check_memory(self, values: Sequence[Any]) -> None:
-        """No two fields share memory, and all are on one side."""
-        spans: list[tuple[int, int, int]] = []
-        kinds: set[type] = set()
-        for position, value in enumerate(values):
-            if is_numpy_array(value):
-                start = value.__array_interface__["data"][0]
-                spans.append((start, start + value.nbytes, position))
-                kinds.add(np.ndarray)
-            elif isinstance(value, DeviceArray):
-                spans.append((value.pointer, value.pointer + value.bytes, position))
-                kinds.add(DeviceArray)
-        if len(kinds) > 1:
-            raise TypeError(
-                "some fields are NumPy arrays and some are on the device; pass all of one kind"
-            )
-        check_aliasing(spans)
 
     # Running.
 
@@ -398,14 +342,3 @@ class CompiledProgram:
             tuple(next(iter(places(value)), value) for value in call.returned),
             tuple(given[k] for k in order),
         )
-
-
-def stream_handle(stream: Any) -> int:
-    """
-    The handle of a stream: an integer, or an object with `__cuda_stream__`; 0 for the default.
-    """
-    if stream is None:
-        return 0
-    if hasattr(stream, "__cuda_stream__"):
-        return int(stream.__cuda_stream__()[1])
-    return index(stream)

@@ -1,0 +1,83 @@
+"""Checks of a call's arguments, before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from timetile.runtime.host.arrays import (
+    DeviceArray,
+    check_aliasing,
+    check_alignment,
+    check_numpy,
+    check_shape,
+    checked_scalar,
+    from_device,
+    is_numpy_array,
+    is_on_device,
+)
+from timetile.runtime.host.parameters import Parameter
+
+
+def checked_argument(parameter: Parameter, value: Any, stream: int = 0) -> Any:
+    """
+    An argument in the form for executors. Raises TypeError or ValueError for a wrong argument.
+    """
+    label = parameter.label
+    if not parameter.is_read and (value is None or parameter.bounds is None):
+        return None
+    if parameter.bounds is None:
+        number = checked_scalar(label, value, parameter.kind)
+        if parameter.is_steps and number < 0:
+            raise ValueError(
+                f"argument {label} is the number of steps, which is not negative, got {number}"
+            )
+        return number
+    if is_on_device(value):
+        array = from_device(label, value, stream)
+        check_alignment(label, array)
+        check_shape(label, array.shape, array.dtype, parameter.bounds, parameter.kind)
+        return array
+    if not is_numpy_array(value):
+        raise TypeError(
+            f"argument {label} is a {type(value).__name__}; pass a NumPy array or a device array"
+        )
+    check_numpy(label, value)
+    check_shape(label, value.shape, value.dtype, parameter.bounds, parameter.kind)
+    return value
+
+
+def check_memory(values: Sequence[Any]) -> None:
+    """
+    Raise TypeError for fields on different sides, host and device, and ValueError for two fields
+    that share memory.
+    """
+    spans: list[tuple[int, int, int]] = []
+    kinds: set[type] = set()
+    for position, value in enumerate(values):
+        if is_numpy_array(value):
+            start = value.__array_interface__["data"][0]
+            spans.append((start, start + value.nbytes, position))
+            kinds.add(np.ndarray)
+        elif isinstance(value, DeviceArray):
+            spans.append((value.pointer, value.pointer + value.bytes, position))
+            kinds.add(DeviceArray)
+    if len(kinds) > 1:
+        raise TypeError(
+            "some fields are NumPy arrays and some are on the device; pass all of one kind"
+        )
+    check_aliasing(spans)
+
+
+def stream_handle(stream: Any) -> int:
+    """
+    The handle of a stream: an integer, or an object with `__cuda_stream__`; 0 for the default.
+    """
+    if stream is None:
+        return 0
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    return index(stream)
