@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import stencil
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.experimental import dmp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -122,6 +123,12 @@ def check_values(ops: Sequence[Operation]) -> None:
             if isinstance(owner, stencil.LoadOp):
                 continue
             name = owner.name if isinstance(owner, Operation) else "a block argument"
+            if isinstance(owner, dmp.SwapOp):
+                raise CannotRaiseError(
+                    op,
+                    "it reads halos that other processes send (dmp.swap); give the program as it "
+                    "was before distribute-stencil",
+                )
             if not isinstance(owner, stencil.ApplyOp | stencil.CombineOp):
                 raise CannotRaiseError(
                     op, f"it reads a value of {name}; read a stencil.load or a stencil.apply"

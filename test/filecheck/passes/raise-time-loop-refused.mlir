@@ -380,6 +380,26 @@ func.func @outside(%A: !field, %u: !temp) {
 
 // -----
 
+// A part of a program that distribute-stencil has cut for several processes.
+
+!field = !stencil.field<[-1,9]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK:      stencil.apply in @distributed: it is left as it is: it reads halos that other processes send (dmp.swap); give the program as it was before distribute-stencil
+// CHECK:      dmp.swap
+func.func @distributed(%A: !field, %B: !field) {
+  %u = stencil.load %A : !field -> !temp
+  %s = "dmp.swap"(%u) {strategy = #dmp.grid_slice_2d<#dmp.topo<2x1>, false>, swaps = []} : (!temp) -> !temp
+  %v = stencil.apply(%x = %s : !temp) -> (!temp) {
+    %0 = stencil.access %x[-1] : !temp
+    stencil.return %0 : f64
+  }
+  stencil.store %v to %B(<[0], [8]>) : !temp to !field
+  return
+}
+
+// -----
+
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
