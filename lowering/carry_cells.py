@@ -24,6 +24,9 @@ predictive commoning (K. O'Brien, 1990), restricted to cases without an addition
    round.
 3. Before the loop the operation is done once. Consecutive loops hand the result on, as loops are
    taken from the last to the first.
+
+The pass is a walk and no rewrite pattern: an operation and its counterpart stand in two turns of a
+loop, and a round carries what the round before left.
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ row share one branch, with chains side by side. Results are correctly rounded (`
    `lower-tile-to-gpu`; the SIMT interpreter reports a violation.
 4. Approximate operations (`fastmath<afn>`) have a shorter sequence and no branch
    (`approximations.py`).
+
+The pass is a walk and no rewrite pattern: which operations share a branch depends on the order of
+the whole block.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ Differences, fluxes and the like belong to a face, and both cells of the face co
 2. A difference serves for its opposite if only squares and magnitudes are made of both: no bit
    changes, except perhaps of a NaN, all of which are equally good.
 3. The pass follows the order of the code: shared values are computed at their first use.
+
+The pass is a walk and no rewrite pattern: it numbers the values of a whole block.
 """
 
 from __future__ import annotations

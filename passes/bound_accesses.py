@@ -34,9 +34,10 @@ from xdsl.dialects import arith, stencil
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.passes.patterns import rewrite_once
 
 MOST_PLACES = 64
 """Most places of an access. The registers and selects of more places cost more than a load."""
@@ -113,34 +114,6 @@ def choice(op: stencil.DynAccessOp) -> list[tuple[int, ...]] | None:
     return places if 0 < len(places) <= MOST_PLACES else None
 
 
-def choose(op: stencil.DynAccessOp, places: list[tuple[int, ...]]) -> None:
-    """Replace one access by a choice of accesses at these offsets."""
-    made: list[Operation] = []
-
-    def add(new: Operation) -> SSAValue:
-        new.location = op.location
-        made.append(new)
-        return new.results[0]
-
-    rank = len(op.offset)
-    several = [axis for axis in range(rank) if len({place[axis] for place in places}) > 1]
-    moved = {
-        axis: add(arith.SubiOp(op.offset[axis], add(index_of(axis, rank)))) for axis in several
-    }
-    value = add(stencil.AccessOp(op.temp, places[0]))
-    for place in places[1:]:
-        here: SSAValue | None = None
-        for axis in several:
-            constant = add(arith.ConstantOp(IntegerAttr(place[axis], IndexType())))
-            same = add(arith.CmpiOp(moved[axis], constant, "eq"))
-            here = same if here is None else add(arith.AndIOp(here, same))
-        assert here is not None
-        value = add(arith.SelectOp(here, add(stencil.AccessOp(op.temp, place)), value))
-    Rewriter.insert_op(made, InsertPoint.before(op))
-    op.res.replace_all_uses_with(value)
-    Rewriter.erase_op(op)
-
-
 def index_of(axis: int, rank: int) -> stencil.IndexOp:
     """The cell's coordinate along an axis."""
     return stencil.IndexOp.build(
@@ -152,13 +125,40 @@ def index_of(axis: int, rank: int) -> stencil.IndexOp:
     )
 
 
+class ChooseAccess(RewritePattern):
+    """An access at a computed place becomes a choice of accesses at the few possible offsets."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: stencil.DynAccessOp, rewriter: PatternRewriter, /) -> None:
+        places = choice(op)
+        if places is None:
+            return
+
+        def add(new: Operation) -> SSAValue:
+            new.location = op.location
+            return rewriter.insert(new).results[0]
+
+        rank = len(op.offset)
+        several = [axis for axis in range(rank) if len({place[axis] for place in places}) > 1]
+        moved = {
+            axis: add(arith.SubiOp(op.offset[axis], add(index_of(axis, rank)))) for axis in several
+        }
+        value = add(stencil.AccessOp(op.temp, places[0]))
+        for place in places[1:]:
+            here: SSAValue | None = None
+            for axis in several:
+                constant = add(arith.ConstantOp(IntegerAttr(place[axis], IndexType())))
+                same = add(arith.CmpiOp(moved[axis], constant, "eq"))
+                here = same if here is None else add(arith.AndIOp(here, same))
+            assert here is not None
+            value = add(arith.SelectOp(here, add(stencil.AccessOp(op.temp, place)), value))
+        rewriter.replace(op, [], [value])
+
+
 class BoundAccessesPass(ModulePass):
     """Accesses at known offsets; see the module's documentation."""
 
     name = "bound-accesses"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for access in [i for i in op.walk() if isinstance(i, stencil.DynAccessOp)]:
-            places = choice(access)
-            if places is not None:
-                choose(access, places)
+        rewrite_once(list(op.walk()), {stencil.DynAccessOp: ChooseAccess()})

@@ -20,6 +20,9 @@ the last turns of a chunk only, are still read from memory: selects cost more re
    outside the bounds the partial sums carry the older cells.
 3. Other levels read their halo from memory: asymmetric stencils that look ahead further than back,
    and rotations of three buffers without common halos.
+
+The pass is a walk and no rewrite pattern: it remembers, for each field, the last queue with the
+field's cells outside the bounds.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ with a negated factor or addend, an exact change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,62 +20,67 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
-from xdsl.traits import SymbolTable
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from timetile.dialects.temporal import UpdateOp
-from timetile.passes.rewriting import replace_with
+from timetile.passes.patterns import Patterns, rewrite_cells
 
 
-def cell_functions(module: ModuleOp) -> Iterable[FuncOp]:
-    """The functions applied by updates, each once."""
-    names = dict.fromkeys(op.cell for op in module.walk() if isinstance(op, UpdateOp))
-    for name in names:
-        function = SymbolTable.lookup_symbol(module, name)
-        if isinstance(function, FuncOp):
-            yield function
+@dataclass(frozen=True)
+class ContractionPattern(RewritePattern):
+    """
+    Base of the patterns of sums. `everywhere`: operations are fused also without
+    `fastmath<contract>`.
+    """
+
+    everywhere: bool
+
+    def allows(self, op: arith.AddfOp | arith.SubfOp | arith.MulfOp) -> bool:
+        """The operation may be fused."""
+        return self.everywhere or FastMathFlag.ALLOW_CONTRACT in op.fastmath.data
+
+    def product(self, value: SSAValue) -> arith.MulfOp | None:
+        """The product behind `value`, if it may be fused into its only use; otherwise None."""
+        product = value.owner
+        if not isinstance(product, arith.MulfOp) or not product.result.has_one_use():
+            return None
+        return product if self.allows(product) else None
 
 
-def allows_contraction(op: arith.AddfOp | arith.SubfOp | arith.MulfOp) -> bool:
-    """The operation carries `fastmath<contract>`."""
-    return FastMathFlag.ALLOW_CONTRACT in op.fastmath.data
+class ContractSum(ContractionPattern):
+    """`s + x * c` and `x * c + s`. The right product comes first: the later term of a sum."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: arith.AddfOp, rewriter: PatternRewriter, /) -> None:
+        if not self.allows(op):
+            return
+        for value, addend in ((op.rhs, op.lhs), (op.lhs, op.rhs)):
+            if (product := self.product(value)) is not None:
+                rewriter.replace(op, math_dialect.FmaOp(product.lhs, product.rhs, addend))
+                rewriter.erase(product)
+                return
 
 
-def fusible_product(value: SSAValue, everywhere: bool) -> arith.MulfOp | None:
-    """The product behind `value`, if the product may be fused into its only use; otherwise None."""
-    product = value.owner
-    if not isinstance(product, arith.MulfOp) or not product.result.has_one_use():
-        return None
-    return product if everywhere or allows_contraction(product) else None
+class ContractDifference(ContractionPattern):
+    """`s - x * c` with a negated factor, and `x * c - s` with a negated addend: exact changes."""
 
-
-def contract(op: arith.AddfOp | arith.SubfOp, everywhere: bool) -> None:
-    """Fuse one sum or difference. The right product comes first: the later term of a sum."""
-    if not everywhere and not allows_contraction(op):
-        return
-    right, left = (fusible_product(v, everywhere) for v in (op.rhs, op.lhs))
-    new: list[Operation] = []
-
-    def negated(value: SSAValue) -> SSAValue:
-        new.append(negation := arith.NegfOp(value))
-        return negation.result
-
-    difference = isinstance(op, arith.SubfOp)
-    if right is not None:
-        factor = negated(right.lhs) if difference else right.lhs
-        new.append(math_dialect.FmaOp(factor, right.rhs, op.lhs))
-    elif left is not None:
-        addend = negated(op.rhs) if difference else op.rhs
-        new.append(math_dialect.FmaOp(left.lhs, left.rhs, addend))
-    product = right or left
-    if product is None:
-        return
-    replace_with(op, new)
-    Rewriter.erase_op(product)
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: arith.SubfOp, rewriter: PatternRewriter, /) -> None:
+        if not self.allows(op):
+            return
+        if (product := self.product(op.rhs)) is not None:
+            opposite = arith.NegfOp(product.lhs)
+            fused = math_dialect.FmaOp(opposite.result, product.rhs, op.lhs)
+        elif (product := self.product(op.lhs)) is not None:
+            opposite = arith.NegfOp(op.rhs)
+            fused = math_dialect.FmaOp(product.lhs, product.rhs, opposite.result)
+        else:
+            return
+        rewriter.insert(opposite)
+        rewriter.replace(op, fused)
+        rewriter.erase(product)
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,9 @@ class ContractCellsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.fp_contract == "off":
             return
-        for function in cell_functions(op):
-            for inner in list(function.body.block.ops):
-                if isinstance(inner, arith.AddfOp | arith.SubfOp):
-                    contract(inner, everywhere=self.fp_contract == "fast")
+        everywhere = self.fp_contract == "fast"
+        patterns: Patterns = {
+            arith.AddfOp: ContractSum(everywhere),
+            arith.SubfOp: ContractDifference(everywhere),
+        }
+        rewrite_cells(op, patterns)

@@ -16,6 +16,8 @@ After: none of these operations.
 3. A call of a timer is removed if no result is used.
 
 The pointer stays an argument of the function, without a reader.
+The pass is a walk and no rewrite pattern: a store is removed only if all stores through its pointer
+are, and all are found before the first is removed.
 """
 
 from __future__ import annotations

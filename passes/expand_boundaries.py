@@ -29,6 +29,7 @@ the whole box: kernels then advance one step and read memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -37,7 +38,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.rewriter import InsertPoint
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.boxes import CellBox
@@ -46,13 +48,14 @@ from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.temporal.boundary import Layer, layers
 from timetile.passes.diagnostics import check_verified, refuse
+from timetile.passes.patterns import rewrite_once
 
 
 class Expansion:
     """Rewrites one loop."""
 
-    def __init__(self, loop: LoopOp, module: ModuleOp):
-        self.loop, self.module = loop, module
+    def __init__(self, loop: LoopOp, module: ModuleOp, rewriter: PatternRewriter):
+        self.loop, self.module, self.rewriter = loop, module, rewriter
         self.scratch: list[ScratchOp] = []
 
     def run(self) -> None:
@@ -60,7 +63,6 @@ class Expansion:
         Put updates after those without all cells kept, and a loop with the scratch fields in the
         loop's place.
         """
-        block = self.loop.body.block
         for update in self.loop.updates:
             if update.outside is None:
                 continue
@@ -69,9 +71,9 @@ class Expansion:
                 boxes = CellBox.of(update.box), CellBox.of(field_bounds(target))
                 for layer in layers(update.outside, *boxes):
                     made += self.layer(update, target, layer)
-            for new in reversed(made):
+            for new in made:
                 new.location = update.location
-                block.insert_op_after(new, update)
+            self.rewriter.insert(made, InsertPoint.after(update))
             update.outside = None
         if self.scratch:
             self.replace_loop()
@@ -85,8 +87,8 @@ class Expansion:
             return [UpdateOp([target], name, [], [], box)]
         name = self.copy(f"{prefix}_moved", kind)
         self.scratch.append(ScratchOp(FieldType(box, kind)))
-        block = self.loop.body.block
-        between = block.insert_arg(self.scratch[-1].field.type, len(block.args))
+        block, field = self.loop.body.block, self.scratch[-1].field
+        between = self.rewriter.insert_block_argument(block, len(block.args), field.type)
         return [
             UpdateOp([between], name, [target], [Tap(0, layer.offset)], box),
             UpdateOp([target], name, [between], [Tap(0, here)], box),
@@ -120,7 +122,7 @@ class Expansion:
             number += 1
             candidate = f"{name}_{number}"
         made.sym_name = StringAttr(candidate)
-        self.module.body.block.insert_op_before(made, self.function_around())
+        self.rewriter.insert(made, InsertPoint.before(self.function_around()))
         return candidate
 
     def function_around(self) -> Operation:
@@ -152,8 +154,28 @@ class Expansion:
         new.location = old.location
         for result, kept in zip(old.res, new.res):
             kept.name_hint = result.name_hint
-        Rewriter.insert_op(self.scratch, InsertPoint.before(old))
-        Rewriter.replace_op(old, new, new.res[:count])
+        self.rewriter.insert(self.scratch)
+        self.rewriter.replace(old, new, new.res[:count])
+
+
+@dataclass(frozen=True)
+class ExpandLoop(RewritePattern):
+    """A time loop whose updates write cells outside their boxes."""
+
+    module: ModuleOp
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: LoopOp, rewriter: PatternRewriter, /) -> None:
+        if all(update.outside is None for update in op.updates):
+            return
+        check_verified(op)
+        if op.kernel_names or op.schedule is not None:
+            refuse(
+                op,
+                "its schedule and kernels are those of a step without its boundaries; run "
+                "expand-boundaries before choose-schedule",
+            )
+        Expansion(op, self.module, rewriter).run()
 
 
 class ExpandBoundariesPass(ModulePass):
@@ -162,15 +184,4 @@ class ExpandBoundariesPass(ModulePass):
     name = "expand-boundaries"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            if all(update.outside is None for update in loop.updates):
-                continue
-            check_verified(loop)
-            if loop.kernel_names or loop.schedule is not None:
-                refuse(
-                    loop,
-                    "its schedule and kernels are those of a step without its boundaries; run "
-                    "expand-boundaries before "
-                    "choose-schedule",
-                )
-            Expansion(loop, op).run()
+        rewrite_once(list(op.walk()), {LoopOp: ExpandLoop(op)})

@@ -24,19 +24,18 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, ModuleOp, f32, f64, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.hints import isa
 
 from timetile.passes.analysis.cells.constants import float_constant, integer_constant
-from timetile.passes.contract_cells import cell_functions
 from timetile.passes.expansion import Expansion
+from timetile.passes.patterns import Patterns, rewrite_cells
 
 Quotient = arith.DivSIOp | arith.DivUIOp
 Remainder = arith.RemSIOp | arith.RemUIOp
@@ -79,78 +78,94 @@ class Division(Expansion):
         return self.select(rare, product, ordinary), left
 
 
-def expand_quotient(op: Quotient) -> SSAValue | None:
+class ExpandQuotient(RewritePattern):
+    """Quotients by a divisor that may be 0, or -1 for signed numbers."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: Quotient, rewriter: PatternRewriter, /) -> None:
+        new, signed = Division(op, rewriter), isinstance(op, arith.DivSIOp)
+        safe, rare = new.safe_divisor(op.rhs, signed=signed)
+        if rare is None:
+            return
+        ordinary = new.add(type(op)(op.lhs, safe))
+        new.finish(new.select(rare, new.add(arith.MuliOp(op.lhs, op.rhs)), ordinary))
+
+
+class ExpandRemainder(RewritePattern):
+    """Remainders, 0 if the divisor is 0."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: Remainder, rewriter: PatternRewriter, /) -> None:
+        new, signed = Division(op, rewriter), isinstance(op, arith.RemSIOp)
+        safe, rare = new.safe_divisor(op.rhs, signed=signed)
+        if rare is not None:
+            new.finish(new.add(type(op)(op.lhs, safe)))
+
+
+class ExpandRounded(RewritePattern):
     """
-    A quotient by a divisor that may be 0, or -1 for signed numbers. None if the divisor is neither.
-    """
-    new, signed = Division(op), isinstance(op, arith.DivSIOp)
-    safe, rare = new.safe_divisor(op.rhs, signed=signed)
-    if rare is None:
-        return None
-    ordinary = new.add(type(op)(op.lhs, safe))
-    return new.select(rare, new.add(arith.MuliOp(op.lhs, op.rhs)), ordinary)
-
-
-def expand_remainder(op: Remainder) -> SSAValue | None:
-    """A remainder, 0 if the divisor is 0. None if the divisor is never 0."""
-    new, signed = Division(op), isinstance(op, arith.RemSIOp)
-    safe, rare = new.safe_divisor(op.rhs, signed=signed)
-    return None if rare is None else new.add(type(op)(op.lhs, safe))
-
-
-def expand_rounded(op: arith.FloorDivSIOp | arith.CeilDivSIOp | arith.CeilDivUIOp) -> SSAValue:
-    """
-    A quotient rounded down or up: the quotient towards zero, corrected by one if a remainder is
+    Quotients rounded down or up: the quotient towards zero, corrected by one if a remainder is
     left.
     """
-    new, down = Division(op), isinstance(op, arith.FloorDivSIOp)
-    signed = not isinstance(op, arith.CeilDivUIOp)
-    quotient, left = new.divide(op.lhs, op.rhs, signed=signed)
-    zero = new.int(0, left)
-    corrects = new.compare("ne", left, zero)
-    if signed:
-        signs = new.add(arith.XOrIOp(left, op.rhs))
-        towards = new.compare("slt" if down else "sge", signs, zero)
-        corrects = new.add(arith.AndIOp(corrects, towards))
-    moved = (arith.SubiOp if down else arith.AddiOp)(quotient, new.int(1, left))
-    return new.select(corrects, new.add(moved), quotient)
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(
+        self,
+        op: arith.FloorDivSIOp | arith.CeilDivSIOp | arith.CeilDivUIOp,
+        rewriter: PatternRewriter,
+        /,
+    ) -> None:
+        new, down = Division(op, rewriter), isinstance(op, arith.FloorDivSIOp)
+        signed = not isinstance(op, arith.CeilDivUIOp)
+        quotient, left = new.divide(op.lhs, op.rhs, signed=signed)
+        zero = new.int(0, left)
+        corrects = new.compare("ne", left, zero)
+        if signed:
+            signs = new.add(arith.XOrIOp(left, op.rhs))
+            towards = new.compare("slt" if down else "sge", signs, zero)
+            corrects = new.add(arith.AndIOp(corrects, towards))
+        moved = (arith.SubiOp if down else arith.AddiOp)(quotient, new.int(1, left))
+        new.finish(new.select(corrects, new.add(moved), quotient))
 
 
-def expand_copysign(op: math_dialect.CopySignOp) -> SSAValue | None:
-    """A magnitude with the sign of a number, positive for NaN. None for a constant sign."""
-    if float_constant(op.rhs) is not None:
-        return None
-    new, kind = Expansion(op), op.rhs.type
-    assert isa(kind, AnyFloat)
-    one = new.add(arith.ConstantOp(FloatAttr(1.0, kind)))
-    sign = new.select(new.is_nan(op.rhs), one, op.rhs)
-    return new.add(math_dialect.CopySignOp(op.lhs, sign, op.fastmath))
+class ExpandCopySign(RewritePattern):
+    """Magnitudes with the sign of a number that is no constant: positive for NaN."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: math_dialect.CopySignOp, rewriter: PatternRewriter, /) -> None:
+        if float_constant(op.rhs) is not None:
+            return
+        new, kind = Expansion(op, rewriter), op.rhs.type
+        assert isa(kind, AnyFloat)
+        one = new.add(arith.ConstantOp(FloatAttr(1.0, kind)))
+        sign = new.select(new.is_nan(op.rhs), one, op.rhs)
+        new.finish(new.add(math_dialect.CopySignOp(op.lhs, sign, op.fastmath)))
 
 
-def expand_bitcast(op: arith.BitcastOp) -> SSAValue | None:
-    """
-    The bits of a float as an integer, equal for all NaNs. None unless a float becomes an integer of
-    equal width.
-    """
-    bits = NAN_BITS.get(op.input.type)
-    if bits is None or op.result.type != bits.type:
-        return None
-    new = Expansion(op)
-    nan = new.is_nan(op.input)
-    copy = new.add(arith.BitcastOp(op.input, op.result.type))
-    return new.select(nan, new.add(arith.ConstantOp(bits)), copy)
+class ExpandBitcast(RewritePattern):
+    """The bits of floats as integers of equal width, equal for all NaNs."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: arith.BitcastOp, rewriter: PatternRewriter, /) -> None:
+        bits = NAN_BITS.get(op.input.type)
+        if bits is None or op.result.type != bits.type:
+            return
+        new = Expansion(op, rewriter)
+        nan = new.is_nan(op.input)
+        copy = new.add(arith.BitcastOp(op.input, op.result.type))
+        new.finish(new.select(nan, new.add(arith.ConstantOp(bits)), copy))
 
 
-EXPANSIONS: dict[type[Operation], Callable[..., SSAValue | None]] = {
-    arith.DivSIOp: expand_quotient,
-    arith.DivUIOp: expand_quotient,
-    arith.RemSIOp: expand_remainder,
-    arith.RemUIOp: expand_remainder,
-    arith.FloorDivSIOp: expand_rounded,
-    arith.CeilDivSIOp: expand_rounded,
-    arith.CeilDivUIOp: expand_rounded,
-    math_dialect.CopySignOp: expand_copysign,
-    arith.BitcastOp: expand_bitcast,
+PATTERNS: Patterns = {
+    arith.DivSIOp: ExpandQuotient(),
+    arith.DivUIOp: ExpandQuotient(),
+    arith.RemSIOp: ExpandRemainder(),
+    arith.RemUIOp: ExpandRemainder(),
+    arith.FloorDivSIOp: ExpandRounded(),
+    arith.CeilDivSIOp: ExpandRounded(),
+    arith.CeilDivUIOp: ExpandRounded(),
+    math_dialect.CopySignOp: ExpandCopySign(),
+    arith.BitcastOp: ExpandBitcast(),
 }
 
 
@@ -160,8 +175,4 @@ class ExpandCellsPass(ModulePass):
     name = "expand-cells"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in cell_functions(op):
-            for inner in list(function.body.block.ops):
-                expand = EXPANSIONS.get(type(inner))
-                if expand is not None and (result := expand(inner)) is not None:
-                    Expansion(inner).finish(result)
+        rewrite_cells(op, PATTERNS)

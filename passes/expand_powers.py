@@ -21,12 +21,13 @@ from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, ModuleOp, i64
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.hints import isa
 
 from timetile.passes.analysis.cells.cell_operations import bytes_of
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.passes.contract_cells import cell_functions
 from timetile.passes.expansion import Expansion
+from timetile.passes.patterns import Patterns, rewrite_cells
 
 Multiply = type[arith.MulfOp] | type[arith.MuliOp]
 
@@ -41,9 +42,9 @@ def known_power(new: Expansion, base: SSAValue, exponent: int, multiply: Multipl
     return result
 
 
-def expand_float(op: math_dialect.FPowIOp) -> SSAValue:
+def expand_float(new: Expansion, op: math_dialect.FPowIOp) -> SSAValue:
     """A power of a float."""
-    new, kind, exponent = Expansion(op), op.result.type, integer_constant(op.rhs)
+    kind, exponent = op.result.type, integer_constant(op.rhs)
     assert isa(kind, AnyFloat)
     if exponent is None:
         number = op.rhs
@@ -59,9 +60,9 @@ def expand_float(op: math_dialect.FPowIOp) -> SSAValue:
     return new.add(arith.DivfOp(one, positive))
 
 
-def expand_integer(op: math_dialect.IPowIOp) -> SSAValue:
+def expand_integer(new: Expansion, op: math_dialect.IPowIOp) -> SSAValue:
     """A power of an integer."""
-    new, base, exponent = Expansion(op), op.lhs, integer_constant(op.rhs)
+    base, exponent = op.lhs, integer_constant(op.rhs)
     if exponent is not None and exponent > 0:
         return known_power(new, base, exponent, arith.MuliOp)
     zero, one = new.int(0, base), new.int(1, base)
@@ -82,15 +83,32 @@ def expand_integer(op: math_dialect.IPowIOp) -> SSAValue:
     return new.select(whole, result, zero)
 
 
+class ExpandFloatPower(RewritePattern):
+    """Powers of floats with integer exponents."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: math_dialect.FPowIOp, rewriter: PatternRewriter, /) -> None:
+        new = Expansion(op, rewriter)
+        new.finish(expand_float(new, op))
+
+
+class ExpandIntegerPower(RewritePattern):
+    """Powers of integers."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: math_dialect.IPowIOp, rewriter: PatternRewriter, /) -> None:
+        new = Expansion(op, rewriter)
+        new.finish(expand_integer(new, op))
+
+
 class ExpandPowersPass(ModulePass):
     """Expand the powers in all cell functions; see the module's documentation."""
 
     name = "expand-powers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in cell_functions(op):
-            for inner in list(function.body.block.ops):
-                if isinstance(inner, math_dialect.FPowIOp):
-                    Expansion(inner).finish(expand_float(inner))
-                elif isinstance(inner, math_dialect.IPowIOp):
-                    Expansion(inner).finish(expand_integer(inner))
+        patterns: Patterns = {
+            math_dialect.FPowIOp: ExpandFloatPower(),
+            math_dialect.IPowIOp: ExpandIntegerPower(),
+        }
+        rewrite_cells(op, patterns)

@@ -5,22 +5,21 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.pattern_rewriter import PatternRewriter
 
 from timetile.dialects.syntax import integer_type
-from timetile.passes.rewriting import erase_unread
+from timetile.passes.patterns import erase_unread
 
 
 class Expansion:
-    """The operations replacing an operation."""
+    """The operations replacing an operation that a pattern matched."""
 
-    def __init__(self, op: Operation):
-        self.op = op
+    def __init__(self, op: Operation, rewriter: PatternRewriter):
+        self.op, self.rewriter = op, rewriter
 
     def add(self, new: Operation) -> SSAValue:
         """Put an operation before the replaced operation, and return the result."""
-        Rewriter.insert_op(new, InsertPoint.before(self.op))
-        return new.results[0]
+        return self.rewriter.insert(new).results[0]
 
     def int(self, value: int, like: SSAValue) -> SSAValue:
         """An integer constant of another value's type."""
@@ -43,9 +42,7 @@ class Expansion:
         Replace the operation's result, and erase the operation, with constants needed for the
         operation only.
         """
-        old = self.op.results[0]
-        result.name_hint = old.name_hint
+        result.name_hint = self.op.results[0].name_hint
         operands = list(self.op.operands)
-        old.replace_all_uses_with(result)
-        Rewriter.erase_op(self.op)
-        erase_unread(operands, arith.ConstantOp)
+        self.rewriter.replace(self.op, [], [result])
+        erase_unread(operands, self.rewriter, arith.ConstantOp)

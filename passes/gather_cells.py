@@ -25,6 +25,8 @@ temporal.gather %G = %A at (%I) : !g from !f
    does no harm.
 
 Accesses at few possible offsets have become choices before (`bound-accesses`).
+The pass is a walk and no rewrite pattern: after each gather, it asks the demand of the whole block
+anew.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
 
 Loops of one step and sweeps gain nothing, and stay unchanged. Results have equal bits on every
 executor.
+The pass is a walk and no rewrite pattern: it splits a cell function, and rewrites the loop around
+the update together with the function.
 """
 
 from __future__ import annotations

@@ -25,8 +25,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, ResultType, TempType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
+
+from timetile.passes.patterns import Patterns, rewrite_once
 
 INDEX = IndexType()
 
@@ -51,26 +54,53 @@ def widened(kind: Attribute) -> Attribute:
     return kind
 
 
-def cast_reads(op: stencil.AccessOp | stencil.DynAccessOp | memref.LoadOp) -> None:
-    """Let an access read i64, cast to index for its users."""
-    if op.results[0].type != INDEX:
-        return
-    old = op.results[0]
-    made = Rewriter.replace_value_with_new_type(old, i64)
-    use = arith.IndexCastOp(made, INDEX)
-    made.replace_all_uses_with(use.result)
-    use.operands[0] = made
-    Rewriter.insert_op(use, InsertPoint.after(op))
+class CastRead(RewritePattern):
+    """An access to a field of i64 is cast to index for its users."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(
+        self,
+        op: stencil.AccessOp | stencil.DynAccessOp | memref.LoadOp,
+        rewriter: PatternRewriter,
+        /,
+    ) -> None:
+        source = op.memref if isinstance(op, memref.LoadOp) else op.temp
+        if cell_of(source.type) != i64 or op.results[0].type != INDEX:
+            return
+        made = rewriter.replace_value_with_new_type(op.results[0], i64)
+        use = arith.IndexCastOp(made, INDEX)
+        rewriter.replace_all_uses_with(made, use.result)
+        use.operands[0] = made
+        rewriter.insert(use, InsertPoint.after(op))
 
 
-def cast_written(op: stencil.ReturnOp | stencil.StoreResultOp | memref.StoreOp) -> None:
-    """Cast values written to a cell to i64."""
-    values = [op.value] if isinstance(op, memref.StoreOp) else list(op.operands)
-    for number, value in enumerate(values):
-        if value.type == INDEX:
-            stored = arith.IndexCastOp(value, i64)
-            Rewriter.insert_op(stored, InsertPoint.before(op))
-            op.operands[number] = stored.result
+class CastWritten(RewritePattern):
+    """Values written to a cell are cast to i64."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(
+        self,
+        op: stencil.ReturnOp | stencil.StoreResultOp | memref.StoreOp,
+        rewriter: PatternRewriter,
+        /,
+    ) -> None:
+        values = list(op.operands)
+        if isinstance(op, memref.StoreOp):
+            values = [op.value] if cell_of(op.memref.type) == i64 else []
+        for number, value in enumerate(values):
+            if value.type == INDEX:
+                op.operands[number] = rewriter.insert(arith.IndexCastOp(value, i64)).result
+                rewriter.notify_op_modified(op)
+
+
+CASTS: Patterns = {
+    stencil.AccessOp: CastRead(),
+    stencil.DynAccessOp: CastRead(),
+    memref.LoadOp: CastRead(),
+    stencil.ReturnOp: CastWritten(),
+    stencil.StoreResultOp: CastWritten(),
+    memref.StoreOp: CastWritten(),
+}
 
 
 def retype(value: SSAValue) -> None:
@@ -99,18 +129,4 @@ class IndexFieldsPass(ModulePass):
                     [widened(kind) for kind in kinds.inputs],
                     [widened(kind) for kind in kinds.outputs],
                 )
-        for inner in list(op.walk()):
-            match inner:
-                case stencil.AccessOp() | stencil.DynAccessOp():
-                    if cell_of(inner.temp.type) == i64:
-                        cast_reads(inner)
-                case memref.LoadOp():
-                    if cell_of(inner.memref.type) == i64:
-                        cast_reads(inner)
-                case memref.StoreOp():
-                    if cell_of(inner.memref.type) == i64:
-                        cast_written(inner)
-                case stencil.ReturnOp() | stencil.StoreResultOp():
-                    cast_written(inner)
-                case _:
-                    continue
+        rewrite_once(list(op.walk()), CASTS)

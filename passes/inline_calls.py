@@ -18,42 +18,42 @@ caller.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects import stencil
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr
-from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.pattern_rewriter import (
+    PatternRewriter,
+    PatternRewriteWalker,
+    RewritePattern,
+    op_type_rewrite_pattern,
+)
+from xdsl.rewriter import Rewriter
 
-from timetile.passes.analysis.cells.calls import callee_of, calls_in, why_not_inlined
+from timetile.passes.analysis.cells.calls import callee_of, why_not_inlined
 
 
-def inline(call: CallOp, function: FuncOp) -> None:
-    """Put the body of a function in place of a call."""
-    body = function.body.block
-    values: dict[SSAValue, SSAValue] = dict(zip(body.args, call.arguments))
-    for op in body.ops:
-        if isinstance(op, ReturnOp):
-            Rewriter.replace_op(call, [], [values[result] for result in op.arguments])
+@dataclass(frozen=True)
+class InlineCall(RewritePattern):
+    """A call becomes the body of the called function. `called` takes the functions."""
+
+    called: set[FuncOp]
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: CallOp, rewriter: PatternRewriter, /) -> None:
+        function = callee_of(op)
+        if not isinstance(function, FuncOp) or why_not_inlined(op) is not None:
             return
-        Rewriter.insert_op(op.clone(values), InsertPoint.before(call))
-
-
-def inline_into(apply: Operation) -> set[FuncOp]:
-    """Inline all possible calls of a cell. Returns the called functions."""
-    called: set[FuncOp] = set()
-    pending = list(calls_in(apply))
-    while pending:
-        call = pending.pop()
-        function = callee_of(call)
-        if not isinstance(function, FuncOp) or why_not_inlined(call) is not None:
-            continue
-        called.add(function)
-        before = set(calls_in(apply))
-        inline(call, function)
-        pending += [inner for inner in calls_in(apply) if inner not in before]
-    return called
+        self.called.add(function)
+        body = function.body.block
+        values: dict[SSAValue, SSAValue] = dict(zip(body.args, op.arguments))
+        *inner, end = body.ops
+        rewriter.insert([each.clone(values) for each in inner])
+        rewriter.replace(op, [], [values[result] for result in end.operands])
 
 
 def names_in(attribute: Attribute) -> set[str]:
@@ -86,9 +86,10 @@ class InlineCallsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         called: set[FuncOp] = set()
+        # Also calls in the bodies are looked at.
+        walker = PatternRewriteWalker(InlineCall(called))
         for apply in [inner for inner in op.walk() if isinstance(inner, stencil.ApplyOp)]:
-            called |= inline_into(apply)
-        # A function that only functions called that are gone is gone, too.
+            walker.rewrite_region(apply.region)
         private = {function for function in called if is_private(function)}
         # A function that only functions called that are gone is gone, too.
         while gone := {function for function in private if is_unnamed(function, op)}:

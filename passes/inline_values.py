@@ -26,9 +26,10 @@ from xdsl.dialects import arith, stencil
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.rewriter import InsertPoint
 
-from timetile.passes.rewriting import replace_with
+from timetile.passes.patterns import rewrite_once
 
 MOST_OPERATIONS = 16
 """Most operations added for a value: fewer than a load and a store of memory are worth."""
@@ -92,7 +93,7 @@ def added(apply: stencil.ApplyOp, reads: list[stencil.AccessOp]) -> int:
     return cost * max(len(offsets) - 1, 0)
 
 
-def inline(apply: stencil.ApplyOp, reader: stencil.ApplyOp) -> None:
+def inline(apply: stencil.ApplyOp, reader: stencil.ApplyOp, rewriter: PatternRewriter) -> None:
     """Rewrite a reader to compute the value itself."""
     reads = reads_of(apply.res[0], reader)
     assert reads is not None
@@ -113,18 +114,17 @@ def inline(apply: stencil.ApplyOp, reader: stencil.ApplyOp) -> None:
     for read in reads:
         offset = tuple(read.offset)
         if offset not in copies or not is_before(copies[offset], read):
-            copies[offset] = copy_of(apply, known, offset, read)
-        read.res.replace_all_uses_with(copies[offset])
-        Rewriter.erase_op(read)
+            copies[offset] = copy_of(apply, known, offset, read, rewriter)
+        rewriter.replace(read, [], [copies[offset]])
     names = [argument for argument, _ in kept]
     for argument in [a for a in block.args if a not in names]:
-        block.erase_arg(argument)
+        rewriter.erase_block_argument(argument)
     ordered = sorted(kept, key=lambda pair: pair[0].index)
     made = stencil.ApplyOp(
         [operand for _, operand in ordered], region, [result.type for result in reader.res]
     )
     made.location = reader.location
-    replace_with(reader, [made])
+    rewriter.replace(reader, made)
 
 
 def is_before(value: SSAValue, op: Operation) -> bool:
@@ -136,7 +136,11 @@ def is_before(value: SSAValue, op: Operation) -> bool:
 
 
 def copy_of(
-    apply: stencil.ApplyOp, known: dict[SSAValue, SSAValue], by: Offset, before: Operation
+    apply: stencil.ApplyOp,
+    known: dict[SSAValue, SSAValue],
+    by: Offset,
+    before: Operation,
+    rewriter: PatternRewriter,
 ) -> SSAValue:
     """The value of the cell at an offset, computed before an operation."""
     mapping = dict(known)
@@ -147,9 +151,30 @@ def copy_of(
         if isinstance(copy, stencil.AccessOp | stencil.IndexOp):
             moved = (d + e for d, e in zip(copy.offset, by))
             copy.offset = stencil.IndexAttr.from_indices(*moved)
-        Rewriter.insert_op(copy, InsertPoint.before(before))
+        rewriter.insert(copy, InsertPoint.before(before))
         mapping.update(zip(op.results, copy.results))
     raise AssertionError("an apply ends with what it returns")
+
+
+class InlineValue(RewritePattern):
+    """An apply with a cheap value is computed by its readers."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: stencil.ApplyOp, rewriter: PatternRewriter, /) -> None:
+        if not is_plain(op):
+            return
+        applies = readers(op.res[0])
+        if not applies:
+            return
+        reads = [reads_of(op.res[0], reader) for reader in applies]
+        known = [each for each in reads if each is not None]
+        if len(known) < len(reads):
+            return
+        if added(op, [read for each in known for read in each]) > MOST_OPERATIONS:
+            return
+        for reader in applies:
+            inline(op, reader, rewriter)
+        rewriter.erase(op)
 
 
 class InlineValuesPass(ModulePass):
@@ -158,18 +183,4 @@ class InlineValuesPass(ModulePass):
     name = "inline-values"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for apply in [inner for inner in op.walk() if isinstance(inner, stencil.ApplyOp)]:
-            if apply.parent is None or not is_plain(apply):
-                continue
-            applies = readers(apply.res[0])
-            if not applies:
-                continue
-            reads = [reads_of(apply.res[0], reader) for reader in applies]
-            known = [each for each in reads if each is not None]
-            if len(known) < len(reads):
-                continue
-            if added(apply, [read for each in known for read in each]) > MOST_OPERATIONS:
-                continue
-            for reader in applies:
-                inline(apply, reader)
-            Rewriter.erase_op(apply)
+        rewrite_once(list(op.walk()), {stencil.ApplyOp: InlineValue()})

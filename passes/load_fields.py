@@ -20,12 +20,12 @@ from xdsl.context import Context
 from xdsl.dialects import stencil
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.stencil import FieldType, TempType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from timetile.dialects.syntax import field_type
-from timetile.passes.rewriting import replace_with
+from timetile.passes.patterns import rewrite_once
 
 
 def temp_type(field: SSAValue) -> TempType[Attribute]:
@@ -34,33 +34,36 @@ def temp_type(field: SSAValue) -> TempType[Attribute]:
     return TempType(IntAttr(kind.get_num_dims()), kind.element_type)
 
 
-def with_values(apply: stencil.ApplyOp) -> None:
-    """Rewrite one apply; see the module's documentation."""
-    before: list[Operation] = []
-    operands: list[SSAValue] = []
-    for operand in apply.args:
-        if isinstance(operand.type, FieldType):
-            load = stencil.LoadOp.build(operands=[operand], result_types=[temp_type(operand)])
-            load.location = apply.location
-            before.append(load)
-            operand = load.res
-        operands.append(operand)
-    bounds = apply.bounds
-    targets = list(apply.dest)
-    kinds = [temp_type(t) for t in targets] or [r.type for r in apply.res]
-    region = apply.detach_region(apply.region)
-    for argument, operand in zip(region.block.args, operands):
-        if argument.type != operand.type:
-            Rewriter.replace_value_with_new_type(argument, operand.type)
-    made = stencil.ApplyOp(operands, region, kinds)
-    made.location = apply.location
-    after: list[Operation] = []
-    for target, result in zip(targets, made.res):
-        assert bounds is not None
-        store = stencil.StoreOp(result, target, bounds)
-        store.location = apply.location
-        after.append(store)
-    replace_with(apply, [*before, made, *after], made.res)
+class LoadAndStore(RewritePattern):
+    """An apply with fields takes loaded values, and its results are stored."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: stencil.ApplyOp, rewriter: PatternRewriter, /) -> None:
+        if not (op.dest or any(isinstance(value.type, FieldType) for value in op.args)):
+            return
+        operands = [self.loaded(value, op, rewriter) for value in op.args]
+        bounds, targets = op.bounds, list(op.dest)
+        kinds = [temp_type(t) for t in targets] or [r.type for r in op.res]
+        region = op.detach_region(op.region)
+        for argument, operand in zip(region.block.args, operands):
+            if argument.type != operand.type:
+                rewriter.replace_value_with_new_type(argument, operand.type)
+        made = rewriter.insert(stencil.ApplyOp(operands, region, kinds))
+        made.location = op.location
+        for target, result in zip(targets, made.res):
+            assert bounds is not None
+            store = rewriter.insert(stencil.StoreOp(result, target, bounds))
+            store.location = op.location
+        rewriter.replace(op, [], made.res[: len(op.res)])
+
+    @staticmethod
+    def loaded(value: SSAValue, op: stencil.ApplyOp, rewriter: PatternRewriter) -> SSAValue:
+        """The values of a field; other values as they are."""
+        if not isinstance(value.type, FieldType):
+            return value
+        load = stencil.LoadOp.build(operands=[value], result_types=[temp_type(value)])
+        load.location = op.location
+        return rewriter.insert(load).res
 
 
 class LoadFieldsPass(ModulePass):
@@ -69,8 +72,4 @@ class LoadFieldsPass(ModulePass):
     name = "load-fields"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in list(op.walk()):
-            if isinstance(inner, stencil.ApplyOp) and (
-                inner.dest or any(isinstance(a.type, FieldType) for a in inner.args)
-            ):
-                with_values(inner)
+        rewrite_once(list(op.walk()), {stencil.ApplyOp: LoadAndStore()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -48,10 +48,3 @@ def replace_with(
         old.replace_all_uses_with(value)
         value.name_hint = old.name_hint
     Rewriter.erase_op(op)
-
-
-def erase_unread(values: Iterable[SSAValue], *kinds: type[Operation]) -> None:
-    """Erase the operations of these kinds among the makers of values without a user."""
-    for value in dict.fromkeys(values):
-        if value.first_use is None and isinstance(value.owner, kinds):
-            Rewriter.erase_op(value.owner)

@@ -24,9 +24,10 @@ from xdsl.dialects import arith, stencil
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from timetile.passes.diagnostics import remark
+from timetile.passes.patterns import rewrite_once
 
 Offset = tuple[int, ...]
 
@@ -79,7 +80,7 @@ def first_cells(groups: list[list[SSAValue]], places: list[Offset]) -> list[SSAV
     return [group[0] for group in groups]
 
 
-def roll(op: stencil.ReturnOp) -> bool:
+def roll(op: stencil.ReturnOp, rewriter: PatternRewriter) -> bool:
     """Keep the first cell's values; False where the others are not the first's, moved."""
     assert op.unroll is not None
     places = list(product(*(range(n) for n in op.unroll)))
@@ -90,7 +91,7 @@ def roll(op: stencil.ReturnOp) -> bool:
     kept = first_cells(by_result, places) or first_cells(by_cell, places)
     if kept is None:
         return False
-    Rewriter.replace_op(op, stencil.ReturnOp(kept))
+    rewriter.replace(op, stencil.ReturnOp(kept))
     return True
 
 
@@ -111,16 +112,16 @@ def beginning(apply: stencil.ApplyOp) -> Offset | None:
 class Selection:
     """The operations that select the value of a cell among the values of neighbours."""
 
-    def __init__(self, op: stencil.ReturnOp, begin: Offset):
+    def __init__(self, op: stencil.ReturnOp, begin: Offset, rewriter: PatternRewriter):
         assert op.unroll is not None
         self.op, self.begin, self.factors = op, begin, tuple(op.unroll)
+        self.rewriter = rewriter
         self.moved: dict[tuple[SSAValue, Offset], SSAValue] = {}
 
     def add(self, new: Operation) -> SSAValue:
         """Insert an operation before the return."""
         new.location = self.op.location
-        Rewriter.insert_op(new, InsertPoint.before(self.op))
-        return new.results[0]
+        return self.rewriter.insert(new).results[0]
 
     def number(self, value: int) -> SSAValue:
         """A coordinate."""
@@ -180,7 +181,7 @@ def coordinate(axis: int, start: list[int], rank: int) -> stencil.IndexOp:
     )
 
 
-def select(op: stencil.ReturnOp) -> bool:
+def select(op: stencil.ReturnOp, rewriter: PatternRewriter) -> bool:
     """Select each cell's value. Returns False if the stores do not say which cell is first."""
     apply = op.parent_op()
     assert isinstance(apply, stencil.ApplyOp) and op.unroll is not None
@@ -188,10 +189,24 @@ def select(op: stencil.ReturnOp) -> bool:
     if begin is None:
         return False
     places = list(product(*(range(n) for n in op.unroll)))
-    selection, values, count = Selection(op, begin), list(op.arg), len(places)
+    selection, values, count = Selection(op, begin, rewriter), list(op.arg), len(places)
     groups = [values[k * count : (k + 1) * count] for k in range(len(values) // count)]
-    Rewriter.replace_op(op, stencil.ReturnOp([selection.chosen(g, places) for g in groups]))
+    rewriter.replace(op, stencil.ReturnOp([selection.chosen(g, places) for g in groups]))
     return True
+
+
+class RollReturn(RewritePattern):
+    """The return of an unrolled apply returns one cell; a return that cannot gets a remark."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: stencil.ReturnOp, rewriter: PatternRewriter, /) -> None:
+        if op.unroll is None or roll(op, rewriter) or select(op, rewriter):
+            return
+        remark(
+            op,
+            "the cells that it returns are not one cell, moved, and its stores do not begin at one "
+            "place; it stays unrolled",
+        )
 
 
 class RollReturnsPass(ModulePass):
@@ -200,11 +215,4 @@ class RollReturnsPass(ModulePass):
     name = "roll-returns"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in [i for i in op.walk() if isinstance(i, stencil.ReturnOp)]:
-            if inner.unroll is not None and not (roll(inner) or select(inner)):
-                remark(
-                    inner,
-                    "the cells that it returns are not one cell, moved, and its stores do not "
-                    "begin at one "
-                    "place; it stays unrolled",
-                )
+        rewrite_once(list(op.walk()), {stencil.ReturnOp: RollReturn()})

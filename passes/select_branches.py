@@ -31,8 +31,12 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf, stencil
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.stencil import ResultType
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint, Rewriter
+
+from timetile.passes.patterns import Patterns, rewrite_once
 
 
 def is_selectable(branch: scf.IfOp) -> bool:
@@ -45,37 +49,47 @@ def is_selectable(branch: scf.IfOp) -> bool:
     )
 
 
-def select(branch: scf.IfOp) -> None:
-    """Replace one `scf.if` without regions in its branches."""
-    yields: list[scf.YieldOp] = []
-    for region in branch.regions:
-        for op in list(region.block.ops):
-            if isinstance(op, scf.YieldOp):
-                yields.append(op)
-                continue
-            op.detach()
-            Rewriter.insert_op(op, InsertPoint.before(branch))
-    taken, other = yields
-    for result, true, false in zip(branch.results, taken.arguments, other.arguments):
-        chosen = arith.SelectOp(branch.cond, true, false)
-        chosen.location = branch.location
-        Rewriter.insert_op(chosen, InsertPoint.before(branch))
-        result.replace_all_uses_with(chosen.result)
-    Rewriter.erase_op(branch)
+class SelectResults(RewritePattern):
+    """An `scf.if` without regions in its branches becomes their operations, and selects."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: scf.IfOp, rewriter: PatternRewriter, /) -> None:
+        if not is_selectable(op):
+            return
+        yields = [region.block.last_op for region in op.regions]
+        for region in op.regions:
+            rewriter.inline_block(region.block, InsertPoint.before(op))
+        taken, other = (end for end in yields if isinstance(end, scf.YieldOp))
+        selects: list[arith.SelectOp] = []
+        for true, false in zip(taken.arguments, other.arguments):
+            chosen = arith.SelectOp(op.cond, true, false)
+            chosen.location = op.location
+            selects.append(chosen)
+        rewriter.replace(op, selects, [chosen.result for chosen in selects])
+        rewriter.erase(taken)
+        rewriter.erase(other)
 
 
-def forget_results(apply: stencil.ApplyOp) -> None:
-    """Replace values of type `!stencil.result` by the stored values."""
-    for op in list(apply.walk()):
-        if isinstance(op, stencil.StoreResultOp) and op.arg is not None:
-            op.res.replace_all_uses_with(op.arg)
-            Rewriter.erase_op(op)
-    for op in list(apply.walk()):
-        for result in op.results:
-            if isinstance(kind := result.type, ResultType) and not isinstance(
-                op, stencil.StoreResultOp
-            ):
-                Rewriter.replace_value_with_new_type(result, kind.elem)
+class ForgetStore(RewritePattern):
+    """A `stencil.store_result` becomes the stored value."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: stencil.StoreResultOp, rewriter: PatternRewriter, /) -> None:
+        if op.arg is not None:
+            rewriter.replace(op, [], [op.arg])
+
+
+STORES: Patterns = {stencil.StoreResultOp: ForgetStore()}
+BRANCHES: Patterns = {scf.IfOp: SelectResults()}
+
+
+def forget_results(op: Operation) -> None:
+    """Give the results of type `!stencil.result` of an operation the type of the stored value."""
+    if isinstance(op, stencil.StoreResultOp):
+        return
+    for result in op.results:
+        if isinstance(kind := result.type, ResultType):
+            Rewriter.replace_value_with_new_type(result, kind.elem)
 
 
 class SelectBranchesPass(ModulePass):
@@ -87,7 +101,8 @@ class SelectBranchesPass(ModulePass):
         for apply in [inner for inner in op.walk() if isinstance(inner, stencil.ApplyOp)]:
             if not any(isinstance(i, scf.IfOp | stencil.StoreResultOp) for i in apply.walk()):
                 continue
-            forget_results(apply)
-            for branch in reversed([i for i in apply.walk() if isinstance(i, scf.IfOp)]):
-                if is_selectable(branch):
-                    select(branch)
+            rewrite_once(list(apply.walk()), STORES)
+            for inner in list(apply.walk()):
+                forget_results(inner)
+            # From the inside out: an inner branch is gone when the branch around is looked at.
+            rewrite_once(list(apply.walk(reverse=True, region_first=True)), BRANCHES)

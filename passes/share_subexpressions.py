@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.transforms.common_subexpression_elimination import cse
 
-from timetile.passes.contract_cells import cell_functions
+from timetile.passes.analysis.cells.cell_functions import cell_functions
 
 
 class ShareSubexpressionsPass(ModulePass):

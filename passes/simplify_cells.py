@@ -20,6 +20,7 @@ Before:                                  After:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,11 +31,16 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, ModuleOp,
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import (
+    GreedyRewritePatternApplier,
+    PatternRewriter,
+    RewritePattern,
+    op_type_rewrite_pattern,
+)
 
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.cells.constants import float_constant
-from timetile.passes.contract_cells import cell_functions
-from timetile.passes.rewriting import erase_unread, replace_with
+from timetile.passes.patterns import Patterns, erase_unread, rewrite_cells
 
 FpDivision = Literal["exact", "fast"]
 
@@ -117,11 +123,69 @@ def by_reciprocal_root(op: arith.DivfOp) -> list[Operation]:
     return [made, arith.MulfOp(op.lhs, made.result, op.fastmath)]
 
 
-def replace(op: Operation, *new: Operation) -> None:
+def replace(op: Operation, new: Sequence[Operation], rewriter: PatternRewriter) -> None:
     """Replace an operation, and erase constants and roots needed for the operation only."""
-    operands = list(op.operands)
-    replace_with(op, new)
-    erase_unread(operands, arith.ConstantOp, math_dialect.SqrtOp)
+    operands, last = list(op.operands), new[-1]
+    # Only the last has the result's name.
+    rewriter.insert(new[:-1])
+    rewriter.replace(op, last)
+    erase_unread(operands, rewriter, arith.ConstantOp, math_dialect.SqrtOp)
+
+
+class FoldConstants(RewritePattern):
+    """Operations on constants."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if (known := folded(op)) is not None:
+            replace(op, [known], rewriter)
+
+
+@dataclass(frozen=True)
+class MultiplyByReciprocal(RewritePattern):
+    """Quotients by a constant divisor, `everywhere` or if the quotient allows a product."""
+
+    everywhere: bool
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: arith.DivfOp, rewriter: PatternRewriter, /) -> None:
+        if (factor := reciprocal(op, self.everywhere)) is not None:
+            product = arith.MulfOp(op.lhs, factor.result, op.fastmath)
+            replace(op, [factor, product], rewriter)
+
+
+@dataclass(frozen=True)
+class Approximate(RewritePattern):
+    """Quotients and roots that may be approximate, `everywhere` or by their flags."""
+
+    everywhere: bool
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: Approximated, rewriter: PatternRewriter, /) -> None:
+        if self.everywhere:
+            op.fastmath = arith.FastMathFlagsAttr({*op.fastmath.data, APPROXIMATE})
+            rewriter.notify_op_modified(op)
+        if isinstance(op, arith.DivfOp) and (new := by_reciprocal_root(op)):
+            replace(op, new, rewriter)
+
+
+def all_patterns(fp_division: FpDivision) -> Patterns:
+    """The patterns of each operation: the first that applies is taken."""
+    everywhere, fold = fp_division == "fast", FoldConstants()
+    patterns: dict[type[Operation], RewritePattern] = {
+        kind: fold for kind, known in CELL_OPERATIONS.items() if known.fold is not None
+    }
+    approximate = [fold, Approximate(everywhere)]
+    patterns[math_dialect.SqrtOp] = first_of(approximate)
+    patterns[math_dialect.RsqrtOp] = first_of(approximate)
+    patterns[arith.DivfOp] = first_of(
+        [fold, MultiplyByReciprocal(everywhere), Approximate(everywhere)]
+    )
+    return patterns
+
+
+def first_of(patterns: Sequence[RewritePattern]) -> RewritePattern:
+    """The first of the patterns that applies."""
+    return GreedyRewritePatternApplier(list(patterns), dce_enabled=False)
 
 
 @dataclass(frozen=True)
@@ -133,24 +197,4 @@ class SimplifyCellsPass(ModulePass):
     fp_division: FpDivision = "exact"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in cell_functions(op):
-            for inner in list(function.body.block.ops):
-                if (known := folded(inner)) is not None:
-                    replace(inner, known)
-                    continue
-                if isinstance(inner, Approximated):
-                    self.simplify(inner)
-
-    def simplify(self, op: Approximated) -> None:
-        """
-        Allow an operation to be approximate, and replace a quotient if the divisor allows a
-        product.
-        """
-        fast = self.fp_division == "fast"
-        if isinstance(op, arith.DivfOp) and (factor := reciprocal(op, fast)) is not None:
-            replace(op, factor, arith.MulfOp(op.lhs, factor.result, op.fastmath))
-            return
-        if fast:
-            op.fastmath = arith.FastMathFlagsAttr({*op.fastmath.data, APPROXIMATE})
-        if isinstance(op, arith.DivfOp) and (new := by_reciprocal_root(op)):
-            replace(op, *new)
+        rewrite_cells(op, all_patterns(self.fp_division))

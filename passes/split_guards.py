@@ -44,14 +44,14 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.hints import isa
 
 from timetile.passes.gather_cells import joined
+from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.boxes import above, below
 from timetile.passes.raising.demand import Access, accesses, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
-from timetile.passes.rewriting import replace_with
 
 
 def field_of(access: Access) -> StencilBoundsAttr | None:
@@ -92,6 +92,7 @@ class Parting:
 
     apply: stencil.ApplyOp
     guarded: list[tuple[Access, list[tuple[int, int, int]]]]
+    rewriter: PatternRewriter
     made: list[Operation] = field(default_factory=list[Operation])
     variants: dict[frozenset[Operation], list[SSAValue]] = field(
         default_factory=dict[frozenset[Operation], list[SSAValue]]
@@ -139,7 +140,7 @@ class Parting:
             made = self.apply.clone()
             for old, new in zip(list(self.apply.walk()), list(made.walk()), strict=True):
                 if old in outside:
-                    Rewriter.replace_op(new, zero(new.results[0].type))
+                    self.rewriter.replace(new, zero(new.results[0].type))
             self.add(made)
             self.variants[outside] = list(made.res)
         return self.variants[outside]
@@ -147,7 +148,8 @@ class Parting:
     def run(self, box: StencilBoundsAttr) -> None:
         """Replace the apply."""
         values = self.values(box)
-        replace_with(self.apply, self.made, values)
+        self.rewriter.insert(self.made)
+        self.rewriter.replace(self.apply, [], values)
 
 
 def leaves(spans: Sequence[tuple[int, int, int]], box: StencilBoundsAttr) -> bool:
@@ -156,26 +158,29 @@ def leaves(spans: Sequence[tuple[int, int, int]], box: StencilBoundsAttr) -> boo
     return any(low[axis] < begin or high[axis] > end for axis, begin, end in spans)
 
 
-def part(apply: stencil.ApplyOp) -> None:
-    """Compute some cells of an apply apart if a branch leaves a field."""
-    end = apply.region.block.last_op
-    if apply.parent is None or not isinstance(end, stencil.ReturnOp) or end.unroll is not None:
-        return
-    if not any(op.regions for op in apply.region.block.ops):
-        return
-    try:
-        boxes = demand_of(list(apply.parent.ops)).boxes(apply)
-    except CannotRaiseError:
-        # Said where the block is raised.
-        return
-    if not boxes:
-        return
-    box = joined(boxes)
-    known = [(access, field_of(access)) for access in accesses(apply)]
-    spans = [(access, inside(access, bounds)) for access, bounds in known if bounds is not None]
-    guarded = [(access, each) for access, each in spans if leaves(each, box)]
-    if guarded:
-        Parting(apply, guarded).run(box)
+class ComputeApart(RewritePattern):
+    """An apply with a branch that leaves a field computes some cells apart."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: stencil.ApplyOp, rewriter: PatternRewriter, /) -> None:
+        end = op.region.block.last_op
+        if op.parent is None or not isinstance(end, stencil.ReturnOp) or end.unroll is not None:
+            return
+        if not any(inner.regions for inner in op.region.block.ops):
+            return
+        try:
+            boxes = demand_of(list(op.parent.ops)).boxes(op)
+        except CannotRaiseError:
+            # Said where the block is raised.
+            return
+        if not boxes:
+            return
+        box = joined(boxes)
+        known = [(access, field_of(access)) for access in accesses(op)]
+        spans = [(access, inside(access, bounds)) for access, bounds in known if bounds is not None]
+        guarded = [(access, each) for access, each in spans if leaves(each, box)]
+        if guarded:
+            Parting(op, guarded, rewriter).run(box)
 
 
 class SplitGuardsPass(ModulePass):
@@ -184,5 +189,7 @@ class SplitGuardsPass(ModulePass):
     name = "split-guards"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for apply in reversed([i for i in op.walk() if isinstance(i, stencil.ApplyOp)]):
-            part(apply)
+        # Readers come first: the parts of a reader decide which cells its source must have.
+        rewrite_once(
+            list(op.walk(reverse=True, region_first=True)), {stencil.ApplyOp: ComputeApart()}
+        )

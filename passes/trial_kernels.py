@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LayoutAttr
+from timetile.passes.analysis.cells.cell_functions import cell_functions
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
-from timetile.passes.contract_cells import cell_functions
 from timetile.passes.cost.facts import KernelFacts, facts_of
 from timetile.passes.device_tiling import KernelBuilder, default_stream
 from timetile.passes.exchanges import add_exchanges, publish

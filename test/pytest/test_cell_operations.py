@@ -13,7 +13,7 @@ from timetile.lowering.cpu.cells import LOWERINGS
 from timetile.lowering.ptx.module import TABLE
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, FLOATS, FUNCTIONS
 from timetile.passes.analysis.cells.instructions import instructions
-from timetile.passes.expand_cells import EXPANSIONS
+from timetile.passes.expand_cells import PATTERNS
 from timetile.runtime.arithmetic.cells import MEANINGS, OF_OPERATIONS, dtype_of, evaluate
 
 CASES = list(cases())
@@ -58,7 +58,7 @@ def test_every_executor_knows_what_is_not_expanded(operation: type[Operation]):
 
 
 def test_what_is_expanded_has_an_expansion():
-    assert EXPANDED - {xmath.FPowIOp, xmath.IPowIOp} <= EXPANSIONS.keys()
+    assert EXPANDED - {xmath.FPowIOp, xmath.IPowIOp} <= PATTERNS.keys()
 
 
 def test_no_meaning_is_left_over():
