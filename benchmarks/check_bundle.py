@@ -30,6 +30,45 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.bundle.c_host import C_TYPES, c_name
 from timetile.runtime.bundle.files import write_bundle
 
+HELPERS = """\
+#define TRY(call) \\
+  do { \\
+    int failed = (int)(call); \\
+    if (failed) { fprintf(stderr, "%s: CUresult %d\\n", #call, failed); exit(1); } \\
+  } while (0)
+
+static FILE *opened(const char *folder, const char *name, const char *mode) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, mode);
+  if (!file) { perror(path); exit(1); }
+  return file;
+}
+
+static CUdeviceptr uploaded(const char *folder, const char *name, size_t size) {
+  void *cells = malloc(size);
+  FILE *file = opened(folder, name, "rb");
+  if (fread(cells, 1, size, file) != size) exit(1);
+  fclose(file);
+  CUdeviceptr made;
+  TRY(cuMemAlloc(&made, size));
+  TRY(cuMemcpyHtoD(made, cells, size));
+  free(cells);
+  return made;
+}
+
+static void download(const char *folder, const char *name, CUdeviceptr from, size_t size) {
+  void *cells = malloc(size);
+  TRY(cuMemcpyDtoH(cells, from, size));
+  FILE *file = opened(folder, name, "wb");
+  if (fwrite(cells, 1, size, file) != size) exit(1);
+  fclose(file);
+  free(cells);
+}
+
+"""
+"""C functions that move fields between files and the device, or end the program."""
+
 
 def main_program(name: str, arguments: Sequence[dict[str, Any]], values: Sequence[Any]) -> str:
     """C that reads fields from `<argument>.in`, runs a bundle, and writes them to `<argument>.out`."""
@@ -50,42 +89,7 @@ def main_program(name: str, arguments: Sequence[dict[str, Any]], values: Sequenc
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRY(call) \\
-  do {{ \\
-    int failed = (int)(call); \\
-    if (failed) {{ fprintf(stderr, "%s: CUresult %d\\n", #call, failed); exit(1); }} \\
-  }} while (0)
-
-static FILE *opened(const char *folder, const char *name, const char *mode) {{
-  char path[4096];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, mode);
-  if (!file) {{ perror(path); exit(1); }}
-  return file;
-}}
-
-static CUdeviceptr uploaded(const char *folder, const char *name, size_t size) {{
-  void *cells = malloc(size);
-  FILE *file = opened(folder, name, "rb");
-  if (fread(cells, 1, size, file) != size) exit(1);
-  fclose(file);
-  CUdeviceptr made;
-  TRY(cuMemAlloc(&made, size));
-  TRY(cuMemcpyHtoD(made, cells, size));
-  free(cells);
-  return made;
-}}
-
-static void download(const char *folder, const char *name, CUdeviceptr from, size_t size) {{
-  void *cells = malloc(size);
-  TRY(cuMemcpyDtoH(cells, from, size));
-  FILE *file = opened(folder, name, "wb");
-  if (fwrite(cells, 1, size, file) != size) exit(1);
-  fclose(file);
-  free(cells);
-}}
-
-int main(int count, char **words) {{
+{HELPERS}int main(int count, char **words) {{
   const char *folder = count > 1 ? words[1] : ".";
   CUdevice device;
   CUcontext context;

@@ -2,8 +2,9 @@
 
     python benchmarks/measure.py --out benchmarks/results/h200-2d.json j2d5pt:f64:8352x8352 ...
 
-Every row is checked against the unfused program on the same data before it is timed, and a device copy
-of the same run stands beside the figures. `docs/make_performance.py` makes the tables and plots.
+Every row is checked against the unfused program on the same data before the row is timed, and a
+device copy of the same run stands beside the figures. `docs/make_performance.py` makes the tables
+and plots.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import platform
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -39,9 +41,11 @@ import timetile
 from timetile.dialects.tile import KernelOp
 from timetile.passes.cost.launch import predict
 from timetile.passes.cost.terms import Cost
+from timetile.passes.targets.target import Target
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.explain.figures import copy_bound, occupancy
 from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import loops_of
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -91,6 +95,17 @@ def run_on(compiled: CompiledProgram, fields: Fields, steps: int) -> list[np.nda
     return fields.read()
 
 
+def time_of_run(compiled: CompiledProgram, fields: Fields, steps: int) -> float:
+    """The least milliseconds of two runs of a program that was run before."""
+    views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
+    for _ in range(2):
+        # From the third time on a run does what it did, as one graph if it is short.
+        compiled(*views, steps, steps=steps)
+    spent = events(fields.gpu, lambda: compiled(*views, steps, steps=steps), 2)
+    compiled.runner(0).close()
+    return min(spent)
+
+
 def measure(
     bench: Bench,
     name: str,
@@ -103,7 +118,7 @@ def measure(
 ) -> dict[str, Any]:
     """One row: a check against the unfused program, then the times of one launch and of a run."""
     text, _, _ = source(name, domain, element)
-    gpu, fields = bench.gpu, bench.prepare(name, element, domain)
+    fields = bench.prepare(name, element, domain)
     fused = fused_program(text, depth, changes, bench.terms)
     loop = next(iter(fused.kernels.facts_of(loop) for loop in loops_of(fused.kernels.source)))
     deepest = loop[0]
@@ -117,18 +132,12 @@ def measure(
     cost = predicted(fused, deepest.name)
     runner = fused.runner(0)
     cells = int(np.prod(domain))
-    views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
     times = launch_times(fused, deepest, fields, repeats)
-    run = {}
+    run: dict[str, float] = {}
     if steps_of_run:
         # Hand-made schedules are for one kind of halos.
         public = fused if changes else public_program(text, depth, bench.terms)
-        for _ in range(2):
-            # From the third time on a run does what it did, as one graph if it is short.
-            public(*views, steps_of_run, steps=steps_of_run)
-        spent = events(gpu, lambda: public(*views, steps_of_run, steps=steps_of_run), 2)
-        public.runner(0).close()
-        rate = cells * steps_of_run / min(spent) / 1e6
+        rate = cells * steps_of_run / time_of_run(public, fields, steps_of_run) / 1e6
         run = {f"gcells_per_s_{steps_of_run}_steps": round(rate, 1)}
     runner.close()
     return {
@@ -149,6 +158,13 @@ def measure(
         "copy_bound": round(copy_bound(loops_of(fused.module)[0], target), 1),
         "best_peer": PEERS.get((name, element)),
         "schedule": schedule_of(fused),
+        **facts_of(kernel, target),
+    }
+
+
+def facts_of(kernel: Kernel, target: Target) -> dict[str, int]:
+    """The resources of a kernel, and its launch."""
+    return {
         "registers": kernel.registers,
         "warps_per_multiprocessor": kernel.block // 32 * occupancy(kernel, target).blocks,
         "spill_bytes": kernel.spill_bytes,
@@ -178,7 +194,8 @@ def commit() -> str:
     return result.stdout.strip() or "unknown"
 
 
-def main() -> None:
+def parsed() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="+", help="stencil:dtype:domain[:depth]")
     parser.add_argument("--out", type=Path)
@@ -187,7 +204,45 @@ def main() -> None:
     parser.add_argument("--halos", choices=("common", "apart"), default="common")
     parser.add_argument("--fp-division", choices=("exact", "fast"), default="exact")
     parser.add_argument("--run", type=int, default=1000, help="steps of the whole run, 0 for none")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def table_of(rows: Sequence[dict[str, Any]], steps: int) -> Table:
+    """The rows that were measured, with the figures of a run of `steps` steps."""
+    table = Table(
+        "stencil",
+        "dtype",
+        "domain",
+        "T",
+        "changes",
+        "GCells/s",
+        "peak",
+        "run",
+        "equal",
+        "registers",
+        "spill",
+    )
+    for row in rows:
+        if "error" in row:
+            continue
+        table.add_row(
+            row["stencil"],
+            row["dtype"],
+            "x".join(map(str, row["domain"])),
+            str(row["depth"]),
+            str(row["changes"] or ""),
+            f"{row['gcells_per_s']:.0f}",
+            f"{row['gcells_per_s_peak']:.0f}",
+            f"{row.get(f'gcells_per_s_{steps}_steps', 0):.0f}",
+            str(row["bitwise_equal_to_unfused"]),
+            str(row["registers"]),
+            str(row["spill_bytes"]),
+        )
+    return table
+
+
+def main() -> None:
+    options = parsed()
     terms = Terms(options.halos, options.fp_division)
     failures = assemble_rows(options.rows, terms)
     gpu = device()
@@ -205,29 +260,7 @@ def main() -> None:
             if failure is not None:
                 rows.append({"row": text, "error": failure})
             console.print(json.dumps(rows[-1]))
-    table = Table(
-        "stencil",
-        "dtype",
-        "domain",
-        "T",
-        "changes",
-        "GCells/s",
-        "peak",
-        "run",
-        "equal",
-        "registers",
-        "spill",
-    )
-    for row in rows:
-        if "error" not in row:
-            table.add_row(
-                row["stencil"], row["dtype"], "x".join(map(str, row["domain"])), str(row["depth"]),
-                str(row["changes"] or ""),
-                f"{row['gcells_per_s']:.0f}", f"{row['gcells_per_s_peak']:.0f}",
-                f"{row.get(f'gcells_per_s_{options.run}_steps', 0):.0f}", str(row["bitwise_equal_to_unfused"]),
-                str(row["registers"]), str(row["spill_bytes"]),
-            )  # fmt: skip
-    console.print(table)
+    console.print(table_of(rows, options.run))
     console.print(f"device copy: {bandwidth:.2f} TB/s")
     run = {
         "commit": options.commit or commit(),

@@ -308,6 +308,32 @@ def gradient(domain: Sequence[int], element: str = "f64", *, fast: bool = False)
     return two_buffers(field, temp, lines, "%o", element, low, high)
 
 
+def laplacian(rank: int, weights: Sequence[float], temp: str, element: str) -> list[str]:
+    """
+    The sum `%s<n>` of the weighted second differences of `%p` along every axis. `weights` are
+    those of a cell and of its neighbours, by distance.
+    """
+    zero = [0] * rank
+    lines = [
+        f"%x = stencil.access %p[{', '.join(map(str, zero))}] : {temp}",
+        f"%k = arith.constant {weights[0] * rank!r} : {element}",
+        f"%s0 = arith.mulf %x, %k : {element}",
+    ]
+    neighbours = product(range(rank), enumerate(weights[1:], 1))
+    for n, (axis, (distance, weight)) in enumerate(neighbours, 1):
+        low_offset, high_offset = list(zero), list(zero)
+        low_offset[axis], high_offset[axis] = -distance, distance
+        lines += [
+            f"%l{n} = stencil.access %p[{', '.join(map(str, low_offset))}] : {temp}",
+            f"%h{n} = stencil.access %p[{', '.join(map(str, high_offset))}] : {temp}",
+            f"%z{n} = arith.addf %l{n}, %h{n} : {element}",
+            f"%w{n} = arith.constant {weight!r} : {element}",
+            f"%m{n} = arith.mulf %z{n}, %w{n} : {element}",
+            f"%s{n} = arith.addf %s{n - 1}, %m{n} : {element}",
+        ]
+    return lines
+
+
 def wave(domain: Sequence[int], radius: int, element: str = "f32") -> str:
     """
     The acoustic wave equation, second order in time, of radius `radius` in space:
@@ -323,32 +349,14 @@ def wave(domain: Sequence[int], radius: int, element: str = "f32") -> str:
     temp = f"!stencil.temp<{'?x' * rank}{element}>"
     low, high = [0] * rank, list(domain)
     zero = [0] * rank
-    lines = [
-        f"%x = stencil.access %p[{', '.join(map(str, zero))}] : {temp}",
-        f"%k = arith.constant {weights[0] * rank!r} : {element}",
-        f"%s0 = arith.mulf %x, %k : {element}",
-    ]
-    count = 0
-    for axis in range(rank):
-        for distance in range(1, radius + 1):
-            low_offset, high_offset = list(zero), list(zero)
-            low_offset[axis], high_offset[axis] = -distance, distance
-            n = count = count + 1
-            lines += [
-                f"%l{n} = stencil.access %p[{', '.join(map(str, low_offset))}] : {temp}",
-                f"%h{n} = stencil.access %p[{', '.join(map(str, high_offset))}] : {temp}",
-                f"%z{n} = arith.addf %l{n}, %h{n} : {element}",
-                f"%w{n} = arith.constant {weights[distance]!r} : {element}",
-                f"%m{n} = arith.mulf %z{n}, %w{n} : {element}",
-                f"%s{n} = arith.addf %s{n - 1}, %m{n} : {element}",
-            ]
+    lines = laplacian(rank, weights, temp, element)
     lines += [
         f"%v = stencil.access %q[{', '.join(map(str, zero))}] : {temp}",
         f"%o = stencil.access %r[{', '.join(map(str, zero))}] : {temp}",
         f"%two = arith.constant 2.0 : {element}",
         f"%d = arith.mulf %x, %two : {element}",
         f"%e = arith.subf %d, %o : {element}",
-        f"%f = arith.mulf %s{count}, %v : {element}",
+        f"%f = arith.mulf %s{rank * radius}, %v : {element}",
         f"%g = arith.addf %e, %f : {element}",
     ]
     body = "\n      ".join(lines)

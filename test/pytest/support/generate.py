@@ -168,6 +168,31 @@ def boxes(draw: st.DrawFn, whole: Box) -> Box:
 
 
 @st.composite
+def updates_of(
+    draw: st.DrawFn,
+    targets: list[str],
+    readable: list[Readable],
+    reach: Reach,
+    scalars: tuple[str, ...],
+    whole: Box,
+) -> list[Update]:
+    """
+    Updates of state fields, by one apply or each by its own. An update may read the target of an
+    update before, which becomes readable.
+    """
+    if len(targets) == 2 and draw(st.booleans()):
+        results = tuple(draw(cells(readable, reach, scalars)) for _ in targets)
+        stores = [Store(k, name, draw(boxes(whole))) for k, name in enumerate(targets)]
+        return [Update(results, tuple(stores))]
+    updates: list[Update] = []
+    for target in targets:
+        cell = draw(cells(readable, reach, scalars))
+        updates.append(Update((cell,), (Store(0, target, draw(boxes(whole))),)))
+        readable.append(Readable(target))
+    return updates
+
+
+@st.composite
 def programs(draw: st.DrawFn) -> Program:
     """
     One or two state fields in two or three buffers each, that read each other, what the step has
@@ -206,17 +231,8 @@ def programs(draw: st.DrawFn) -> Program:
         buffers.append(Buffer("coefficient", bounds, kind))
         readable.append(Readable("coefficient"))
 
-    updates: list[Update] = []
-    if len(fields) == 2 and draw(st.booleans()):
-        # One apply for both fields.
-        results = tuple(draw(cells(readable, reach, scalars)) for _ in fields)
-        stores = [Store(k, name, draw(boxes(whole))) for k, (_, name) in enumerate(fields)]
-        updates.append(Update(results, tuple(stores)))
-    else:
-        for _, target in fields:
-            cell = draw(cells(readable, reach, scalars))
-            updates.append(Update((cell,), (Store(0, target, draw(boxes(whole))),)))
-            readable.append(Readable(target))
+    targets = [target for _, target in fields]
+    updates = draw(updates_of(targets, readable, reach, scalars, whole))
     if draw(st.integers(0, 3)) == 0:
         buffers.append(Buffer("total", bounds, element))
         summed = Tap("total", (0,) * rank) * 0.5 + draw(taps(readable, reach)) * 0.5

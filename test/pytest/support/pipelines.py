@@ -72,6 +72,26 @@ def drawn(seed: int, rank: int) -> Pipeline:
     stream: Value | None = choice(
         [None, None, None, None, *range(rank + (random.random() < 0.1)), "none"]
     )
+    placed = {
+        "device-tiling": tiling(random, rank, stream),
+        "multi-queue-buffering": buffering(random),
+        "register-streaming": streaming(random),
+        "peel-boundaries": peeling(random),
+    }
+    chosen: dict[str, dict[str, Value]] = {
+        "temporal-fusion": {"depths": (choice([1, 2, 2, 3]),)},
+        "split-sums": {"form": choice(["none", "none", "rows", "halves", "lanes"])},
+        "carry-halos": {},
+    }
+    passes = {name: (placed | chosen)[name] for name in NAMES}
+    if random.random() < 0.2:
+        del passes["register-streaming"]
+    return Pipeline(passes, choice(["sm_90"] * 4 + ["sm_80"]))
+
+
+def tiling(random: Random, rank: int, stream: Value | None) -> dict[str, Value]:
+    """Options of device-tiling for programs of so many axes, with a given streaming axis."""
+    choice = random.choice
     axes = rank if stream == "none" or (rank == 1 and stream is None) else rank - 1
     axes += choice([-1, 1]) if random.random() < 0.03 else 0
     axes = max(axes, 1)
@@ -80,7 +100,7 @@ def drawn(seed: int, rank: int) -> Pipeline:
         return tuple(choice(values) for _ in range(axes))
 
     tile = choice(["warp", "block", "block", "cluster", "device"])
-    tiling: dict[str, Value] = {
+    made: dict[str, Value] = {
         "tile": tile,
         "cells": counts(1, 1, 2, 2, 3, 4, 5),
         "lanes": (*(choice([1] * 30 + [2]) for _ in range(axes - 1)), choice([32] * 30 + [16])),
@@ -88,55 +108,59 @@ def drawn(seed: int, rank: int) -> Pipeline:
     }
     if tile in ("cluster", "device"):
         most = [1, 2, 2, 3] if random.random() < 0.9 else [9, 200]
-        tiling["blocks"] = (choice(most), *(choice([1] * 9 + [2]) for _ in range(axes - 1)))
-    tiling |= some(random, {"pack": lambda: choice([1, 2, 3]), "occupancy": lambda: choice([1, 1, 2, 3, 40])}, 0.3)  # fmt: skip
+        made["blocks"] = (choice(most), *(choice([1] * 9 + [2]) for _ in range(axes - 1)))
+    numbers: dict[str, Callable[[], Value]] = {
+        "pack": lambda: choice([1, 2, 3]),
+        "occupancy": lambda: choice([1, 1, 2, 3, 40]),
+    }
+    made |= some(random, numbers, 0.3)
     if stream is not None:
-        tiling["stream_axis"] = stream
+        made["stream_axis"] = stream
     if random.random() < 0.05:
-        tiling["reads"] = "memory"
+        made["reads"] = "memory"
         if random.random() < 0.7:
             for name in ("tile", "stream_axis", "blocks"):
-                tiling.pop(name, None)
+                made.pop(name, None)
     if random.random() < 0.04:
-        tiling["cuts"] = (choice([0, 1, 2]),)
-    buffering = some(
-        random,
-        {
-            "storage": lambda: choice(["registers", "shared"]),
-            "addressing": lambda: choice(["fixed", "shifting", "computed"]),
-            "ahead": lambda: choice([0, 0, 0, 1, 2, 4, 7, 3000]),
-            "period": lambda: choice([0, 1, 2, 3, 5, 30, 4000]),
-        },
-        0.4,
-    ) | some(random, {"every": lambda: choice([0, 1, 2, 2, 3])}, 0.15)
-    streaming = some(
-        random,
-        {
-            "delay": lambda: choice([0, 1, 1, 2, 3, 3000]),
-            "what": lambda: choice(["edges", "plane", "copies"]),
-            "sync": lambda: choice(["barrier", "mbarrier", "flags", "grid"]),
-        },
-        0.5,
-    ) | some(random, {"every": lambda: choice([0, 1, 2, 2, 3]), "period": lambda: choice([0, 1, 2, 7, 4000])}, 0.15)  # fmt: skip
-    peeling = some(
-        random,
-        {
-            "guards": lambda: choice(["rim", "all"]),
-            "planes": lambda: choice([1, 2, 5, 100]),
-            "columns": lambda: "alone",
-            "multiprocessors": lambda: choice([1, 2, 132]),
-        },
-        0.3,
-    )
-    passes: dict[str, dict[str, Value]] = {
-        "temporal-fusion": {"depths": (choice([1, 2, 2, 3]),)},
-        "device-tiling": tiling,
-        "split-sums": {"form": choice(["none", "none", "rows", "halves", "lanes"])},
-        "multi-queue-buffering": buffering,
-        "register-streaming": streaming,
-        "carry-halos": {},
-        "peel-boundaries": peeling,
+        made["cuts"] = (choice([0, 1, 2]),)
+    return made
+
+
+def buffering(random: Random) -> dict[str, Value]:
+    """Options of multi-queue-buffering."""
+    choice = random.choice
+    usual: dict[str, Callable[[], Value]] = {
+        "storage": lambda: choice(["registers", "shared"]),
+        "addressing": lambda: choice(["fixed", "shifting", "computed"]),
+        "ahead": lambda: choice([0, 0, 0, 1, 2, 4, 7, 3000]),
+        "period": lambda: choice([0, 1, 2, 3, 5, 30, 4000]),
     }
-    if random.random() < 0.2:
-        del passes["register-streaming"]
-    return Pipeline(passes, choice(["sm_90"] * 4 + ["sm_80"]))
+    seldom: dict[str, Callable[[], Value]] = {"every": lambda: choice([0, 1, 2, 2, 3])}
+    return some(random, usual, 0.4) | some(random, seldom, 0.15)
+
+
+def streaming(random: Random) -> dict[str, Value]:
+    """Options of register-streaming."""
+    choice = random.choice
+    usual: dict[str, Callable[[], Value]] = {
+        "delay": lambda: choice([0, 1, 1, 2, 3, 3000]),
+        "what": lambda: choice(["edges", "plane", "copies"]),
+        "sync": lambda: choice(["barrier", "mbarrier", "flags", "grid"]),
+    }
+    seldom: dict[str, Callable[[], Value]] = {
+        "every": lambda: choice([0, 1, 2, 2, 3]),
+        "period": lambda: choice([0, 1, 2, 7, 4000]),
+    }
+    return some(random, usual, 0.5) | some(random, seldom, 0.15)
+
+
+def peeling(random: Random) -> dict[str, Value]:
+    """Options of peel-boundaries."""
+    choice = random.choice
+    usual: dict[str, Callable[[], Value]] = {
+        "guards": lambda: choice(["rim", "all"]),
+        "planes": lambda: choice([1, 2, 5, 100]),
+        "columns": lambda: "alone",
+        "multiprocessors": lambda: choice([1, 2, 132]),
+    }
+    return some(random, usual, 0.3)
