@@ -1,0 +1,49 @@
+"""Schedules that several files of tests use, by what they are for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from support.schedules import (
+    FLAGS,
+    GRID,
+    Schedule,
+    block_row,
+    device_plane,
+    warp_row,
+)
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+
+ROWS = [
+    Schedule("warp", warp_row(), form="rows", shown="_rows0"),
+    Schedule(
+        "warp-period-1", warp_row(), Buffering(period=1, ahead=1), form="rows", shown="_rows0"
+    ),
+    Schedule("block", block_row(), form="rows", shown="_rows0"),
+    *(
+        Schedule(
+            f"shared-{addressing}",
+            block_row(),
+            Buffering(storage="shared", addressing=addressing),
+            streaming=None,
+            form="rows",
+            shown="_rows0",
+        )
+        for addressing in ("fixed", "shifting", "computed")
+    ),
+]
+
+
+NOT_UNROLLED = Schedule(
+    "not-unrolled",
+    device_plane((4, 1), 2, 2),
+    streaming=Streaming(period=1),
+    mail="computed",
+    shown=FLAGS,
+)
+
+
+MEETING_NOT_UNROLLED = replace(
+    NOT_UNROLLED, streaming=Streaming(sync="grid", period=1), shown=f"computed, every 1, {GRID}"
+)
