@@ -158,6 +158,6 @@ def compile(
     kernels = ProgramKernels(module, options, chosen)
     kernels.remarks.update(dict.fromkeys(map(str, remarks)))
     unused = UnusedOptions.of(
-        executor, depth=depth, arch=arch, bound_waits=bound_waits, halos=halos, threads=threads
+        executor, depth=depth, arch=arch, bound_waits=bound_waits, threads=threads
     )
     return CompiledProgram(module, kernels, executor, gpu, threads, unused)

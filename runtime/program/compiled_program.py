@@ -290,6 +290,8 @@ class CompiledProgram:
                         gpu.upload(buffer.pointer, value)
                     else:
                         placed.append(value)
+                # A copy from the host's memory may go on after its call, on the default stream.
+                gpu.synchronize(0)
                 gpu.synchronize(runner.stream)
                 start = time.perf_counter()
                 call = self.run_host(runner, placed, span)

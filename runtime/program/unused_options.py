@@ -15,18 +15,17 @@ class UnusedOptions:
 
     @classmethod
     def of(
-        cls, executor: str, *, depth: int | None, arch: str | None, bound_waits: bool, halos: str,
+        cls, executor: str, *, depth: int | None, arch: str | None, bound_waits: bool,
         threads: int | None,
     ) -> UnusedOptions:  # fmt: skip
         """
-        The given options without effect. `halos="common"` is a promise, true of every executor.
+        The given options without effect.
         """
         runs_kernels = executor not in ("cpu", "numpy")
         asked = {
             "depth": depth is not None and not runs_kernels,
             "arch": arch is not None and not runs_kernels,
             "bound_waits": bound_waits and not runs_kernels,
-            "halos": halos == "apart" and not runs_kernels,
             "threads": threads is not None and executor != "cpu",
         }
         return cls(executor, [name for name, is_asked in asked.items() if is_asked])

@@ -355,7 +355,7 @@ def test_verbose_repeats_the_remarks_of_cached_kernels(
 
 
 @pytest.mark.parametrize("executor", ["cpu", "numpy"])
-@pytest.mark.parametrize("option", ["--depth 2", "--arch sm_80", "--bound-waits", "--halos apart"])
+@pytest.mark.parametrize("option", ["--depth 2", "--arch sm_80", "--bound-waits"])
 def test_options_of_kernels_are_said_to_have_no_effect(
     option: str, executor: str, heat: Path, capsys: pytest.CaptureFixture[str]
 ):

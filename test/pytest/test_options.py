@@ -202,7 +202,7 @@ def test_what_stands_after_the_loop_is_refused_before_anything_changes():
     ("executor", "options", "names"),
     [
         ("cpu", {"depth": 2, "arch": "sm_80"}, ["depth", "arch"]),
-        ("numpy", {"bound_waits": True, "halos": "apart"}, ["bound_waits", "halos"]),
+        ("numpy", {"bound_waits": True, "halos": "apart"}, ["bound_waits"]),
         ("numpy", {"threads": 1}, ["threads"]),
         ("planes", {"threads": 1, "depth": 2}, ["threads"]),
         ("cpu", {"threads": 1, "halos": "common"}, []),

@@ -89,6 +89,19 @@ def reciprocal_root(x: Array) -> Array:
     return np.divide(np.ones_like(x), np.sqrt(x))
 
 
+def extreme(of_others: Callable[[Array, Array], Array], *, greatest: bool) -> Callable[..., Array]:
+    """
+    An extremum that takes -0.0 as less than 0.0, as MLIR does. NumPy takes the two as equal, and its
+    result depends on the processor.
+    """
+
+    def evaluate(a: Array, b: Array) -> Array:
+        lesser, greater = (np.where(np.signbit(a), *pair) for pair in ((a, b), (b, a)))
+        return np.where(a == b, greater if greatest else lesser, of_others(a, b))
+
+    return evaluate
+
+
 OPERATIONS: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -98,10 +111,10 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "abs": np.abs,
     "sqrt": np.sqrt,
     "rsqrt": reciprocal_root,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "maxnum": np.fmax,
-    "minnum": np.fmin,
+    "maximum": extreme(np.maximum, greatest=True),
+    "minimum": extreme(np.minimum, greatest=False),
+    "maxnum": extreme(np.fmax, greatest=True),
+    "minnum": extreme(np.fmin, greatest=False),
     "copysign": np.copysign,
     "fma": fma,
     "floor": np.floor,
