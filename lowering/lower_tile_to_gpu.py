@@ -68,6 +68,7 @@ from timetile.lowering.tile_to_gpu.thread import (
     take_seat,
     tile_of_block,
 )
+from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
@@ -115,20 +116,19 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
     """The gpu.module of one kernel."""
     check(kernel)
     geometry = Geometry(kernel)
+    memory = BlockMemory.of(geometry)
+    check_shared_memory(kernel, memory.bytes, target_of(module))
     fields = kernel.body.block.args
     entry = Block(arg_types=[*argument_types(kernel), *message_types(kernel, geometry.tiles)])
     for old, new in zip(fields, entry.args):
         new.name_hint = old.name_hint
-    shared_bytes = emit_kernel(entry, geometry, module)
+    emit_kernel(entry, geometry, memory, module)
     entry.add_op(gpu.ReturnOp([]))
-    return made_module(kernel, geometry, entry, shared_bytes)
+    return made_module(kernel, geometry, entry, memory.bytes)
 
 
-def emit_kernel(entry: Block, geometry: Geometry, module: ModuleOp) -> int:
-    """
-    Emit the code of a thread: loops over tiles and columns, and the variants. Returns the bytes of
-    shared memory of a block.
-    """
+def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: ModuleOp) -> None:
+    """Emit the code of a thread: loops over tiles and columns, and the variants."""
     kernel = geometry.kernel
     arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
     inboxes, together = entry.args[-2:] if messages(kernel) else (None, None)
@@ -141,8 +141,7 @@ def emit_kernel(entry: Block, geometry: Geometry, module: ModuleOp) -> int:
     else:
         chunk = place_chunk(emit, geometry, seat.tile)
     thread = place_thread(emit, geometry, seat, chunk)
-    placement = place(emit, geometry, thread, arguments, inboxes)
-    check_shared_memory(kernel, placement.shared_bytes, target_of(module))
+    placement = place(emit, geometry, memory, thread, arguments, inboxes)
     functions = functions_of(kernel, module)
     emit_variants(KernelCode.of(geometry, thread, arguments, functions, placement), emit)
     if thread.steps_before is not None:
@@ -150,7 +149,6 @@ def emit_kernel(entry: Block, geometry: Geometry, module: ModuleOp) -> int:
         emit.add(scf.YieldOp(emit.binary(arith.AddiOp, thread.steps_before, steps)))
     elif geometry.joins_columns:
         emit.add(scf.YieldOp())
-    return placement.shared_bytes
 
 
 def next_tiles(emit: Emitter, geometry: Geometry, together: SSAValue) -> tuple[Emitter, Turn]:

@@ -127,7 +127,7 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
             if isinstance(stage, LoadOp):
                 stage.ahead = IntAttr(0)
         elif isinstance(stage, ExchangeOp):
-            home = mail_home(stage, stream, schedule.addressing, 0, every)
+            home = mail_home(stage, stream, schedule.addressing, every=every)
             stage.home = home.synchronised_by(Sync.GRID, Space.GLOBAL)
 
 

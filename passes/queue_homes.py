@@ -20,7 +20,12 @@ from timetile.dialects.tile import (
     StoreOp,
 )
 from timetile.passes.analysis.queues.lags import oldest_age
-from timetile.passes.analysis.queues.storage import chosen_period, copies_slots, power_of_two
+from timetile.passes.analysis.queues.storage import (
+    chosen_period,
+    copies_slots,
+    exchanged_slots,
+    power_of_two,
+)
 from timetile.passes.diagnostics import refuse
 from timetile.passes.schedule import AddressingOption, Schedule
 
@@ -71,17 +76,16 @@ def mail_home(
     exchange: ExchangeOp,
     stream: int | None,
     addressing: AddressingOption,
-    least: int,
+    *,
+    flags: bool = False,
     every: int = 1,
     period: int = 1,
 ) -> MailAttr:
     """
-    The slots of an exchange: one for each plane published and not yet read by all readers, one for
-    each of the `every` stream steps until the next barrier, and at least `least`, the need of
-    messages between blocks. `period`: unrolling of the stream loop.
+    The home of an exchange; `flags` and `every` as for `exchanged_slots`. `period`: unrolling of
+    the stream loop.
     """
-    slots = exchange.delay.data + every + oldest_age(exchange.result, stream)
-    slots = max(slots, 2, least) if stream is not None else 1
+    slots = exchanged_slots(exchange, stream, flags=flags, every=every)
     if addressing == "computed":
         slots = power_of_two(slots)
     elif addressing == "fixed" and every > 1:
@@ -112,7 +116,9 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
                 stage.home = copies_home(kernel, stage, schedule)
             case ExchangeOp():
                 flags = kernel.layout.has_messages and schedule.sync != "grid"
-                least, every = 2 * stage.delay.data * flags, barrier_steps(kernel, schedule)
-                stage.home = mail_home(stage, stream, schedule.addressing, least, every, period)
+                every = barrier_steps(kernel, schedule)
+                stage.home = mail_home(
+                    stage, stream, schedule.addressing, flags=flags, every=every, period=period
+                )
             case StoreOp():
                 pass

@@ -181,7 +181,7 @@ def is_patched(step: StepScope, queue: QueuePlan, age: int, at: Position) -> boo
         if halo_of(step, queue.source).patched_at_birth and not queue.copied:
             return True
         buffer = queue.edge_buffer
-        if buffer is None or not (buffer.along_rows and at[:-1] in step.code.rows):
+        if buffer is None or not (buffer.edges.along_rows and at[:-1] in step.code.rows):
             return False
         age += queue.published_age
         queue = queue.source

@@ -191,9 +191,9 @@ def put_beside(
     slot = step.slot(buffer.ring, edge.queue.delay)
     index = add_offsets(emit, buffer.own, slot.index)
     vector = vector_cells(step.code.cells, buffer.element)
-    for row in range(buffer.width):
-        number = row - buffer.width if side < 0 else 2 * buffer.width + row
+    for row in range(buffer.edges.width):
+        number = row - buffer.edges.width if side < 0 else 2 * buffer.edges.width + row
         for start in range(0, step.code.cells, vector):
             group = [next(cells) for _ in range(vector)]
-            at = slot.offset + number * buffer.row_cells + start
+            at = slot.offset + number * buffer.edges.row_cells + start
             emit.add(simt.StoreOp(group, buffer.ring.buffer, index, at))

@@ -4,26 +4,23 @@ accesses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import (
+    Addressing,
     ApplyOp,
     ExchangeOp,
-    KernelOp,
     LayoutAttr,
     LoadOp,
+    Published,
     RegistersAttr,
     SharedAttr,
     StageOp,
     StoreOp,
-    queue_type,
-    taps_of,
 )
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.inboxes import Inboxes, place_inboxes
@@ -37,18 +34,19 @@ from timetile.lowering.tile_to_gpu.prefetch import (
 from timetile.lowering.tile_to_gpu.queues import BlockEdge, EdgeBuffer, Rim, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, block_beside
+from timetile.passes.analysis.block_memory import (
+    BlockMemory,
+    PlaneRing,
+    Slice,
+    copies_exchange,
+)
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.queues.lags import oldest_age
-from timetile.passes.analysis.queues.storage import ring_window
 from timetile.passes.analysis.queues.synchronisation import (
     Order,
     collect_orders,
     lives_in_ring,
-    place_barriers,
 )
-
-Allocate = Callable[[Attribute, int], SSAValue]
-"""Hands out shared memory for a number of cells of an element."""
 
 
 @dataclass
@@ -66,7 +64,6 @@ class Placement:
     rims: dict[SSAValue, Rim] = field(default_factory=dict[SSAValue, Rim])
     prefetches: list[PrefetchRing] = field(default_factory=list[PrefetchRing])
     staging: dict[SSAValue, Staging] = field(default_factory=dict[SSAValue, Staging])
-    shared_bytes: int = 0
     arrivals: SSAValue | None = None
     """The words for arrivals of the tile's warps; None unless warps synchronise in two halves."""
     peer_arrivals: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
@@ -85,7 +82,7 @@ class Placement:
     @property
     def shifting_rings(self) -> list[Ring]:
         """The rings with carried offsets of slots."""
-        return [ring for ring in self.rings if ring.addressing == "shifting"]
+        return [ring for ring in self.rings if ring.addressing is Addressing.SHIFTING]
 
     @property
     def pending_groups(self) -> int:
@@ -100,15 +97,16 @@ class Placement:
 def place(
     emit: Emitter,
     geometry: Geometry,
+    memory: BlockMemory,
     thread: Thread,
     arguments: dict[SSAValue, SSAValue],
     messages: SSAValue | None = None,
 ) -> Placement:
     """
-    Allocate the shared memory of a kernel. `messages` is global memory for exchanges between
-    blocks.
+    Allocate the shared memory of a kernel. `memory` says which slices; `messages` is global memory
+    for exchanges between blocks.
     """
-    return Placer(emit, geometry, thread, arguments, messages).place()
+    return Placer(emit, geometry, memory, thread, arguments, messages).place()
 
 
 class Placer:
@@ -118,21 +116,20 @@ class Placer:
         self,
         emit: Emitter,
         geometry: Geometry,
+        memory: BlockMemory,
         thread: Thread,
         arguments: dict[SSAValue, SSAValue],
         messages: SSAValue | None,
     ):
-        self.emit, self.geometry, self.thread = emit, geometry, thread
-        self.kernel, self.arguments = geometry.kernel, arguments
-        assert self.kernel.layout is not None
-        self.layout = self.kernel.layout
+        self.emit, self.geometry, self.memory = emit, geometry, memory
+        self.kernel, self.layout = geometry.kernel, geometry.layout
+        self.thread, self.arguments = thread, arguments
         self.placement = Placement(
             self.layout.warps == 1,
             collect_orders(self.kernel),
             collect_orders(self.kernel, within_warps=True),
         )
-        self.memory = SharedMemory(emit)
-        self.exchange_memory = ExchangeMemory(self.kernel, self.memory, self.placement.orders)
+        self.buffers = SharedMemory(emit)
         self.ranks = neighbour_ranks(emit, thread, self.layout) if self.layout.has_cluster else {}
         if messages is not None:
             self.placement.inboxes = place_inboxes(emit, thread, self.kernel, messages)
@@ -148,9 +145,8 @@ class Placer:
         if rings := placement.prefetches:
             rings[0] = replace(rings[0], waits=True)
             rings[-1] = replace(rings[-1], commits=True)
-        if any(isinstance(s, ExchangeOp) and is_split(self.kernel, s) for s in self.kernel.stages):
-            self.place_arrivals()
-        placement.shared_bytes = self.memory.bytes
+        if self.memory.arrivals is not None:
+            self.place_arrivals(self.memory.arrivals)
         return placement
 
     def place_stage(self, stage: StageOp) -> None:
@@ -158,146 +154,101 @@ class Placer:
         match stage:
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
                 self.place_prefetch(stage)
-            case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
-                for number, result in enumerate(stage.results):
-                    self.placement.shared[result] = self.shared_plane(result, home, number)
-            case ExchangeOp() if stage.what.data == "plane":
+            case LoadOp(home=SharedAttr()) | ApplyOp(home=SharedAttr()):
+                for result in stage.results:
+                    self.placement.shared[result] = self.shared_plane(result)
+            case ExchangeOp() if stage.what.data is Published.PLANE:
                 self.place_exchange_of_planes(stage)
             case ExchangeOp() if lives_in_ring(stage.queue):
                 assert self.placement.inboxes is not None
                 slots = self.placement.inboxes.slots(self.kernel, stage)
                 plane, age = self.placement.shared[stage.queue], stage.delay.data + stage.hold
                 self.placement.rims[stage.result] = Rim(plane, slots, stage.edges[0], age)
-            case ExchangeOp() if stage.what.data == "edges":
+            case ExchangeOp() if stage.what.data is Published.EDGES:
                 self.placement.edge_buffers[stage.result] = self.edge_buffer(stage)
-            case StoreOp() if self.geometry.is_dealt(stage.field):
-                staging = row_staging(
-                    self.emit, self.geometry, self.thread, self.memory, stage.field
-                )
+            case StoreOp() if (part := self.memory.staged.get(stage.field)) is not None:
+                buffer = self.buffers.buffer(part)
+                staging = row_staging(self.emit, self.geometry, self.thread, buffer, stage.field)
                 self.placement.staging[stage.field] = staging
             case _:
                 pass
 
     def place_prefetch(self, load: LoadOp) -> None:
         """
-        The ring of a load with early fetches: a ring for each lane, or for the tile if the copies
+        The ring of a load with early fetches: a ring for each warp, or for the tile if the copies
         serve an exchange.
         """
-        exchange = copies_exchange(self.geometry, load)
         given = (self.emit, self.geometry, self.thread)
-        if exchange is None:
-            ring = lane_ring(*given, self.memory, load, self.arguments)
+        if (early := self.memory.early.get(load.result)) is not None:
+            buffer = self.buffers.buffer(early.memory)
+            ring = lane_ring(*given, buffer, early.ring, load, self.arguments)
         else:
-            plane = self.exchange_plane(exchange, self.memory.allocate)
+            exchange = copies_exchange(self.geometry, load)
+            assert exchange is not None
+            plane = self.own_plane(self.memory.planes[exchange.result])
             self.placement.shared[exchange.result] = plane
             ring = tile_ring(*given, plane, load, self.arguments)
         self.placement.prefetches.append(ring)
 
     def place_exchange_of_planes(self, stage: ExchangeOp) -> None:
         """The ring of an exchange of whole planes, with surrounding rows sent by other blocks."""
-        plane = self.exchange_plane(stage, partial(self.exchange_memory.allocate, stage))
+        plane = self.own_plane(self.memory.planes[stage.result])
         self.placement.shared[stage.result] = plane
         if self.placement.inboxes is not None and stage.edges[0]:
             slots = self.placement.inboxes.slots(self.kernel, stage)
             rim = Rim(plane, slots, stage.edges[0], stage.delay.data)
             self.placement.rims[stage.result] = rim
 
-    def place_arrivals(self) -> None:
+    def place_arrivals(self, part: Slice) -> None:
         """The words for arrivals of warps, in the own block and in the blocks beside."""
-        words = self.memory.allocate(i64, 2 if self.layout.has_cluster else 1)
+        words = self.buffers.buffer(part)
         self.placement.arrivals = words
         for side, rank in self.ranks.items():
             peer = self.emit.add(simt.PeerOp(words, rank)).result
             self.placement.peer_arrivals[side] = peer
 
-    def own_ring(
-        self,
-        element: Attribute,
-        reach: tuple[int, ...],
-        allocate: Allocate,
-        slots: int,
-        addressing: str,
-    ) -> SharedPlane:
-        """A ring of planes with pads of the given reach, for each tile of the block."""
-        emit, geometry = self.emit, self.geometry
-        *others, last = geometry.axes
-        pads = (*reach[:-1], geometry.padded(element, reach[-1]))
-        slot_cells = pitch = geometry.padded(element, last.layout.block_extent + 2 * pads[-1])
-        strides = [1]
-        for tiling, pad in reversed([*zip(others, pads)]):
-            strides.insert(0, slot_cells)
-            slot_cells *= tiling.layout.block_extent + 2 * pad
-        first = sum(pad * stride for pad, stride in zip(pads, strides))
-        own = emit.add_int(self.thread.axes[-1].in_block, first)
-        for axis, stride in zip(self.thread.axes[:-1], strides):
+    def own_plane(self, ring: PlaneRing) -> SharedPlane:
+        """The ring of the thread's tile, and the place of the thread's first own cell."""
+        emit, plane = self.emit, ring.plane
+        own = emit.add_int(self.thread.axes[-1].in_block, plane.first)
+        for axis, stride in zip(self.thread.axes[:-1], plane.strides):
             own = emit.add_int(own, emit.mul_int(axis.in_block, stride))
-        tiles = self.layout.pack.data
-        buffer = allocate(element, tiles * slots * slot_cells)
-        if tiles > 1:
-            tile = emit.mul_int(self.thread.warp_in_block, slots * slot_cells)
-            own = emit.add_int(own, tile)
-        ring = Ring(buffer, slots, addressing, slot_cells, geometry.period)
-        return SharedPlane(ring, element, pitch, tuple(strides), pads, own)
+        buffer = self.buffers.buffer(ring.memory)
+        if self.layout.pack.data > 1:
+            own = emit.add_int(own, emit.mul_int(self.thread.warp_in_block, ring.tile_cells))
+        slots = Ring(buffer, ring.slots, ring.addressing, plane.cells, self.geometry.period)
+        return SharedPlane(slots, plane, own)
 
-    def shared_plane(self, queue: SSAValue, home: SharedAttr, number: int) -> SharedPlane:
-        """
-        A queue's ring. Computed queues of an element share a single ring, with the widest reach of
-        all.
-        """
-        element = queue_type(queue).element
-        slots, addressing = home.slots.data, home.addressing.data
-        allocate = self.memory.allocate
-        if addressing != "computed":
-            reach = reach_of(self.kernel, queue)
-            return self.own_ring(element, reach, allocate, slots, addressing)
+    def shared_plane(self, queue: SSAValue) -> SharedPlane:
+        """A queue's ring. Computed queues of an element share a single ring."""
+        ring = self.memory.planes[queue]
+        if ring.addressing is not Addressing.COMPUTED:
+            return self.own_plane(ring)
+        element = ring.plane.element
         if element not in self.multi_queue:
-            reaches = [reach_of(self.kernel, r) for s in self.kernel.stages for r in s.results]
-            reach = tuple(map(max, zip(*reaches)))
-            common = self.own_ring(element, reach, allocate, slots, addressing)
-            self.multi_queue[element] = common
-        base = home.base.data
-        stage = queue.owner
-        assert isinstance(stage, LoadOp | ApplyOp)
-        for earlier in list(stage.results)[:number]:
-            base -= ring_window(earlier, self.kernel.stream_axis)
-        return replace(self.multi_queue[element], base=base % slots)
-
-    def exchange_plane(self, stage: ExchangeOp, allocate: Allocate) -> SharedPlane:
-        """The ring of an exchange of whole planes."""
-        assert stage.home is not None
-        element, reach = queue_type(stage.result).element, reach_of(self.kernel, stage.result)
-        slots, addressing = stage.home.slots.data, stage.home.addressing.data
-        return self.own_ring(element, reach, allocate, slots, addressing)
+            self.multi_queue[element] = self.own_plane(ring)
+        return replace(self.multi_queue[element], base=ring.base)
 
     def edge_buffer(self, stage: ExchangeOp) -> EdgeBuffer:
         """The ring of an exchange of edges, along the only axis with several warps."""
-        assert stage.home is not None
         emit, geometry, thread = self.emit, self.geometry, self.thread
-        k = next(k for k, axis in enumerate(geometry.axes) if axis.layout.tile_warps > 1)
-        layout, warp = geometry.axes[k].layout, thread.axes[k].warp
-        along_rows = k != len(geometry.axes) - 1
-        element, width = queue_type(stage.result).element, stage.edges[k]
-        row_cells = geometry.axes[-1].layout.block_extent if along_rows else 1
-        per_warp = 2 * width * row_cells
-        slot_cells = (layout.warps + 2) * per_warp
-        slots, addressing = stage.home.slots.data, stage.home.addressing.data
-        buffer = self.exchange_memory.allocate(stage, element, slots * slot_cells)
-        own = emit.int(per_warp)
+        ring = self.memory.edges[stage.result]
+        edges, warp = ring.edges, thread.axes[ring.edges.axis].warp
+        buffer = self.buffers.buffer(ring.memory)
+        own = emit.int(edges.warp_cells)
         if warp is not None:
-            own = emit.mul_int(emit.add_int(warp, 1), per_warp)
+            own = emit.mul_int(emit.add_int(warp, 1), edges.warp_cells)
         lane_position = emit.mul_int(thread.lane, geometry.axes[-1].layout.cells)
-        if along_rows:
+        if edges.along_rows:
             own = emit.add_int(own, thread.axes[-1].in_block)
         inboxes = self.placement.inboxes
         return EdgeBuffer(
-            Ring(buffer, slots, addressing, slot_cells, geometry.period),
-            element,
-            width,
-            along_rows,
-            row_cells,
+            Ring(buffer, ring.slots, ring.addressing, edges.cells, geometry.period),
+            ring.memory.element,
+            edges,
             own,
             lane_position,
-            self.peers_of(buffer, layout.warps, per_warp),
+            self.peers_of(buffer, edges.warps, edges.warp_cells),
             None if inboxes is None else inboxes.slots(self.kernel, stage),
         )
 
@@ -314,61 +265,6 @@ class Placer:
             (edge, self.emit.add(simt.PeerOp(buffer, self.ranks[edge.side])).result)
             for edge in edges
         )
-
-
-class ExchangeMemory:
-    """
-    Hands out shared memory for exchanges. Without a stream every exchange happens once: a later
-    exchange takes over the memory of an earlier one if a barrier stands between the last reader and
-    the next writer.
-    """
-
-    def __init__(self, kernel: KernelOp, memory: SharedMemory, orders: Sequence[Order]):
-        self.memory = memory
-        self.stages = list(kernel.stages)
-        self.streams = kernel.stream_axis is not None
-        self.barriers = place_barriers(orders)
-        self.left: dict[SSAValue, tuple[Attribute, int, int]] = {}
-        """For each buffer: element, cells, and the number of the last reading stage."""
-
-    def allocate(self, exchange: ExchangeOp, element: Attribute, cells: int) -> SSAValue:
-        """A buffer for the planes or edges of an exchange."""
-        writer = self.stages.index(exchange)
-        buffer = next((b for b in self.left if self.is_free(b, element, cells, writer)), None)
-        if buffer is None:
-            buffer = self.memory.allocate(element, cells)
-        readers = [self.stages.index(stage) for stage, _ in taps_of(exchange.result)]
-        self.left[buffer] = (element, cells, max(readers))
-        return buffer
-
-    def is_free(self, buffer: SSAValue, element: Attribute, cells: int, writer: int) -> bool:
-        """A buffer is alike, and a barrier stands between its last reader and the writer."""
-        kind, size, reader = self.left[buffer]
-        between = any(reader < barrier <= writer for barrier in self.barriers)
-        return not self.streams and (kind, size) == (element, cells) and between
-
-
-def is_split(kernel: KernelOp, exchange: ExchangeOp) -> bool:
-    """The threads of the block arrive, and wait later: in the next step of a stream."""
-    streams, home = kernel.stream_axis is not None, exchange.home
-    return streams and home is not None and home.sync.data in ("mbarrier", "flags")
-
-
-def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
-    """The exchange served by a load's own copies; None if there is none."""
-    return next((e for e in geometry.copies if e.queue is load.result), None)
-
-
-def reach_of(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
-    """
-    The largest distance of taps of a queue, or of an exchange of edges of the queue, per in-plane
-    axis.
-    """
-    axes = kernel.plane_axes
-    exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
-    read = [queue, *(exchange.result for exchange in exchanges if exchange.what.data == "edges")]
-    taps = [tap for value in read for _, tap in taps_of(value)]
-    return tuple(max((abs(tap.offset[axis]) for tap in taps), default=0) for axis in axes)
 
 
 def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[int, SSAValue]:

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import LANES, LoadOp
+from timetile.dialects.tile import LANES, Addressing, LoadOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.queues import Position, SharedPlane
-from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
+from timetile.lowering.tile_to_gpu.rings import Ring
 from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, vector_cells
+from timetile.passes.analysis.geometry.shared_layout import PrefetchLayout, StagedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,22 +99,19 @@ def lane_ring(
     emit: Emitter,
     geometry: Geometry,
     thread: Thread,
-    memory: SharedMemory,
+    buffer: SSAValue,
+    planes: PrefetchLayout,
     load: LoadOp,
     arguments: dict[SSAValue, SSAValue],
 ) -> PrefetchRing:
-    """A ring of a power of two of planes, per warp."""
+    """A ring of planes for each warp, in a buffer."""
     assert load.data is not None
     element = element_type(load.data)
     width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
     rows = geometry.thread_rows
-    plane_cells = len(rows) * cells * LANES
-    slots = 1 << load.planes_ahead.bit_length()
-    assert geometry.kernel.layout is not None
-    warps = geometry.kernel.layout.threads // LANES
-    buffer = memory.allocate(element, warps * slots * plane_cells)
-    ring = Ring(buffer, slots, "computed", plane_cells, geometry.period)
-    warp = emit.mul_int(thread.warp_in_block, slots * plane_cells)
+    slots = planes.slots, Addressing.COMPUTED, planes.plane_cells
+    ring = Ring(buffer, *slots, geometry.period)
+    warp = emit.mul_int(thread.warp_in_block, planes.warp_cells)
     copied_from = read_from = emit.add_int(warp, emit.mul_int(thread.lane, width))
     view = thread
     if geometry.is_dealt(load.data):
@@ -148,9 +146,9 @@ def tile_ring(
     if geometry.is_dealt(load.data):
         view, stride = dealt(emit, thread, width), width * LANES
         copied_from = emit.add_int(plane.own, emit.mul_int(thread.lane, width - cells))
-    copies = row_vectors(rows, cells, width, plane.pitch, stride)
+    copies = row_vectors(rows, cells, width, plane.layout.pitch, stride)
     whole = vector_cells(cells, plane.element)
-    reads = row_vectors(rows, cells, whole, plane.pitch, whole)
+    reads = row_vectors(rows, cells, whole, plane.layout.pitch, whole)
     pads = pad_copies(emit, geometry, thread, plane, shape, width)
     halo = None if load.halo is None else arguments[load.halo]
     return PrefetchRing(
@@ -171,11 +169,10 @@ def pad_copies(
     The cells around the tile, dealt out to the threads of the block: first whole rows above and
     below, then the cells beside each row of the tile.
     """
-    assert geometry.kernel.layout is not None
-    threads = geometry.kernel.layout.threads
+    threads = geometry.layout.threads
     *others, last = geometry.axes
-    extent, pad_cells = last.layout.block_extent, plane.pads[-1]
-    rows, pad_rows = (others[0].layout.block_extent, plane.pads[0]) if others else (1, 0)
+    extent, pad_cells = last.layout.block_extent, plane.layout.pads[-1]
+    rows, pad_rows = (others[0].layout.block_extent, plane.layout.pads[0]) if others else (1, 0)
     per_row = ceil_div(extent + 2 * pad_cells, width)
     beside = pad_cells // width
     outer = 2 * pad_rows * per_row
@@ -210,7 +207,7 @@ def pad_copies(
                 emit.select(emit.compare("ult", mine, outer), a, b)
                 for a, b in zip(outer_place(mine), beside_place(emit.add_int(mine, -outer)))
             )
-        slot_offset = emit.add_int(emit.mul_int(row, plane.pitch), cell)
+        slot_offset = emit.add_int(emit.mul_int(row, plane.layout.pitch), cell)
         copies.append(pad_copy(emit, geometry, thread, plane, shape, slot_offset, row, cell, valid))
     return copies
 
@@ -231,7 +228,7 @@ def pad_copy(
     width = index_width(geometry)
     coordinates: list[SSAValue] = []
     distance: SSAValue | None = None
-    for axis, place, pad in zip(thread.axes, places, plane.pads, strict=True):
+    for axis, place, pad in zip(thread.axes, places, plane.layout.pads, strict=True):
         moved = emit.sub_int(emit.add_int(place, -pad), axis.in_block)
         coordinates.append(emit.add_int(axis.coordinate, moved))
         term = emit.mul_int(emit.extend(moved, width), shape.strides[axis.axis])
@@ -256,15 +253,13 @@ class Staging:
 
 
 def row_staging(
-    emit: Emitter, geometry: Geometry, thread: Thread, memory: SharedMemory, stored: SSAValue
+    emit: Emitter, geometry: Geometry, thread: Thread, buffer: SSAValue, stored: SSAValue
 ) -> Staging:
     """Rows of shared memory for every warp of the block, as many as a thread holds."""
-    assert geometry.kernel.layout is not None
     element, width = element_type(stored), geometry.access_width(stored)
     cells, rows = geometry.axes[-1].layout.cells, geometry.thread_rows
-    warps, pitch = geometry.kernel.layout.threads // LANES, cells * LANES
-    buffer = memory.allocate(element, warps * len(rows) * pitch)
-    warp = emit.mul_int(thread.warp_in_block, len(rows) * pitch)
+    staged = StagedRows.of(geometry.layout)
+    pitch, warp = staged.pitch, emit.mul_int(thread.warp_in_block, staged.warp_cells)
     whole = vector_cells(cells, element)
     return Staging(
         buffer,

@@ -56,7 +56,7 @@ def publish(step: StepScope, number: int, stage: ExchangeOp) -> None:
     assert buffer is not None
     slot = step.slot(buffer.ring, 0)
     index = add_offsets(step.body, buffer.own, slot.index)
-    if buffer.along_rows:
+    if buffer.edges.along_rows:
         publish_rows(step, number, buffer, plane, index, slot.offset)
     else:
         publish_cells(step, number, buffer, plane, index, slot.offset)
@@ -87,9 +87,9 @@ def publish_rows(
 ) -> None:
     """The first and the last rows of the warp, all lanes."""
     rows, width = step.code.rows, vector_cells(step.code.cells, buffer.element)
-    edge = range(buffer.width)
+    edge = range(buffer.edges.width)
     slots = [(k, k) for k in edge]
-    slots += [(len(rows) - buffer.width + k, buffer.width + k) for k in edge]
+    slots += [(len(rows) - buffer.edges.width + k, buffer.edges.width + k) for k in edge]
     for line, target in slots:
         row = rows[line]
         step.mark(number, line)
@@ -97,10 +97,10 @@ def publish_rows(
             write_message(step, buffer.message_slots, plane, row, target)
         for start in range(0, step.code.cells, width):
             cells = [plane[*row, start + k] for k in range(width)]
-            at = offset + target * buffer.row_cells + start
+            at = offset + target * buffer.edges.row_cells + start
             step.body.add(simt.StoreOp(cells, buffer.ring.buffer, index, at))
             for beside, peer in buffer.peers:
-                if (target < buffer.width) == (beside.side < 0):
+                if (target < buffer.edges.width) == (beside.side < 0):
                     message = EdgeMessage(beside, peer, cells, index, at + beside.shift)
                     step.outgoing.setdefault(beside.side, []).append(message)
 
@@ -136,8 +136,12 @@ def publish_cells(
     warp_cells = step.code.cells * LANES
     for cell in range(step.code.cells):
         for low, high, target in (
-            (0, buffer.width, cell),
-            (warp_cells - buffer.width, warp_cells, cell - warp_cells + 2 * buffer.width),
+            (0, buffer.edges.width, cell),
+            (
+                warp_cells - buffer.edges.width,
+                warp_cells,
+                cell - warp_cells + 2 * buffer.edges.width,
+            ),
         ):
             mask = lane_between(step, buffer.lane_position, cell, low, high)
             if mask is not None:

@@ -12,6 +12,7 @@ from timetile.lowering.tile_to_gpu.inboxes import MessageSlots
 from timetile.lowering.tile_to_gpu.rings import Ring
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
+from timetile.passes.analysis.geometry.shared_layout import EdgeLayout, PaddedPlane
 
 Position = tuple[int, ...]
 """
@@ -26,23 +27,24 @@ Plane = dict[Position, SSAValue]
 @dataclass(frozen=True)
 class SharedPlane:
     """
-    The layout of a plane in a slot of a ring: the cells, and `pads` cells on both sides of every
-    in-plane axis for valid addresses of neighbours. Along each axis a cell lies `strides` elements
-    from the next; a row has `pitch` elements.
+    A plane in a slot of a ring. The cells around the block's own give addresses of neighbours a
+    place.
     """
 
     ring: Ring
-    element: Attribute
-    pitch: int
-    strides: tuple[int, ...]
-    pads: tuple[int, ...]
+    layout: PaddedPlane
     own: SSAValue
     """Offset of the thread's first own cell in a slot (elements)."""
     base: int = 0
 
+    @property
+    def element(self) -> Attribute:
+        """The type of a cell."""
+        return self.layout.element
+
     def offset(self, at: Position) -> int:
         """Elements from the thread's first own cell to a position."""
-        return sum(place * stride for place, stride in zip(at, self.strides, strict=True))
+        return sum(place * stride for place, stride in zip(at, self.layout.strides, strict=True))
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,13 @@ class EdgeMessage:
 @dataclass(frozen=True)
 class EdgeBuffer:
     """
-    The edges of the warps along one in-plane axis: for each warp the first and the last `width`
-    rows, or cells of the only row. An unused warp at both ends keeps all addresses valid.
+    The edges of the warps along one in-plane axis, in a slot of a ring. An unused warp at both ends
+    keeps all addresses valid.
     """
 
     ring: Ring
     element: Attribute
-    width: int
-    along_rows: bool
-    row_cells: int
+    edges: EdgeLayout
     own: SSAValue
     """Offset of the first edge cell of the thread's warp in a slot (elements)."""
     lane_position: SSAValue

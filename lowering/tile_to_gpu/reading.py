@@ -89,7 +89,7 @@ def from_edges(
     row, cell = at[:-1], at[-1]
     lane, within = divmod(cell, step.code.cells)
     own = step.planes(queue.source)
-    if buffer.along_rows:
+    if buffer.edges.along_rows:
         if row in step.code.rows:
             value = own[age + queue.published_age][*row, within]
         else:
@@ -108,14 +108,14 @@ def edge_row(
     (place,) = row
     cells = step.code.cells
     # The warp before ends `width` rows before the own first edge row: its last rows.
-    number = place if place < 0 else 2 * buffer.width + place - len(step.code.rows)
+    number = place if place < 0 else 2 * buffer.edges.width + place - len(step.code.rows)
     keys = [(queue.value, age, (place, cell)) for cell in range(cells)]
     if keys[0] not in step.fetched:
         slot = step.slot(buffer.ring, age + queue.delay)
         index = add_offsets(step.body, buffer.own, slot.index)
         vector = vector_cells(cells, buffer.element)
         for start in range(0, cells, vector):
-            offset = slot.offset + number * buffer.row_cells + start
+            offset = slot.offset + number * buffer.edges.row_cells + start
             types = [buffer.element] * vector
             load = step.body.add(simt.LoadOp(buffer.ring.buffer, index, offset, types))
             for k, value in enumerate(load.cells):
@@ -147,7 +147,7 @@ def edge_cell(
         mask, offset = emit.compare("slt", position, 0), cell
     else:
         mask = emit.compare("sge", position, warp_cells)
-        offset = cell - warp_cells + 2 * buffer.width
+        offset = cell - warp_cells + 2 * buffer.edges.width
     override = simt.OverrideOp([own], buffer.ring.buffer, index, slot.offset + offset, mask)
     step.fetched[key] = emit.add(override).res[0]
     return step.fetched[key]

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, SharedOp, buffer_type
+from timetile.dialects.simt import SHARED_SPACE, SharedOp, buffer_type
+from timetile.dialects.tile import Addressing
 from timetile.lowering.emitter import Emitter
-from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT
+from timetile.passes.analysis.block_memory import Slice
 
 
 @dataclass
 class SharedMemory:
-    """Hands out slices of the block's dynamic shared memory, one after the other."""
+    """The slices of the block's dynamic shared memory, as buffers."""
 
     emit: Emitter
-    bytes: int = 0
+    buffers: dict[Slice, SSAValue] = field(default_factory=dict[Slice, SSAValue])
 
-    def allocate(self, element: Attribute, cells: int) -> SSAValue:
-        """A buffer of `cells` elements."""
-        at = self.bytes
-        size = cells * CELL_BYTES[element]
-        self.bytes = (at + size + SLICE_ALIGNMENT - 1) // SLICE_ALIGNMENT * SLICE_ALIGNMENT
-        return self.emit.add(SharedOp(at, buffer_type(element, cells, SHARED_SPACE))).result
+    def buffer(self, part: Slice) -> SSAValue:
+        """The buffer of a slice, which exchanges that take turns share."""
+        if part not in self.buffers:
+            kind = buffer_type(part.element, part.cells, SHARED_SPACE)
+            self.buffers[part] = self.emit.add(SharedOp(part.at, kind)).result
+        return self.buffers[part]
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class Ring:
 
     buffer: SSAValue
     slots: int
-    addressing: str
+    addressing: Addressing
     plane_cells: int
     period: int
 
     def early_slot(self, step: int) -> Address:
         """The slot of the plane of a step, counted from the chunk's first, ahead of the loop."""
-        number = -step if self.addressing == "shifting" else step
+        number = -step if self.addressing is Addressing.SHIFTING else step
         return Address(None, number % self.slots * self.plane_cells)
 
 
@@ -73,10 +74,10 @@ class RingSlots:
         number = turn - age + base
         if ring.slots == 1:
             return Address(None, 0)
-        if self.count is None or ring.addressing == "fixed":
+        if self.count is None or ring.addressing is Addressing.FIXED:
             # Without a stream every queue of the circular multi-queue has a slot of its own.
             return Address(None, number % ring.slots * ring.plane_cells)
-        if ring.addressing == "shifting":
+        if ring.addressing is Addressing.SHIFTING:
             return Address(self.shifted[ring][age % ring.slots], 0)
         # The steps of a turn begin at a multiple of its length: slots of one group lie at constant
         # offsets.

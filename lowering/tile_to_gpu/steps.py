@@ -84,7 +84,7 @@ def expected_bytes(variant: VariantScope) -> SSAValue | None:
         return None
     sent = {-1: 0, 1: 0}
     for buffer in code.placement.edge_buffers.values():
-        edge_bytes = buffer.width * buffer.row_cells * CELL_BYTES[buffer.element]
+        edge_bytes = buffer.edges.edge_cells * CELL_BYTES[buffer.element]
         for edge, _ in buffer.peers:
             sent[edge.side] += edge_bytes
     total = emit.int(0)

@@ -24,6 +24,7 @@ from timetile.dialects.tile import (
     queue_type,
     taps_of,
 )
+from timetile.passes.analysis.block_memory import exchange_reach
 from timetile.passes.analysis.cells.instructions import (
     approximates,
     cell_function,
@@ -73,17 +74,14 @@ class ExchangeFacts:
     element: Attribute
     edges: tuple[int, ...]
     """Cells read by others beyond a warp's or block's part, along every in-plane axis."""
+    reach: tuple[int, ...]
+    """Cells of a whole plane around the block's part, along every in-plane axis."""
     copies: bool
     """A load's asynchronous copies serve the readers."""
     whole: bool
     """Whole planes are published, not edges alone."""
     delay: int
     """Stream steps from publishing to reading."""
-    slots: int
-    """
-    Planes published and not yet read. Asynchronous copies need more slots, for planes fetched
-    early.
-    """
 
     @property
     def cell_bytes(self) -> int:
@@ -259,16 +257,16 @@ def stage_facts(
     return StageFacts(element, *operations(module, stage), tuple(taps), sharing)
 
 
-def exchange_facts(exchange: ExchangeOp, stream: int | None) -> ExchangeFacts:
+def exchange_facts(kernel: KernelOp, exchange: ExchangeOp) -> ExchangeFacts:
     """The facts of an exchange."""
     return ExchangeFacts(
         exchange,
         queue_type(exchange.result).element,
         exchange.edges,
+        exchange_reach(kernel, exchange),
         exchange.publishes_copies,
         exchange.what.data is Published.PLANE,
         exchange.delay.data,
-        max(exchange.delay.data + 1 + oldest_age(exchange.result, stream), 2),
     )
 
 
@@ -294,7 +292,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp) -> KernelFacts:
         needs=Needs.of(kernel),
         stages=stages,
         exchanges=tuple(
-            exchange_facts(stage, kernel.stream_axis)
+            exchange_facts(kernel, stage)
             for stage in kernel.stages
             if isinstance(stage, ExchangeOp)
         ),

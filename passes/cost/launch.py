@@ -9,11 +9,13 @@ in, a number out.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.geometry.chunks import choose_chunks
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import SCHEDULERS, Residency
@@ -75,4 +77,5 @@ def launch_cost(
 def predict(kernel: KernelOp, module: ModuleOp, target: Target) -> Cost:
     """The cost of a launch of a placed kernel with variants."""
     geometry, facts = Geometry(kernel), facts_of(kernel, module)
-    return launch_cost(facts, Setting.of_kernel(kernel), geometry, target, geometry.ahead)
+    cost = launch_cost(facts, Setting.of_kernel(kernel), geometry, target, geometry.ahead)
+    return replace(cost, shared_bytes=BlockMemory.of(geometry).bytes)

@@ -8,8 +8,10 @@ from timetile.passes.analysis.geometry.shared_layout import (
     EdgeLayout,
     PaddedPlane,
     PrefetchLayout,
+    StagedRows,
+    slice_bytes,
 )
-from timetile.passes.analysis.queues.storage import copies_slots
+from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slots
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, field_bytes
 from timetile.passes.cost.setting import Setting
 
@@ -30,34 +32,45 @@ def slots_of_copies(
     )
 
 
-def padded_plane_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
-    """Bytes of a block's part of a plane, with surrounding cells read through an exchange."""
-    plane = PaddedPlane.of(exchange.element, setting.axes, exchange.edges)
-    return plane.cells * exchange.cell_bytes
+def padded_plane_cells(exchange: ExchangeFacts, setting: Setting) -> int:
+    """Cells of a block's part of a plane, with surrounding cells read through an exchange."""
+    return PaddedPlane.of(exchange.element, setting.axes, exchange.reach).cells
 
 
-def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
+def mail_bytes(exchange: ExchangeFacts, setting: Setting, facts: KernelFacts) -> int:
     """Bytes of the slots of an exchange: of edges, or of whole planes with surrounding cells."""
+    stream, flags = facts.kernel.stream_axis, setting.has_messages and not setting.meets
+    every = setting.every if setting.has_messages and setting.meets else 1
+    slots = exchanged_slots(exchange.exchange, stream, flags=flags, every=every)
     if exchange.whole:
-        return exchange.slots * padded_plane_bytes(exchange, setting)
-    edges = EdgeLayout.of(setting.axes, exchange.edges)
-    return 0 if edges is None else exchange.slots * edges.cells * exchange.cell_bytes
+        cells = padded_plane_cells(exchange, setting)
+    else:
+        edges = EdgeLayout.of(setting.axes, exchange.edges)
+        cells = 0 if edges is None else edges.cells
+    return slice_bytes(slots * cells, exchange.cell_bytes)
 
 
 def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead: int) -> int:
-    """Bytes of shared memory of a block, with planes fetched `ahead` stream steps before use."""
+    """
+    Bytes of shared memory of a block, with planes fetched `ahead` stream steps before use, for a
+    schedule that keeps planes in registers. Without a stream no less than the block will take, if
+    all exchanges are alike.
+    """
     # Where warps arrive, in a slice of its own.
-    total = SLICE_ALIGNMENT if facts.exchanges else 0
-    rows = setting.layout.threads * setting.thread_cells
-    total += sum(rows * field_bytes(field) for field in facts.stored if geometry.is_dealt(field))
+    arrives = setting.splits and not setting.meets and facts.streams and bool(facts.exchanges)
+    total = SLICE_ALIGNMENT if arrives else 0
+    rows = StagedRows.of(setting.layout).cells
+    dealt = [field for field in facts.stored if geometry.is_dealt(field)]
+    total += sum(slice_bytes(rows, field_bytes(field)) for field in dealt)
     if ahead and facts.streams:
         ring = PrefetchLayout.of(setting.layout, ahead).cells
         own = [load for load in facts.loads if load.result not in facts.published]
-        total += sum(ring * cell_bytes(load.result) for load in own)
+        total += sum(slice_bytes(ring, cell_bytes(load.result)) for load in own)
     for exchange in facts.exchanges:
         if exchange.copies:
+            cells = padded_plane_cells(exchange, setting)
             slots = slots_of_copies(exchange, setting, facts, ahead)
-            total += slots * padded_plane_bytes(exchange, setting)
-    mail = [mail_bytes(exchange, setting) for exchange in facts.exchanges if not exchange.copies]
-    # The exchanges of a tile that stays take turns.
-    return total + (sum(mail) if facts.streams else max(mail, default=0))
+            total += slice_bytes(slots * cells, exchange.cell_bytes)
+    mail = [mail_bytes(each, setting, facts) for each in facts.exchanges if not each.copies]
+    # The exchanges of a tile that stays take turns with two slices.
+    return total + (sum(mail) if facts.streams else sum(sorted(mail)[-2:]))

@@ -5,14 +5,27 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
 
-from timetile.dialects.simt import CELL_BYTES
-from timetile.dialects.tile import AxisLayout
+import timetile
+from support.description import Program
+from support.generate import programs, schedules
+from support.programs import program_text
+from support.schedules import Schedule
+from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, SharedOp, buffer_type
+from timetile.dialects.tile import AxisLayout, KernelOp
+from timetile.passes.analysis.block_memory import BlockMemory
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.shared_layout import EdgeLayout, PaddedPlane
+from timetile.passes.cost.facts import facts_of
+from timetile.passes.cost.setting import Setting
+from timetile.passes.cost.shared_memory import shared_bytes
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.kernels.lowered import launch_facts
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 @given(
@@ -51,3 +64,55 @@ def test_edges_take_a_place_for_every_warp_and_for_both_ends(
     layout = EdgeLayout.of(axes, edges)
     assert layout is not None and layout.cells == expected
     assert EdgeLayout.of([AxisLayout(4, 32, 1, 1)], (1,)) is None
+
+
+def placed_kernels(program: Program, schedule: Schedule, depth: int) -> CompiledProgram:
+    """A program with the kernels of a schedule; kernels that small tiles cannot hold are left out."""
+    try:
+        compiled = timetile.compile(
+            program_text(program),
+            executor="simt",
+            depth=depth,
+            passes=schedule.passes(depth),
+            cache=False,
+        )
+        assert compiled.kernels.tiled
+    except CompileError as error:
+        assert "its taps reach further than the tile is wide" in str(error)
+        reject()
+    return compiled
+
+
+@given(data=st.data(), depth=st.integers(1, 3))
+def test_a_kernel_allocates_the_slices_of_its_layout(data: st.DataObject, depth: int):
+    """Slices follow each other, and each buffer in the code of threads is one of them."""
+    program = data.draw(programs())
+    kernels = placed_kernels(program, data.draw(schedules(program.rank)), depth).kernels
+    for kernel in (op for op in kernels.tiled.ops if isinstance(op, KernelOp)):
+        memory = BlockMemory.of(Geometry(kernel))
+        ends = [0, *(part.end for part in memory.slices)]
+        assert all(part.at == end for part, end in zip(memory.slices, ends))
+        assert all(
+            part.at + part.cells * CELL_BYTES[part.element] <= part.end for part in memory.slices
+        )
+        lowered = kernels.threads(kernel.sym_name.data)
+        buffers = {
+            (op.at.value.data, op.result.type) for op in lowered.walk() if isinstance(op, SharedOp)
+        }
+        assert buffers == {
+            (part.at, buffer_type(part.element, part.cells, SHARED_SPACE)) for part in memory.slices
+        }
+        assert launch_facts(lowered).shared_bytes.data == memory.bytes
+
+
+@given(data=st.data(), depth=st.integers(1, 3))
+def test_the_cost_model_counts_the_bytes_of_the_layout(data: st.DataObject, depth: int):
+    """Before homes are chosen, for planes in registers: all bytes of a streamed kernel, and enough for others."""
+    program = data.draw(programs())
+    registers = schedules(program.rank).filter(lambda schedule: schedule.streaming is not None)
+    tiled = placed_kernels(program, data.draw(registers), depth).kernels.tiled
+    for kernel in (op for op in tiled.ops if isinstance(op, KernelOp)):
+        geometry, facts = Geometry(kernel), facts_of(kernel, tiled)
+        counted = shared_bytes(facts, Setting.of_kernel(kernel), geometry, geometry.ahead)
+        taken = BlockMemory.of(geometry).bytes
+        assert counted == taken if facts.streams else counted >= taken

@@ -1,6 +1,7 @@
-"""How planes and edges lie in the shared memory of a block: the one description of their sizes.
+"""How planes, edges and rows lie in shared memory: the one description of their sizes and strides.
 
-The cost model asks what they take, and the lowering where a cell lies. All sizes are in cells.
+The cost model asks how many cells a schedule takes before homes are chosen. `block_memory.py` makes
+slices of the parts of a placed kernel, and the lowering asks where a cell lies. Sizes are in cells.
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ from xdsl.ir import Attribute
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import LANES, AxisLayout, LayoutAttr
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
+from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT, VECTOR_BYTES
 
 
 def whole_vectors(element: Attribute, cells: int) -> int:
     """The least number of cells, at least so many, that whole accesses of 16 bytes make."""
     vector = VECTOR_BYTES // CELL_BYTES[element]
     return ceil_div(cells, vector) * vector
+
+
+def slice_bytes(cells: int, cell_bytes: int) -> int:
+    """Bytes of a slice of shared memory with so many cells, up to where another may begin."""
+    return ceil_div(cells * cell_bytes, SLICE_ALIGNMENT) * SLICE_ALIGNMENT
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,9 @@ class EdgeLayout:
     row_cells: int
     """Cells of an edge across the axis: a row of the block, or one."""
     warps: int
+    """Warps of a block along the axis."""
+    along_rows: bool
+    """Whether edges are rows; otherwise edges are cells of a row."""
 
     @staticmethod
     def of(axes: Sequence[AxisLayout], edges: Sequence[int]) -> EdgeLayout | None:
@@ -89,14 +98,20 @@ class EdgeLayout:
         """
         for k, axis in enumerate(axes):
             if axis.tile_warps > 1:
-                row = 1 if k == len(axes) - 1 else axes[-1].block_extent
-                return EdgeLayout(k, edges[k], row, axis.warps)
+                along_rows = k != len(axes) - 1
+                row = axes[-1].block_extent if along_rows else 1
+                return EdgeLayout(k, edges[k], row, axis.warps, along_rows)
         return None
+
+    @property
+    def edge_cells(self) -> int:
+        """Cells of an edge."""
+        return self.width * self.row_cells
 
     @property
     def warp_cells(self) -> int:
         """Cells of both edges of a warp."""
-        return 2 * self.width * self.row_cells
+        return 2 * self.edge_cells
 
     @property
     def cells(self) -> int:
@@ -124,6 +139,40 @@ class PrefetchLayout:
         return PrefetchLayout(1 << ahead.bit_length(), cells * LANES, layout.threads // LANES)
 
     @property
+    def warp_cells(self) -> int:
+        """Cells of the ring of a warp."""
+        return self.slots * self.plane_cells
+
+    @property
     def cells(self) -> int:
         """Cells of the rings of a block."""
-        return self.warps * self.slots * self.plane_cells
+        return self.warps * self.warp_cells
+
+
+@dataclass(frozen=True)
+class StagedRows:
+    """The rows that a warp's lanes hold, laid out row by row, for each warp of a block."""
+
+    rows: int
+    """Rows of a thread."""
+    pitch: int
+    """Cells of a row of a warp."""
+    warps: int
+    """Warps of a block."""
+
+    @staticmethod
+    def of(layout: LayoutAttr) -> StagedRows:
+        """The rows of a layout."""
+        *others, last = layout.axis_layouts
+        rows = prod(axis.cells for axis in others)
+        return StagedRows(rows, last.cells * LANES, layout.threads // LANES)
+
+    @property
+    def warp_cells(self) -> int:
+        """Cells of the rows of a warp."""
+        return self.rows * self.pitch
+
+    @property
+    def cells(self) -> int:
+        """Cells of the rows of a block."""
+        return self.warps * self.warp_cells

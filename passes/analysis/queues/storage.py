@@ -103,6 +103,18 @@ def copies_slots(
     return ahead + 1 + behind + oldest_age(exchange.result, stream) + max(late, every - 1)
 
 
+def exchanged_slots(exchange: ExchangeOp, stream: int | None, *, flags: bool, every: int) -> int:
+    """
+    Slots of an exchange: one for each plane published and not yet read by all readers, one for each
+    of the `every` stream steps until the next barrier, and at least two. With `flags`, blocks send
+    messages: a sender hears `delay` steps late that a slot was read. One slot without a stream.
+    """
+    if stream is None:
+        return 1
+    delay = exchange.delay.data
+    return max(delay + every + oldest_age(exchange.result, stream), 2, 2 * delay * flags)
+
+
 def ring_window(queue: SSAValue, stream: int | None) -> int:
     """
     Slots of a queue in a ring of shared memory: the queue's planes, and one for each step writing

@@ -1,0 +1,299 @@
+"""The shared memory of a block of a placed kernel: the slices, and what each slice holds.
+
+Homes say how many planes a queue keeps, and `geometry/shared_layout.py` says how a plane lies. From
+both follows where everything is in the memory of a block. The lowering allocates the slices named
+here, in this order, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.tile import (
+    Addressing,
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    MailAttr,
+    Published,
+    RegistersAttr,
+    SharedAttr,
+    StageOp,
+    StoreOp,
+    Sync,
+    queue_type,
+    taps_of,
+)
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.shared_layout import (
+    EdgeLayout,
+    PaddedPlane,
+    PrefetchLayout,
+    StagedRows,
+    slice_bytes,
+)
+from timetile.passes.analysis.queues.storage import ring_window
+from timetile.passes.analysis.queues.synchronisation import (
+    collect_orders,
+    lives_in_ring,
+    place_barriers,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """A part of a block's shared memory: `cells` cells, from `at` bytes on."""
+
+    at: int
+    element: Attribute
+    cells: int
+
+    @property
+    def end(self) -> int:
+        """The first byte behind the slice, where another slice may begin."""
+        return self.at + slice_bytes(self.cells, CELL_BYTES[self.element])
+
+
+@dataclass(frozen=True)
+class PlaneRing:
+    """
+    A ring of `slots` planes for each tile of the block. Queues that share a ring have `base`s: the
+    slots by which a queue is ahead.
+    """
+
+    memory: Slice
+    plane: PaddedPlane
+    slots: int
+    addressing: Addressing
+    base: int = 0
+
+    @property
+    def tile_cells(self) -> int:
+        """Cells of the ring of one tile."""
+        return self.slots * self.plane.cells
+
+
+@dataclass(frozen=True)
+class EdgeRing:
+    """A ring of the edges of `slots` planes."""
+
+    memory: Slice
+    edges: EdgeLayout
+    slots: int
+    addressing: Addressing
+
+
+@dataclass(frozen=True)
+class EarlyPlanes:
+    """The rings of a load with early fetches, one for each warp."""
+
+    memory: Slice
+    ring: PrefetchLayout
+
+
+@dataclass
+class BlockMemory:
+    """The shared memory of a block of a placed kernel."""
+
+    slices: list[Slice] = field(default_factory=list[Slice])
+    planes: dict[SSAValue, PlaneRing] = field(default_factory=dict[SSAValue, PlaneRing])
+    """By queue: of homes in shared memory, and of exchanges of planes or of copies."""
+    edges: dict[SSAValue, EdgeRing] = field(default_factory=dict[SSAValue, EdgeRing])
+    """By queue: of exchanges of edges."""
+    early: dict[SSAValue, EarlyPlanes] = field(default_factory=dict[SSAValue, EarlyPlanes])
+    """By queue: of loads with early fetches, unless the copies serve an exchange."""
+    staged: dict[SSAValue, Slice] = field(default_factory=dict[SSAValue, Slice])
+    """By field: where rows of a warp change hands before they are stored."""
+    arrivals: Slice | None = None
+    """Words for arrivals of warps; None unless warps synchronise in two halves."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of shared memory of a block."""
+        return self.slices[-1].end if self.slices else 0
+
+    @staticmethod
+    def of(geometry: Geometry) -> BlockMemory:
+        """The memory of a placed kernel."""
+        return Allocator(geometry).allocated()
+
+    def allocate(self, element: Attribute, cells: int) -> Slice:
+        """A new slice, behind all others."""
+        self.slices.append(Slice(self.bytes, element, cells))
+        return self.slices[-1]
+
+
+class Allocator:
+    """Gives the slices of a kernel's memory, stage by stage."""
+
+    def __init__(self, geometry: Geometry):
+        self.geometry, self.kernel, self.layout = geometry, geometry.kernel, geometry.layout
+        self.axes = geometry.layout.axis_layouts
+        self.memory = BlockMemory()
+        self.exchanged = ExchangedSlices(self.kernel, self.memory)
+        self.multi_queues: dict[Attribute, PlaneRing] = {}
+        """The ring of all computed queues, by element."""
+
+    def allocated(self) -> BlockMemory:
+        """The memory, with a place for everything."""
+        for stage in self.kernel.stages:
+            self.add_stage(stage)
+        if any(isinstance(s, ExchangeOp) and is_split(self.kernel, s) for s in self.kernel.stages):
+            words = 2 if self.layout.has_cluster else 1
+            self.memory.arrivals = self.memory.allocate(i64, words)
+        return self.memory
+
+    def add_stage(self, stage: StageOp) -> None:
+        """Add what one stage keeps."""
+        memory = self.memory
+        match stage:
+            case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
+                self.add_early(stage)
+            case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
+                for number, result in enumerate(stage.results):
+                    memory.planes[result] = self.ring_of_home(result, home, number)
+            case ExchangeOp(home=MailAttr() as home) if stage.what.data is Published.PLANE:
+                plane = self.plane_of(stage)
+                cells = self.layout.pack.data * home.slots.data * plane.cells
+                part = self.exchanged.allocate(stage, plane.element, cells)
+                ring = PlaneRing(part, plane, home.slots.data, home.addressing.data)
+                memory.planes[stage.result] = ring
+            case ExchangeOp() if lives_in_ring(stage.queue):
+                # Readers read the ring of the queue.
+                pass
+            case ExchangeOp(home=MailAttr() as home) if stage.what.data is Published.EDGES:
+                edges = EdgeLayout.of(self.axes, stage.edges)
+                if edges is not None:
+                    element = queue_type(stage.result).element
+                    cells = home.slots.data * edges.cells
+                    part = self.exchanged.allocate(stage, element, cells)
+                    ring = EdgeRing(part, edges, home.slots.data, home.addressing.data)
+                    memory.edges[stage.result] = ring
+            case StoreOp() if self.geometry.is_dealt(stage.field):
+                cells = StagedRows.of(self.layout).cells
+                memory.staged[stage.field] = memory.allocate(element_type(stage.field), cells)
+            case _:
+                pass
+
+    def add_early(self, load: LoadOp) -> None:
+        """Add the ring of a load with early fetches, which an exchange's readers may share."""
+        exchange = copies_exchange(self.geometry, load)
+        if exchange is None or exchange.home is None:
+            ring = PrefetchLayout.of(self.layout, load.planes_ahead)
+            part = self.memory.allocate(queue_type(load.result).element, ring.cells)
+            self.memory.early[load.result] = EarlyPlanes(part, ring)
+            return
+        home = exchange.home
+        ring = self.own_ring(self.plane_of(exchange), home.slots.data, home.addressing.data)
+        self.memory.planes[exchange.result] = ring
+
+    def own_ring(self, plane: PaddedPlane, slots: int, addressing: Addressing) -> PlaneRing:
+        """A ring in a slice of its own, for each tile of the block."""
+        cells = self.layout.pack.data * slots * plane.cells
+        return PlaneRing(self.memory.allocate(plane.element, cells), plane, slots, addressing)
+
+    def plane_of(self, exchange: ExchangeOp) -> PaddedPlane:
+        """A plane of an exchange."""
+        reach = exchange_reach(self.kernel, exchange)
+        return PaddedPlane.of(queue_type(exchange.result).element, self.axes, reach)
+
+    def ring_of_home(self, queue: SSAValue, home: SharedAttr, number: int) -> PlaneRing:
+        """
+        The ring of result `number` of a stage. Computed queues of an element share a single ring,
+        with the widest reach of all.
+        """
+        element, slots = queue_type(queue).element, home.slots.data
+        if home.addressing.data is not Addressing.COMPUTED:
+            plane = PaddedPlane.of(element, self.axes, ring_reach(self.kernel, queue))
+            return self.own_ring(plane, slots, home.addressing.data)
+        base = home.base.data
+        stage = queue.owner
+        assert isinstance(stage, LoadOp | ApplyOp)
+        for earlier in list(stage.results)[:number]:
+            base -= ring_window(earlier, self.kernel.stream_axis)
+        if element not in self.multi_queues:
+            queues = [result for each in self.kernel.stages for result in each.results]
+            reach = tuple(map(max, zip(*(ring_reach(self.kernel, each) for each in queues))))
+            plane = PaddedPlane.of(element, self.axes, reach)
+            self.multi_queues[element] = self.own_ring(plane, slots, Addressing.COMPUTED)
+        return replace(self.multi_queues[element], base=base % slots)
+
+
+class ExchangedSlices:
+    """
+    Gives slices to exchanges. Without a stream every exchange happens once: a later exchange takes
+    over the slice of an earlier one if a barrier stands between the last reader and the next
+    writer.
+    """
+
+    def __init__(self, kernel: KernelOp, memory: BlockMemory):
+        self.memory = memory
+        self.stages = list(kernel.stages)
+        self.streams = kernel.stream_axis is not None
+        self.barriers = place_barriers(collect_orders(kernel))
+        self.last_readers: dict[Slice, int] = {}
+        """For each slice, the number of the last reading stage."""
+
+    def allocate(self, exchange: ExchangeOp, element: Attribute, cells: int) -> Slice:
+        """The slice of an exchange, of its own or of an earlier exchange."""
+        writer = self.stages.index(exchange)
+        part = next(
+            (each for each in self.last_readers if self.is_free(each, element, cells, writer)), None
+        )
+        if part is None:
+            part = self.memory.allocate(element, cells)
+        readers = [self.stages.index(stage) for stage, _ in taps_of(exchange.result)]
+        self.last_readers[part] = max(readers)
+        return part
+
+    def is_free(self, part: Slice, element: Attribute, cells: int, writer: int) -> bool:
+        """A slice is alike, and a barrier stands between its last reader and the writer."""
+        reader = self.last_readers[part]
+        between = any(reader < barrier <= writer for barrier in self.barriers)
+        alike = (part.element, part.cells) == (element, cells)
+        return not self.streams and alike and between
+
+
+def is_split(kernel: KernelOp, exchange: ExchangeOp) -> bool:
+    """The threads of the block arrive, and wait later: in the next step of a stream."""
+    streams, home = kernel.stream_axis is not None, exchange.home
+    return streams and home is not None and home.sync.data in (Sync.MBARRIER, Sync.FLAGS)
+
+
+def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:
+    """The exchange served by a load's own copies; None if there is none."""
+    return next((e for e in geometry.copies if e.queue is load.result), None)
+
+
+def farthest(kernel: KernelOp, queues: Sequence[SSAValue]) -> tuple[int, ...]:
+    """The largest distance of taps of queues, per in-plane axis."""
+    taps = [kernel.in_plane(tap.offset) for queue in queues for _, tap in taps_of(queue)]
+    return tuple(
+        max((abs(tap[k]) for tap in taps), default=0) for k in range(len(kernel.plane_axes))
+    )
+
+
+def exchange_reach(kernel: KernelOp, exchange: ExchangeOp) -> tuple[int, ...]:
+    """
+    Cells of an exchanged plane around the block's own, per in-plane axis: as far as readers may
+    look across warps, and as far as readers do look along lanes.
+    """
+    tapped = farthest(kernel, [exchange.result])
+    return tuple(max(pair) for pair in zip(exchange.edges, tapped))
+
+
+def ring_reach(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
+    """
+    Cells of a queue's plane around the block's own, per in-plane axis: the largest distance of taps
+    of the queue, or of an exchange of edges of the queue.
+    """
+    exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
+    edges = [e.result for e in exchanges if e.what.data is Published.EDGES]
+    return farthest(kernel, [queue, *edges])
