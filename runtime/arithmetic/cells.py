@@ -63,14 +63,21 @@ def minimum(a: Array, b: Array) -> Array:
     return signed_zero(np.minimum(a, b), a, b, -((-a) + (-b)))
 
 
+def number_of(chosen: Array, a: Array, b: Array) -> Array:
+    """
+    `chosen`, or the other operand for NaN. (NumPy's fmax leaves a signaling NaN on ARM processors.)
+    """
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, chosen))
+
+
 def maxnum(a: Array, b: Array) -> Array:
     """The larger number; the other operand for NaN, and 0 above -0."""
-    return signed_zero(np.fmax(a, b), a, b, a + b)
+    return number_of(maximum(a, b), a, b)
 
 
 def minnum(a: Array, b: Array) -> Array:
     """The smaller number; the other operand for NaN, and -0 below 0."""
-    return signed_zero(np.fmin(a, b), a, b, -((-a) + (-b)))
+    return number_of(minimum(a, b), a, b)
 
 
 def round_away(a: Array) -> Array:

@@ -89,15 +89,19 @@ def reciprocal_root(x: Array) -> Array:
     return np.divide(np.ones_like(x), np.sqrt(x))
 
 
-def extreme(of_others: Callable[[Array, Array], Array], *, greatest: bool) -> Callable[..., Array]:
+def extreme(*, greatest: bool, skips_nan: bool) -> Callable[[Array, Array], Array]:
     """
-    An extremum that takes -0.0 as less than 0.0, as MLIR does. NumPy takes the two as equal, and its
-    result depends on the processor.
+    An extremum that takes -0.0 as less than 0.0, as MLIR does, and NaN as the result or as no number.
+    What NumPy's functions make of two zeros and of a signaling NaN depends on the processor.
     """
 
     def evaluate(a: Array, b: Array) -> Array:
-        lesser, greater = (np.where(np.signbit(a), *pair) for pair in ((a, b), (b, a)))
-        return np.where(a == b, greater if greatest else lesser, of_others(a, b))
+        least = np.where((a < b) | ((a == b) & np.signbit(a)), a, b)
+        most = np.where((a > b) | ((a == b) & ~np.signbit(a)), a, b)
+        left, right = (b, a) if skips_nan else (a, b)
+        return np.where(
+            np.isnan(a), left, np.where(np.isnan(b), right, most if greatest else least)
+        )
 
     return evaluate
 
@@ -111,10 +115,10 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "abs": np.abs,
     "sqrt": np.sqrt,
     "rsqrt": reciprocal_root,
-    "maximum": extreme(np.maximum, greatest=True),
-    "minimum": extreme(np.minimum, greatest=False),
-    "maxnum": extreme(np.fmax, greatest=True),
-    "minnum": extreme(np.fmin, greatest=False),
+    "maximum": extreme(greatest=True, skips_nan=False),
+    "minimum": extreme(greatest=False, skips_nan=False),
+    "maxnum": extreme(greatest=True, skips_nan=True),
+    "minnum": extreme(greatest=False, skips_nan=True),
     "copysign": np.copysign,
     "fma": fma,
     "floor": np.floor,
