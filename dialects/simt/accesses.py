@@ -25,8 +25,14 @@ from xdsl.irdl import (
     var_result_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+from xdsl.traits import (
+    EffectInstance,
+    HasCanonicalizationPatternsTrait,
+    MemoryEffect,
+    MemoryEffectKind,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.simt.buffers import (
@@ -113,6 +119,16 @@ class AccessOp(IRDLOperation):
         return buffer, index, mask, offset
 
 
+class LoadCanonicalization(HasCanonicalizationPatternsTrait):
+    """Loads with a known mask or place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyLoad
+
+        return (SimplifyLoad(),)
+
+
 @irdl_op_definition
 class LoadOp(AccessOp):
     """
@@ -124,7 +140,7 @@ class LoadOp(AccessOp):
     name = "simt.load"
 
     cells = var_result_def()
-    traits = traits_def(ReadEffects())
+    traits = traits_def(ReadEffects(), LoadCanonicalization())
 
     def __init__(
         self,
@@ -185,6 +201,16 @@ class WriteOp(AccessOp):
         return list(cells), buffer, index, offset, mask
 
 
+class StoreCanonicalization(HasCanonicalizationPatternsTrait):
+    """Stores with a known mask or place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyStore
+
+        return (SimplifyStore(),)
+
+
 @irdl_op_definition
 class StoreOp(WriteOp):
     """
@@ -194,6 +220,8 @@ class StoreOp(WriteOp):
     """
 
     name = "simt.store"
+
+    traits = traits_def(WriteEffects(), StoreCanonicalization())
 
     def __init__(
         self,
@@ -212,6 +240,16 @@ class StoreOp(WriteOp):
         return cls(*cls.parse_write(parser))
 
 
+class OverrideCanonicalization(HasCanonicalizationPatternsTrait):
+    """Overrides with a known mask or place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyOverride
+
+        return (SimplifyOverride(),)
+
+
 @irdl_op_definition
 class OverrideOp(AccessOp):
     """
@@ -225,7 +263,7 @@ class OverrideOp(AccessOp):
 
     cells = var_operand_def()
     res = var_result_def()
-    traits = traits_def(ReadEffects())
+    traits = traits_def(ReadEffects(), OverrideCanonicalization())
 
     def __init__(
         self,
@@ -266,6 +304,16 @@ class OverrideOp(AccessOp):
         return cls(cells, buffer, index, offset, mask)
 
 
+class PrefetchCanonicalization(HasCanonicalizationPatternsTrait):
+    """Prefetches with a known mask or place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyPrefetch
+
+        return (SimplifyPrefetch(),)
+
+
 @irdl_op_definition
 class PrefetchOp(AccessOp):
     """
@@ -277,7 +325,7 @@ class PrefetchOp(AccessOp):
     name = "simt.prefetch"
 
     cell = prop_def(Attribute)
-    traits = traits_def(OrderingEffects())
+    traits = traits_def(OrderingEffects(), PrefetchCanonicalization())
 
     def __init__(
         self,

@@ -24,11 +24,12 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.simt.accesses import WriteOp
+from timetile.dialects.simt.accesses import WriteEffects, WriteOp
 from timetile.dialects.simt.buffers import (
     CLUSTER_SPACE,
     SHARED_SPACE,
@@ -179,6 +180,16 @@ class PeerOp(IRDLOperation):
             raise VerifyException("a block's buffer, space 3, has a peer in the cluster, space 7")
 
 
+class SendCanonicalization(HasCanonicalizationPatternsTrait):
+    """Sends with a known mask or place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifySend
+
+        return (SimplifySend(),)
+
+
 @irdl_op_definition
 class SendOp(WriteOp):
     """
@@ -193,6 +204,7 @@ class SendOp(WriteOp):
 
     arrivals = operand_def(MemRefType | LLVMPointerType)
     phase = operand_def(i32)
+    traits = traits_def(WriteEffects(), SendCanonicalization())
 
     def __init__(
         self,

@@ -21,8 +21,9 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.simt.accesses import AccessOp
@@ -37,6 +38,16 @@ from timetile.dialects.simt.buffers import (
 from timetile.dialects.syntax import (
     parse_value,
 )
+
+
+class CopyCanonicalization(HasCanonicalizationPatternsTrait):
+    """Copies with a known mask or place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyCopy
+
+        return (SimplifyCopy(),)
 
 
 @irdl_op_definition
@@ -62,7 +73,7 @@ class CopyAsyncOp(IRDLOperation):
     bytes = prop_def(IntegerAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(OrderingEffects())
+    traits = traits_def(OrderingEffects(), CopyCanonicalization())
 
     def __init__(
         self,

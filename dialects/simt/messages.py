@@ -26,7 +26,9 @@ from xdsl.irdl import (
     var_result_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
+from xdsl.traits import HasCanonicalizationPatternsTrait
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.simt.buffers import (
@@ -108,6 +110,16 @@ class MessageOp(IRDLOperation):
         return buffer, index, places, number
 
 
+class PostCanonicalization(HasCanonicalizationPatternsTrait):
+    """Posts with a known place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyPost
+
+        return (SimplifyPost(),)
+
+
 @irdl_op_definition
 class PostOp(MessageOp):
     """
@@ -120,6 +132,7 @@ class PostOp(MessageOp):
     name = "simt.post"
 
     cells = var_operand_def()
+    traits = traits_def(OrderingEffects(), PostCanonicalization())
 
     def __init__(
         self,
@@ -151,6 +164,16 @@ class PostOp(MessageOp):
         return cls(cells, *cls.parse_place(parser))
 
 
+class TakeCanonicalization(HasCanonicalizationPatternsTrait):
+    """Takes with a known place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyTake
+
+        return (SimplifyTake(),)
+
+
 @irdl_op_definition
 class TakeOp(MessageOp):
     """
@@ -163,6 +186,7 @@ class TakeOp(MessageOp):
     name = "simt.take"
 
     cells = var_result_def()
+    traits = traits_def(OrderingEffects(), TakeCanonicalization())
 
     def __init__(
         self,

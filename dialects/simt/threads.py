@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
@@ -13,7 +15,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
@@ -27,7 +29,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import HasFolder, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.simt.buffers import CELL_BYTES, OrderingEffects, integer
@@ -89,6 +91,15 @@ class UnaryOp(IRDLOperation):
         super().__init__(operands=[value], result_types=[value.type])
 
 
+class FoldUniform(HasFolder):
+    """A constant is uniform, and so is the result of such an operation."""
+
+    @classmethod
+    def fold(cls, op: Operation) -> Sequence[SSAValue] | None:
+        maker = op.operands[0].owner
+        return op.operands if isinstance(maker, arith.ConstantOp | type(op)) else None
+
+
 @irdl_op_definition
 class UniformOp(UnaryOp):
     """
@@ -103,6 +114,7 @@ class UniformOp(UnaryOp):
     value = operand_def(i32)
     result = result_def(i32)
     assembly_format = "$value attr-dict `:` type($value)"
+    traits = traits_def(Pure(), FoldUniform())
 
 
 @irdl_op_definition
@@ -119,6 +131,7 @@ class AllOp(UnaryOp):
     value = operand_def(i1)
     result = result_def(i1)
     assembly_format = "$value attr-dict `:` type($value)"
+    traits = traits_def(Pure(), FoldUniform())
 
 
 @irdl_op_definition
@@ -183,6 +196,26 @@ class PhaseOp(IRDLOperation):
         return cls(*numbers, inner=parser.parse_optional_keyword("inner") is not None)
 
 
+class FoldSplit(HasFolder):
+    """The halves of two joined halves."""
+
+    @classmethod
+    def fold(cls, op: Operation) -> Sequence[SSAValue] | None:
+        maker = op.operands[0].owner
+        return maker.operands if isinstance(maker, JoinOp) else None
+
+
+class FoldJoin(HasFolder):
+    """The joined halves of a value of the type."""
+
+    @classmethod
+    def fold(cls, op: Operation) -> Sequence[SSAValue] | None:
+        maker = op.operands[0].owner
+        if not isinstance(maker, SplitOp) or tuple(op.operands) != tuple(maker.results):
+            return None
+        return maker.operands if maker.value.type == op.results[0].type else None
+
+
 @irdl_op_definition
 class SplitOp(IRDLOperation):
     """
@@ -197,7 +230,7 @@ class SplitOp(IRDLOperation):
     low = result_def(i32)
     high = result_def(i32)
     assembly_format = "$value attr-dict `:` type($value)"
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), FoldSplit())
 
     def __init__(self, value: SSAValue):
         super().__init__(operands=[value], result_types=[i32, i32])
@@ -217,7 +250,7 @@ class JoinOp(IRDLOperation):
     high = operand_def(i32)
     result = result_def()
     assembly_format = "$low `,` $high attr-dict `:` type($result)"
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), FoldJoin())
 
     def __init__(self, low: SSAValue, high: SSAValue, result_type: Attribute):
         super().__init__(operands=[low, high], result_types=[result_type])

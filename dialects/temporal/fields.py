@@ -21,10 +21,12 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
-from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import HasCanonicalizationPatternsTrait, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.effects import AllocatesResult
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
@@ -53,7 +55,7 @@ class ScratchOp(IRDLOperation):
 
     field = result_def(FieldType)
 
-    traits = traits_def(MemoryAllocEffect())
+    traits = traits_def(AllocatesResult())
 
     assembly_format = "attr-dict `:` type($field)"
 
@@ -83,7 +85,7 @@ class BroadcastOp(IRDLOperation):
     field = result_def(FieldType)
     axes = prop_def(INTEGERS)
 
-    traits = traits_def(MemoryAllocEffect())
+    traits = traits_def(AllocatesResult())
 
     def __init__(self, source: SSAValue, axes: Sequence[int], kind: FieldType[Attribute]):
         super().__init__(
@@ -137,6 +139,16 @@ class BroadcastOp(IRDLOperation):
         return cls(source, axes, cast(FieldType[Attribute], kind))
 
 
+class GatherCanonicalization(HasCanonicalizationPatternsTrait):
+    """Gathers without a reader."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.temporal.canonicalize import EraseUnreadGather
+
+        return (EraseUnreadGather(),)
+
+
 @irdl_op_definition
 class GatherOp(IRDLOperation):
     """
@@ -158,7 +170,7 @@ class GatherOp(IRDLOperation):
     source = operand_def(FieldType)
     places = var_operand_def(FieldType)
 
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect(), GatherCanonicalization())
 
     def __init__(self, target: SSAValue, source: SSAValue, places: Sequence[SSAValue]):
         super().__init__(operands=[target, source, places])

@@ -25,9 +25,11 @@ from xdsl.irdl import (
     var_result_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import (
     EffectInstance,
+    HasCanonicalizationPatternsTrait,
     MemoryEffect,
     MemoryEffectKind,
     NoTerminator,
@@ -61,6 +63,16 @@ class LoopEffects(MemoryEffect):
             for buffer in op.buffers
             for kind in (MemoryEffectKind.READ, MemoryEffectKind.WRITE)
         }
+
+
+class LoopCanonicalization(HasCanonicalizationPatternsTrait):
+    """Loops and buffers without an update."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.temporal.canonicalize import DropIdleBuffers, RemoveIdleLoop
+
+        return RemoveIdleLoop(), DropIdleBuffers()
 
 
 @irdl_op_definition
@@ -102,7 +114,7 @@ class LoopOp(IRDLOperation):
     kernels = opt_prop_def(ArrayAttr[FlatSymbolRefAttr])
     body = region_def("single_block")
 
-    traits = traits_def(NoTerminator(), LoopEffects())
+    traits = traits_def(NoTerminator(), LoopEffects(), LoopCanonicalization())
 
     def __init__(
         self,

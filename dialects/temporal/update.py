@@ -27,9 +27,11 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import (
     EffectInstance,
+    HasCanonicalizationPatternsTrait,
     HasParent,
     MemoryEffect,
     MemoryEffectKind,
@@ -77,6 +79,21 @@ class UpdateEffects(MemoryEffect):
         }
 
 
+class UpdateCanonicalization(HasCanonicalizationPatternsTrait):
+    """Boundaries with a shorter name, and updates without effect."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.temporal.canonicalize import (
+            EraseOverwritten,
+            EraseSelfCopy,
+            EraseUnread,
+            SimplifyBoundary,
+        )
+
+        return SimplifyBoundary(), EraseSelfCopy(), EraseOverwritten(), EraseUnread()
+
+
 @irdl_op_definition
 class UpdateOp(IRDLOperation):
     """
@@ -106,7 +123,7 @@ class UpdateOp(IRDLOperation):
     outside = opt_prop_def(BoundaryAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = lazy_traits_def(lambda: (in_loop(), UpdateEffects()))
+    traits = lazy_traits_def(lambda: (in_loop(), UpdateEffects(), UpdateCanonicalization()))
 
     SCALARS: ClassVar[str] = "scalars"
 

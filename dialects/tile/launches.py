@@ -20,9 +20,16 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.traits import (
+    EffectInstance,
+    HasCanonicalizationPatternsTrait,
+    MemoryEffect,
+    MemoryEffectKind,
+)
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.effects import AllocatesResult
 from timetile.dialects.tile.launch_facts import LaunchAttr
 
 
@@ -40,7 +47,7 @@ class ScratchOp(IRDLOperation):
     result = result_def(FieldType)
 
     assembly_format = "`like` $like attr-dict `:` type($like) `->` type($result)"
-    traits = traits_def(Pure())
+    traits = traits_def(AllocatesResult())
 
     def __init__(self, like: SSAValue):
         super().__init__(operands=[like], result_types=[like.type])
@@ -58,6 +65,16 @@ class CopyEffects(MemoryEffect):
         }
 
 
+class CopyCanonicalization(HasCanonicalizationPatternsTrait):
+    """Copies without effect."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.tile.canonicalize import EraseSelfCopy
+
+        return (EraseSelfCopy(),)
+
+
 @irdl_op_definition
 class CopyOp(IRDLOperation):
     """
@@ -72,7 +89,7 @@ class CopyOp(IRDLOperation):
     target = operand_def(FieldType)
 
     assembly_format = "$source `to` $target attr-dict `:` type($source) `,` type($target)"
-    traits = traits_def(CopyEffects())
+    traits = traits_def(CopyEffects(), CopyCanonicalization())
 
     def __init__(self, source: SSAValue, target: SSAValue):
         super().__init__(operands=[source, target])

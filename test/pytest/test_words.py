@@ -108,6 +108,8 @@ INHERITED = frozenset(
         "print_parameter",
         "get_effects",
         "match_and_rewrite",
+        "get_canonicalization_patterns",
+        "fold",
         "get_traits",
         "get",
         "main",
