@@ -1,4 +1,7 @@
-"""How the packages stand to each other: imports point one way, and finding timetile costs nothing."""
+"""
+How the packages stand to each other: imports point one way, and finding timetile costs nothing.
+What holds of every file: nothing is silenced, and sizes are bounded.
+"""
 
 from __future__ import annotations
 
@@ -117,11 +120,54 @@ def test_root_folders_refuse_another_name(layer: str):
     assert last == (f"ImportError: import this package as 'timetile.{layer}', not as {layer!r}")
 
 
+ROOT = Path(__file__).parents[2]
+FOLDERS = (*LAYERS, "src/timetile", "docs", "benchmarks", "examples", "test")
+"""The folders with Python files, below the root."""
+
+MOST_LINES = 400
+"""Lines of a file."""
+
+MOST_LINES_OF_A_FUNCTION = 60
+"""Lines of a function, without its docstring."""
+
+
+def files_of(folder: str) -> list[Path]:
+    """The Python files below a folder of the repository, without those that links lead to."""
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function, from its name to its end, without those of its docstring."""
+    assert function.end_lineno is not None
+    count = function.end_lineno - function.lineno + 1
+    match function.body[0]:
+        case ast.Expr(value=ast.Constant(value=str()), lineno=first, end_lineno=int(last)):
+            return count - (last - first + 1)
+        case _:
+            return count
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_file_and_no_function_is_long(folder: str):
+    files = files_of(folder)
+    assert files, f"no files in {folder}"
+    long: list[str] = []
+    for path in files:
+        where, text = path.relative_to(ROOT), path.read_text()
+        if len(text.splitlines()) > MOST_LINES:
+            long.append(f"{where} has more than {MOST_LINES} lines")
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if lines_of(node) > MOST_LINES_OF_A_FUNCTION:
+                long.append(f"{node.name} in {where} has {lines_of(node)} lines")
+    assert not long, long
+
+
 def test_no_file_silences_its_checks():
     """Neither a type error nor an exception is hidden."""
     own = Path(__file__).resolve()
-    files = [path for layer in LAYERS for path in sources(layer)]
-    files += [path for path in Path(__file__).parent.rglob("*.py") if path.resolve() != own]
+    files = [path for folder in FOLDERS for path in files_of(folder) if path.resolve() != own]
     for path in files:
         text = path.read_text()
         assert "type: ignore" not in text and "noqa" not in text, path

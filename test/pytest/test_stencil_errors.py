@@ -1,19 +1,21 @@
-"""What is wrong with a step is said as Python says it: file, line, the expression underlined, and what to write."""
+"""
+What is wrong with a step is said as Python says it: file, line, the expression underlined, and what
+to write.
+"""
 
 from __future__ import annotations
 
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import timetile
-from timetile import Field, Model, Scalar, StencilError
+from support.refused_steps import refusal
+from timetile import Field, StencilError
 
 HEAD = """\
 import math
@@ -25,32 +27,58 @@ from timetile import Field, Scalar, coordinate, extent, stencil, where
 def step(u: Field, v: Field, k: Scalar):
 """
 
+
 FUNCTIONS = (
-    "absolute, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, cbrt, ceil, copysign, cos, cosh, divide, "
-    "exp, exp2, expm1, fabs, floor, fmax, fmin, log, log10, log1p, log2, logical_and, logical_or, logical_xor, maximum, "
+    "absolute, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, cbrt, ceil, "
+    "copysign, cos, cosh, divide, "
+    "exp, exp2, expm1, fabs, floor, fmax, fmin, log, log10, log1p, log2, logical_and, logical_or, "
+    "logical_xor, maximum, "
     "minimum, multiply, power, rint, sin, sinh, sqrt, subtract, tan, tanh, trunc"
 )
+
+
 NO_NAME = "a step uses its arguments, names around the function, and NumPy's functions as np.exp"
+
+
 WHICH_CELL = "a field has a value at each cell: say which, as u[0, 0] for the cell's own"
+
+
 NO_TRUTH = (
-    "a value of a cell has no truth value while the step is traced; write timetile.where(condition, a, b) for `if`, "
+    "a value of a cell has no truth value while the step is traced; write "
+    "timetile.where(condition, a, b) for `if`, "
     "(a < b) & (b < c) for `and`, np.minimum(a, b) for min"
 )
+
+
 TWO_AXES = "; write one for each axis, None along an axis that a field does not have"
+
+
 PARENTHESES = "`&`, `|`, `^` and `~` join conditions; write (a < b) & (b < c), in parentheses"
+
+
 DIVISION = "`//` and `%` are of a coordinate and a positive int; write np.floor(a / b) for floats"
+
+
 A_REGION = (
-    "a region of u.next has a slice without a step for each axis; write u.next[0:1, :] for the first row, and "
+    "a region of u.next has a slice without a step for each axis; write u.next[0:1, :] for the "
+    "first row, and "
     "u.next = ... for all cells"
 )
+
+
 INTEGER = (
-    "a value of a cell is no Python integer, and a loop or an index of the step needs one; take a number that is known "
+    "a value of a cell is no Python integer, and a loop or an index of the step needs one; take a "
+    "number that is known "
     "when the step is traced, or write timetile.where(condition, a, b)"
 )
+
+
 NO_NUMBER = (
-    " is no number of a cell; pass what differs from cell to cell as a timetile.Field, and numbers as a float or a "
+    " is no number of a cell; pass what differs from cell to cell as a timetile.Field, and numbers "
+    "as a float or a "
     "timetile.Scalar"
 )
+
 
 WRONG_LINES: list[tuple[str, str, str]] = [
     # Names and types, as Python finds them.
@@ -68,7 +96,8 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = np.ones(3) * u[0]",
         "np.ones(3) * u[0]",
-        "an array of shape (3,) is no number of a cell; take one number of it, as w[0], or pass what differs from cell to "
+        "an array of shape (3,) is no number of a cell; take one number of it, as w[0], or pass "
+        "what differs from cell to "
         "cell as a timetile.Field",
     ),
     ("u.next = 2j * u[0]", "2j * u[0]", f"a complex{NO_NUMBER}"),
@@ -80,13 +109,15 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.nxt = u[0]",
         "u.nxt",
-        "'Field' object has no attribute 'nxt'; a field has u[...], u.prev[...] and u.next, and a value of a cell has "
+        "'Field' object has no attribute 'nxt'; a field has u[...], u.prev[...] and u.next, and a "
+        "value of a cell has "
         "operators",
     ),
     (
         "u.next += 1",
         "u.next += 1",
-        "new values are assigned once, not changed; add all to the value first, then write u.next = value",
+        "new values are assigned once, not changed; add all to the value first, then write u.next "
+        "= value",
     ),
     ("u.next = sum(u)", "sum(u)", f"'Field' object is not iterable; {WHICH_CELL}"),
     ("u.next = sum(u.prev)", "sum(u.prev)", f"'Level' object is not iterable; {WHICH_CELL}"),
@@ -98,7 +129,8 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = round(u[0])",
         "round(u[0])",
-        "type Value doesn't define __round__ method; write it with the operators and functions of single numbers",
+        "type Value doesn't define __round__ method; write it with the operators and functions of "
+        "single numbers",
     ),
     # Indices.
     (
@@ -115,13 +147,15 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = u[v[0]]",
         "u[v[0]]",
-        "u is indexed by a value of the cell, and offsets are constants; write a number, and choose between several with "
+        "u is indexed by a value of the cell, and offsets are constants; write a number, and "
+        "choose between several with "
         "timetile.where",
     ),
     (
         "u.next = u[k]",
         "u[k]",
-        "u is indexed by a value of the cell, and offsets are constants; write a number, and choose between several with "
+        "u is indexed by a value of the cell, and offsets are constants; write a number, and "
+        "choose between several with "
         "timetile.where",
     ),
     (
@@ -132,7 +166,8 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = u[1:]",
         "u[1:]",
-        "u is indexed by a slice, and a step reads single cells; write how far from the cell: u[-1, 0] is the one before "
+        "u is indexed by a slice, and a step reads single cells; write how far from the cell: "
+        "u[-1, 0] is the one before "
         "along axis 0",
     ),
     (
@@ -150,17 +185,20 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = v[0]; u.next = v[1]",
         "u.next",
-        "u.next is assigned twice, first in line 8; assign it once, and parts of it by regions, u.next[2:5] = ...",
+        "u.next is assigned twice, first in line 8; assign it once, and parts of it by regions, "
+        "u.next[2:5] = ...",
     ),
     (
         "u.next[2:5] = v[0]; u.next = v[1]",
         "u.next",
-        "u.next is assigned twice, first in line 8; assign it once, and parts of it by regions, u.next[2:5] = ...",
+        "u.next is assigned twice, first in line 8; assign it once, and parts of it by regions, "
+        "u.next[2:5] = ...",
     ),
     (
         "v.next = u.next[0]; u.next = v[0]",
         "u.next[0]",
-        "u.next is read before the step assigns it; assign it first, or read the value at the beginning of the step, "
+        "u.next is read before the step assigns it; assign it first, or read the value at the "
+        "beginning of the step, "
         "u[...]",
     ),
     (
@@ -194,7 +232,8 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = math.sin(u[0])",
         "math.sin(u[0])",
-        "a value of a cell is no Python number; write NumPy's function, as np.sin(u[0]) for math.sin",
+        "a value of a cell is no Python number; write NumPy's function, as np.sin(u[0]) for "
+        "math.sin",
     ),
     (
         "u.next = np.hypot(u[0], v[0])",
@@ -239,16 +278,6 @@ WRONG_LINES: list[tuple[str, str, str]] = [
 ]
 
 
-def refusal(tmp_path: Path, text: str) -> StencilError:
-    """What is said of a program."""
-    path = tmp_path / "step.py"
-    path.write_text(text)
-    with pytest.raises(StencilError) as caught:
-        runpy.run_path(str(path))
-    assert caught.value.file == str(path)
-    return caught.value
-
-
 @pytest.mark.parametrize(("line", "expression", "reason"), WRONG_LINES, ids=lambda text: text[:40])
 def test_the_expression_is_underlined(tmp_path: Path, line: str, expression: str, reason: str):
     found = refusal(tmp_path, f"{HEAD}    {line}  # é\n")
@@ -260,75 +289,6 @@ def test_the_expression_is_underlined(tmp_path: Path, line: str, expression: str
     assert shown[start:end] == expression
     assert set(marks[start:]) == {"^"} and not marks[:start].strip()
     assert found.line == 8
-
-
-WRONG_FUNCTIONS: list[tuple[str, str]] = [
-    (
-        "def step(u): u.next = u[0]",
-        "it is not said what u is; write u: timetile.Field or u: timetile.Scalar",
-    ),
-    (
-        "def step(u: float): u.next = u[0]",
-        "it is not said what u is; write u: timetile.Field or u: timetile.Scalar",
-    ),
-    (
-        "def step(u: Unknown): u.next = u[0]",
-        "it is not said what u is; write u: timetile.Field or u: timetile.Scalar",
-    ),
-    ("def step(*u: Field): pass", "u is no plain argument; name each field and scalar"),
-    (
-        "def step(u: Field, k: Scalar = 1): u.next = u[0]",
-        "k has a default value; give the value to advance, or use a number from around the function",
-    ),
-    (
-        "def step(u: Field, steps: Scalar): u.next = u[0]",
-        "steps is an argument of advance; take another name",
-    ),
-    ("def step(u: Field): u[0]", "the step assigns no new values; write u.next = ..."),
-    ("def step(u: Field): return u[0]", "the step returns a value; assign it, as u.next = ..."),
-    ("def step(u: Field, v: Field): u.next = u[0]", "v is neither read nor assigned; remove it"),
-    (
-        "def step(u: Field, v: Field): u.next = v.prev[0]",
-        "v.prev is read, and v gets no new values; read v[...], which stays as it is",
-    ),
-]
-
-
-@pytest.mark.parametrize(("text", "reason"), WRONG_FUNCTIONS, ids=lambda text: text[:40])
-def test_the_function_is_named(tmp_path: Path, text: str, reason: str):
-    head = "from timetile import Field, Scalar, stencil\n"
-    future = "from __future__ import annotations\n" if "Unknown" in text else ""
-    found = refusal(tmp_path, f"{future}{head}@stencil\n{text}\n")
-    assert found.reason == reason
-    assert found.line in (2, 3, 4)
-
-
-WRONG_OPTIONS: list[tuple[str, str]] = [
-    *(
-        (
-            f"boundary={name!r}",
-            f"the boundary {name!r} is not built yet; use 'keep', and give cells at the rim their values by regions, as "
-            "u.next[0:1, :] = u[1, 0]",
-        )
-        for name in ("periodic", "mirror", "value")
-    ),
-    ("boundary='wrap'", "there is no boundary 'wrap'; use 'keep'"),
-    ("reach=-1", "the reach is a number of cells, got -1; write reach=1, or leave it out"),
-    ("reach=0.5", "the reach is a number of cells, got 0.5; write reach=1, or leave it out"),
-    ("reach=1", "u[-2] reads 2 cells away, and the step declares reach=1; declare reach=2"),
-]
-
-
-@pytest.mark.parametrize(("options", "reason"), WRONG_OPTIONS)
-def test_options(tmp_path: Path, options: str, reason: str):
-    head = "from timetile import Field, stencil\n"
-    found = refusal(
-        tmp_path, f"{head}@stencil({options})\ndef step(u: Field):\n    u.next = u[-2]\n"
-    )
-    assert found.reason == reason
-    marked = "u[-2]" if options == "reach=1" else f"stencil({options})"
-    _, shown, marks = str(found).splitlines()
-    assert shown[marks.index("^") : len(marks)] == marked
 
 
 def test_an_error_of_other_code_is_left_as_it_is(tmp_path: Path):
@@ -373,153 +333,3 @@ def test_the_place_of_a_helper_is_its_own(tmp_path: Path):
     text = "from timetile import Field, stencil\n\ndef far(u):\n    return u[0.5]\n\n"
     found = refusal(tmp_path, f"{text}@stencil\ndef step(u: Field):\n    u.next = far(u)\n")
     assert found.line == 4
-
-
-# Calls.
-
-
-@pytest.fixture
-def model() -> Model:
-    @timetile.stencil
-    def wave(p: Field, m: Field, row: Field, k: Scalar):
-        p.next = p.prev[0, 0] + k * m[1, 0] * p[0, -1] + row[None, 0]
-
-    return wave.on(executor="cpu", cache=False)
-
-
-ONES = np.ones((4, 6))
-RIGHT = {"p": ONES, "m": ONES, "row": np.ones(6)}
-
-
-def label(model: Model) -> str:
-    return f"wave ({__file__}:{model.step.place.line})"
-
-
-WRONG_CALLS: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
-    (
-        {"m": None},
-        {},
-        TypeError,
-        "m is a NoneType; pass an array of NumPy, CuPy or PyTorch, as np.asarray(a)",
-    ),
-    (
-        {"m": [1.0]},
-        {},
-        TypeError,
-        "m is a list; pass an array of NumPy, CuPy or PyTorch, as np.asarray(a)",
-    ),
-    (
-        {"m": ONES.astype(int)},
-        {},
-        TypeError,
-        "m has elements of int64, and fields are of float32 or float64; pass a.astype(np.float64)",
-    ),
-    (
-        {"m": np.ma.masked_array(ONES)},
-        {},
-        TypeError,
-        "m is masked, and its mask would be ignored; pass a plain array, as a.filled(0)",
-    ),
-    (
-        {"m": ONES.astype(np.float32)},
-        {},
-        TypeError,
-        "m has elements of float32, and p of float64; pass all of one type",
-    ),
-    (
-        {"m": np.ones((4, 5))},
-        {},
-        ValueError,
-        "m has shape (4, 5), and p has (4, 6); pass m of shape (4, 6)",
-    ),
-    (
-        {"row": np.ones(4)},
-        {},
-        ValueError,
-        "row has shape (4,), and p has (4, 6); pass row of shape (6,)",
-    ),
-    (
-        {"p.prev": np.ones((4, 5))},
-        {},
-        ValueError,
-        "p.prev has shape (4, 5), and p has (4, 6); pass p.prev of shape (4, 6)",
-    ),
-    (
-        {"p": np.ones(4)},
-        {},
-        ValueError,
-        "p has shape (4,), and {label} indexes it along 2 axes; pass an array of so many",
-    ),
-    (
-        {"q": ONES},
-        {},
-        TypeError,
-        "{label} has no place for q; it takes an array for m, p, p.prev, row",
-    ),
-    ({}, {"q": 1}, TypeError, "{label} has no place for q; it takes a number for k"),
-    ({}, {"steps": -1}, ValueError, "the number of steps is not negative, got -1"),
-    (
-        {"p": np.ones((1, 6)), "m": np.ones((1, 6))},
-        {},
-        ValueError,
-        "p.next in line {line} of {label} gets no new value along axis 0 of size 1, as it reads 0 before and 1 behind "
-        "each; pass larger arrays or another region",
-    ),
-]
-
-
-@pytest.mark.parametrize(("arrays", "options", "kind", "text"), WRONG_CALLS)
-def test_a_wrong_call_changes_nothing(
-    model: Model, arrays: dict[str, Any], options: dict[str, Any], kind: type[Exception], text: str
-):
-    line = model.step.assignments[0].place.line
-    with pytest.raises(kind) as caught:
-        given: dict[str, Any] = {"k": 1.0, "steps": 2} | options
-        model.advance(RIGHT | arrays, **given)
-    assert str(caught.value) == text.format(label=label(model), line=line)
-
-
-def test_a_state_is_a_mapping(model: Model):
-    wrong: Any = ONES
-    with pytest.raises(TypeError) as caught:
-        model.advance(wrong, k=1.0)
-    assert str(caught.value) == (
-        "a state has an array for each field by its name, got ndarray; pass "
-        '{"p": ..., "m": ..., "row": ...}'
-    )
-
-
-def test_what_is_missing(model: Model):
-    with pytest.raises(TypeError) as caught:
-        model.advance({"p": ONES}, k=1.0)
-    assert (
-        str(caught.value)
-        == f'{label(model)} needs an array for m, row; pass {{"m": ...}} in the state'
-    )
-    with pytest.raises(TypeError) as caught:
-        model.advance(RIGHT)
-    assert str(caught.value) == f"{label(model)} needs a number for k; pass k=..."
-
-
-def test_a_shape_that_is_not_known(model: Model):
-    unknown = "has not run, and the shape of its arrays is not known; advance a state, or call "
-    with pytest.raises(RuntimeError) as caught:
-        _ = model.mlir
-    assert str(caught.value) == f"{label(model)} {unknown}module(shape)"
-    with pytest.raises(RuntimeError) as caught:
-        model.explain()
-    assert str(caught.value) == f"{label(model)} {unknown}program(shape)"
-    with pytest.raises(ValueError) as wrong:
-        model.module((4,))
-    assert str(wrong.value) == (
-        f"the shape (4,) is not of the 2 axes of {label(model)}; give a size for each"
-    )
-    half: Any = "float16"
-    with pytest.raises(ValueError, match="the type is float32 or float64, got 'float16'"):
-        model.module((4, 6), half)
-
-
-def test_remarks_of_the_compiler_name_the_line_of_the_source(model: Model):
-    places = {str(op.location) for op in model.module((4, 6)).walk() if op.name == "stencil.store"}
-    line = model.step.assignments[0].place.line
-    assert len(places) == 1 and f'"{__file__}":{line}:' in places.pop()

@@ -1,0 +1,250 @@
+"""
+Kernels that report a wait in vain: what they hold more than others, what the runtime makes of the
+report, and which launches are waited for. The driver notes down what it is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from support.fake_driver import FIELDS, KERNEL, Capture, FakeDriver
+from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.lowering.ptx.waits import MOST_POLLS, MOST_SLEEPS
+from timetile.runtime.device import gpu_memory
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.loading.modules import load_text
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    driver = FakeDriver()
+    monkeypatch.setattr(gpu_memory, "driver", lambda: driver)
+    return driver
+
+
+BOUNDED = replace(KERNEL, bound_waits=True)
+"""A kernel that reports waits that are in vain."""
+
+
+def test_waits_that_are_not_in_vain(fake: FakeDriver):
+    """A launch whose waits are bounded is waited for, and its report read."""
+    Device().launch(BOUNDED, FIELDS, 7)
+    assert fake.calls[-2:] == [("synchronize", 7), ("download", 1000, 8)]
+
+
+@pytest.mark.parametrize(
+    ("report", "what"),
+    [((4, 17), "message or barrier 17 of the tile's other blocks"), ((4, 0), "its own warps")],
+)
+def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
+    fake.report = report
+    with pytest.raises(RuntimeError) as caught:
+        Device().launch(BOUNDED, FIELDS, 0)
+    assert str(caught.value) == (
+        f"block 3 of kernel @heat_d4 waited in vain for {what}: this is a bug of the compiler; "
+        f"please "
+        "report it with the program"
+    )
+
+
+ALONE = replace(
+    BOUNDED,
+    blocks_per_tile=1,
+    message_words=0,
+    ptx=".visible .global .align 8 .u64 heat_d4$report;",
+)
+"""A kernel whose warps wait for each other alone: its report lies in its module."""
+
+
+def test_waits_for_warps_that_are_not_in_vain(fake: FakeDriver):
+    """The word of the report is 0 before the launch, which is waited for."""
+    Device().launch(ALONE, FIELDS, 7)
+    assert fake.calls == [
+        ("set", 77000, 0, 8, 7),
+        ("launch", "function heat_d4", 20),
+        ("synchronize", 7),
+        ("download", 77000, 8),
+    ]
+
+
+def test_kernels_that_wait_for_nobody_report_nothing(fake: FakeDriver):
+    Device().launch(replace(ALONE, ptx=""), FIELDS, 7)
+    assert fake.calls == [("launch", "function heat_d4", 20)]
+
+
+@pytest.mark.parametrize("kernel", [ALONE, BOUNDED])
+def test_launches_that_are_waited_for_are_not_captured(fake: FakeDriver, kernel: Kernel):
+    fake.captures = Capture.CU_STREAM_CAPTURE_STATUS_ACTIVE
+    with pytest.raises(RuntimeError) as caught:
+        Device().launch(kernel, FIELDS, 7)
+    assert str(caught.value) == (
+        "kernel @heat_d4 is waited for, as its waits are bounded, and a stream that is captured "
+        "cannot be; compile "
+        "it without bound_waits"
+    )
+    assert fake.calls == []
+
+
+@pytest.mark.parametrize(
+    ("cluster", "what"), [(1, "its own warps"), (2, "the warps of its cluster")]
+)
+def test_a_wait_for_warps_in_vain(fake: FakeDriver, cluster: int, what: str):
+    fake.report = (4, 0)
+    with pytest.raises(
+        RuntimeError, match=f"^block 3 of kernel @heat_d4 waited in vain for {what}: this"
+    ):
+        Device().launch(replace(ALONE, cluster=cluster), FIELDS, 0)
+
+
+# What bounded waits are on the GPU.
+
+
+def test_a_kernel_without_messages_reports_in_its_module():
+    """
+    The word is the module's own, where a kernel of it has bounded waits; the loop is the same.
+    """
+    module = load_text(f"""
+llvm.func @k(%n: i32) attributes {{
+    nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32}} {{
+  {ARRIVALS}
+  llvm.return
+}}
+""")
+    bounded, unbounded = (
+        print_module(kernels_of(module), "8.1", "sm_90", bound_waits=bound)
+        for bound in (True, False)
+    )
+    assert ".visible .global .align 8 .u64 k$report;" in bounded
+    assert "mov.u64 %rd1, k$report;" in bounded
+    assert "st.relaxed.gpu.global.u64 [%rd1], %rd2;" in bounded
+    assert "k$report" not in unbounded
+
+
+def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
+    """
+    A kernel's instructions behind its arguments: %rd1 is where waits are reported, %r1 a number.
+    """
+    module = load_text(f"""
+"gpu.module"() <{{sym_name = "k"}}> ({{
+  llvm.func @k(%words: !llvm.ptr<1>, %n: i32) attributes {{
+      nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32}} {{
+    {body}
+    llvm.return
+  }}
+}}) {{tile.launch = #tile.launch<steps 1, roles [], grid 26, block 64, shared_bytes 0, occupancy 1,
+    blocks_per_tile 13, message_words 64>}} : () -> ()
+""")
+    text = print_module(kernels_of(module), "8.1", "sm_90", bound_waits=bound_waits)
+    _, found, rest = text.partition("ld.param.u32 %r1, [k_param_1];\n")
+    assert found
+    return [line.strip().removesuffix(";") for line in rest.splitlines()]
+
+
+TAKE = "%a = simt.take %words[4] number %n : f32"
+
+
+MEET = "simt.tile_barrier %words[] number %n blocks 13"
+
+
+ARRIVALS = """
+%w = simt.shared at 0 : !llvm.ptr<3>
+"nvvm.mbarrier.try_wait.parity.shared"(%w, %n, %n) : (!llvm.ptr<3>, i32, i32) -> ()
+"""
+
+
+def test_a_bounded_take():
+    """
+    The lanes of a warp wait together for all words: they vote on them, and on whether to leave.
+    """
+    assert instructions_of(TAKE, bound_waits=True)[:19] == [
+        "mov.u32 %r2, 0",
+        "$take_1:",
+        "ld.relaxed.gpu.global.b64 %rd2, [%rd1+32]",
+        "mov.b64 {%r3, %r4}, %rd2",
+        "setp.ne.u32 %p1, %r4, %r1",
+        "vote.sync.any.pred %p2, %p1, -1",
+        "@!%p2 bra $done_2",
+        # Somebody has waited in vain: from then on nobody waits.
+        "ld.relaxed.gpu.global.u64 %rd3, [%rd1]",
+        "setp.ne.u64 %p3, %rd3, 0",
+        "vote.sync.any.pred %p3, %p3, -1",
+        "@%p3 bra $done_2",
+        "add.u32 %r2, %r2, 1",
+        f"setp.lt.u32 %p3, %r2, {MOST_POLLS}",
+        "@%p3 bra $take_1",
+        # The block, from 1 on, and the message.
+        "mov.u32 %r5, %ctaid.x",
+        "add.u32 %r5, %r5, 1",
+        "mov.u32 %r6, %r1",
+        "mov.b64 %rd3, {%r5, %r6}",
+        "st.relaxed.gpu.global.u64 [%rd1], %rd3",
+    ]
+
+
+def test_a_bounded_barrier_of_blocks():
+    """One thread waits for all, and does not vote; the block's own barrier is behind both ends."""
+    assert instructions_of(MEET, bound_waits=True) == [
+        "bar.sync 0",
+        "mov.u32 %r2, %tid.x",
+        "setp.ne.u32 %p1, %r2, 0",
+        "@%p1 bra $met_1",
+        "mul.lo.s32 %r3, %r1, 13",
+        "red.release.gpu.global.add.u32 [%rd1], 1",
+        "mov.u32 %r5, 0",
+        "$meet_2:",
+        "ld.acquire.gpu.global.u32 %r4, [%rd1]",
+        "setp.lt.u32 %p1, %r4, %r3",
+        "@!%p1 bra $done_3",
+        "ld.relaxed.gpu.global.u64 %rd2, [%rd1]",
+        "setp.ne.u64 %p2, %rd2, 0",
+        "@%p2 bra $done_3",
+        "add.u32 %r5, %r5, 1",
+        f"setp.lt.u32 %p2, %r5, {MOST_POLLS}",
+        "@%p2 bra $meet_2",
+        "mov.u32 %r6, %ctaid.x",
+        "add.u32 %r6, %r6, 1",
+        "mov.u32 %r7, %r1",
+        "mov.b64 %rd2, {%r6, %r7}",
+        "st.relaxed.gpu.global.u64 [%rd1], %rd2",
+        "$done_3:",
+        "$met_1:",
+        "bar.sync 0",
+        "ret",
+        "}",
+    ]
+
+
+def test_a_bounded_wait_for_own_warps():
+    """A block that waits for one that left would hang, too. What it reports has number 0."""
+    assert instructions_of(ARRIVALS, bound_waits=True) == [
+        "mov.u32 %r2, dynamic_shared",
+        "mov.u32 %r3, 0",
+        "$wait_1:",
+        "mbarrier.try_wait.parity.shared.b64 %p1, [%r2], %r1",
+        "@%p1 bra $done_2",
+        "ld.relaxed.gpu.global.u64 %rd2, [%rd1]",
+        "setp.ne.u64 %p2, %rd2, 0",
+        "@%p2 bra $done_2",
+        "add.u32 %r3, %r3, 1",
+        f"setp.lt.u32 %p2, %r3, {MOST_SLEEPS}",
+        "@%p2 bra $wait_1",
+        "mov.u32 %r4, %ctaid.x",
+        "add.u32 %r4, %r4, 1",
+        "mov.u32 %r5, 0",
+        "mov.b64 %rd2, {%r4, %r5}",
+        "st.relaxed.gpu.global.u64 [%rd1], %rd2",
+        "$done_2:",
+        "ret",
+        "}",
+    ]
+
+
+@pytest.mark.parametrize("body", [TAKE, MEET, ARRIVALS])
+def test_waits_that_are_not_bounded_report_nothing(body: str):
+    """The loop that is bounded has one way out more."""
+    text = " ".join(instructions_of(body, bound_waits=False))
+    assert "done" not in text and "%ctaid" not in text
+    assert text.count("bra") == 1 + ("met" in text)

@@ -1,0 +1,261 @@
+"""The command line writes snapshots, goes on from one, and says how an interrupted run goes on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.command_line import K, error_of, expected_after, inputs, outputs, run
+from support.stops import NO_LOOP, PROGRAMS, arguments_of, copied
+from timetile.runtime.cli import long_runs
+from timetile.runtime.cli.snapshots import snapshot_path
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+# The command line.
+
+
+def snapshots_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("run-*.npz"))
+
+
+def test_snapshots_are_written_beside_the_output(
+    heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "run.npz"
+    line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --executor cpu --out {out}"
+    assert run(f"{line} --steps 10 --snapshot-every 4") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert snapshots_in(tmp_path) == ["run-04.npz", "run-08.npz", "run-10.npz"]
+    assert said[:3] == [f"wrote {tmp_path / name}" for name in snapshots_in(tmp_path)]
+    assert "@heat on cpu: 10 steps" in said[3]
+    assert said[4] == "the last time level is in arg0 (%u)"
+    found = outputs(out)
+    for name, expected in zip(("arg0", "arg1"), expected_after(10), strict=True):
+        assert np.array_equal(found[name], expected)
+    kept = outputs(tmp_path / "run-04.npz")
+    assert sorted(kept) == ["arg0", "arg1", "arg2", "timetile.step"]
+    assert kept["timetile.step"] == 4 and kept["arg2"] == K
+
+
+@pytest.mark.parametrize("every", [3, 4])
+def test_a_run_goes_on_from_a_snapshot(every: int, heat: Path, tmp_path: Path):
+    """After an odd number of steps, too, when the buffers have changed places."""
+    out = tmp_path / "run.npz"
+    line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --executor cpu --out {out} --steps"
+    assert run(f"{line} {every} --snapshot-every {every}") == 0
+    snapshot = tmp_path / f"run-{every}.npz"
+    rest = (
+        f"run {heat} --args {snapshot} --executor cpu --out {out} --steps {9 - every} "
+        f"--snapshot-every 9"
+    )
+    assert run(rest) == 0
+    level = outputs(tmp_path / "run-9.npz")["arg0"]
+    assert np.array_equal(level, expected_after(9)[1])
+    assert outputs(tmp_path / "run-9.npz")["timetile.step"] == 9
+
+
+def test_a_source_goes_on_where_it_was(tmp_path: Path):
+    """The program reads a series at the number of the step."""
+    path = tmp_path / "driven.mlir"
+    path.write_text(PROGRAMS["driven_at_a_point"])
+    program = timetile.compile(path, executor="cpu", cache=False)
+    given = arguments_of(program)
+    np.savez(tmp_path / "in.npz", *given[:4])
+    out = tmp_path / "run.npz"
+    line = f"run {path} --executor cpu --out {out}"
+    assert run(f"{line} --args {tmp_path / 'in.npz'} --steps 4 --snapshot-every 4") == 0
+    assert run(f"{line} --args {tmp_path / 'run-4.npz'} --steps 3") == 0
+    expected = program.advance(given, 7)
+    for position, array in enumerate(expected[:4]):
+        # The second run began with buffers in their places.
+        assert any(np.array_equal(array, found) for found in outputs(out).values()), position
+
+
+class Interrupt:
+    """Interrupts a run in one of its pieces."""
+
+    def __init__(self, piece: int, act: Callable[[], None]):
+        self.left, self.act = piece, act
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        piece = long_runs.SnapshotRun.piece
+
+        def interrupted(*arguments: Any) -> None:
+            self.left -= 1
+            if self.left == 0:
+                self.act()
+            piece(*arguments)
+
+        monkeypatch.setattr(long_runs.SnapshotRun, "piece", interrupted)
+
+
+def press_ctrl_c() -> None:
+    raise KeyboardInterrupt
+
+
+def ask_to_end() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.parametrize(("act", "status"), [(press_ctrl_c, 130), (ask_to_end, 143)])
+def test_an_interrupted_run_says_how_it_goes_on(
+    act: Callable[[], None],
+    status: int,
+    heat: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    handler = signal.getsignal(signal.SIGTERM)
+    out = tmp_path / "run.npz"
+    line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --executor cpu --out {out}"
+    with monkeypatch.context() as patched:
+        Interrupt(3, act).install(patched)
+        assert run(f"{line} --steps 10 --snapshot-every 3 --fp-contract off") == status
+    assert signal.getsignal(signal.SIGTERM) is handler
+    assert snapshots_in(tmp_path) == ["run-03.npz", "run-06.npz"] and not out.exists()
+    said = capsys.readouterr().err
+    last = tmp_path / "run-06.npz"
+    command = (
+        f"timetile run {heat} --args {last} --steps 4 --snapshot-every 3 --out {out} --fp-contract "
+        f"off "
+        "--executor cpu"
+    )
+    assert said.splitlines()[-1] == (
+        f"timetile: interrupted; {last} has the fields after step 6 of 10; go on with: {command}"
+    )
+    assert run(shlex.join(shlex.split(command)[1:])) == 0
+    assert np.array_equal(outputs(tmp_path / "run-10.npz")["arg0"], expected_after(10)[0])
+
+
+def test_a_run_interrupted_before_its_first_snapshot(
+    heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    Interrupt(1, press_ctrl_c).install(monkeypatch)
+    out = tmp_path / "run.npz"
+    line = f"run {heat} --random 1 --set k={K} --executor cpu --out {out} --steps 4"
+    assert run(f"{line} --snapshot-every 2") == 130
+    assert capsys.readouterr().err == (
+        "timetile: interrupted before the first snapshot of steps 0 to 4; nothing was written\n"
+    )
+
+
+def test_a_run_without_snapshots_says_that_it_kept_nothing(
+    heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("timetile.runtime.cli.run.execute", interrupted)
+    assert run(f"run {heat} --random 1 --set k={K} --executor cpu --steps 4") == 130
+    assert capsys.readouterr().err == (
+        "timetile: interrupted, and nothing was written; with --out OUT.npz --snapshot-every K a "
+        "run keeps its fields\n"
+    )
+
+
+def test_the_upper_bound_of_a_loop_of_the_host_is_a_number_of_steps(tmp_path: Path):
+    path = tmp_path / "driven.mlir"
+    path.write_text(PROGRAMS["driven"])
+    program = timetile.compile(path, executor="cpu", cache=False)
+    given = arguments_of(program)[:2]
+    once, again = copied(given), copied(given)
+    program(*once, steps=5)
+    program(*again, 5)
+    assert all(map(np.array_equal, once, again))
+    assert program.parameters[2].is_steps
+    assert run(f"run {path} --random 1 --executor cpu --steps 5 --quiet") == 0
+
+
+def test_blow_ups_are_said_with_their_steps(
+    heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    line = (
+        f"run {heat} --random 1 --set k=1e60 --executor cpu --out {tmp_path / 'run.npz'} --steps 9"
+    )
+    assert run(f"{line} --snapshot-every 3") == 0
+    (warning,) = [text for text in capsys.readouterr().err.splitlines() if "NaN" in text]
+    assert "between steps 3 and 6, and none at the start" in warning
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            "--steps 4 --snapshot-every 2",
+            "--snapshot-every writes beside the file of --out, after some of --steps; give --out "
+            "OUT.npz and --steps N",
+        ),
+        (
+            "--steps 4 --snapshot-every 0",
+            "argument --snapshot-every: 0 is not a number of 1 or more; see timetile run --help",
+        ),
+        (
+            "--set steps=4 --first-step 2",
+            "--first-step begins at step 2; say how many steps follow with --steps N",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together(
+    options: str, sentence: str, heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert error_of(f"run {heat} --random 1 --set k=1 {options}", capsys) == sentence
+
+
+def test_a_step_that_is_no_number_is_refused(
+    heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "in.npz"
+    entries: dict[str, Any] = {"timetile.step": np.float64(1.5)}
+    np.savez(path, **entries)
+    line = f"run {heat} --random 1 --set k=1 --steps 1 --args {path}"
+    assert error_of(line, capsys) == (
+        f"{path} has timetile.step 1.5, which is no number of a step; take a snapshot"
+    )
+
+
+def test_a_program_that_cannot_stop_is_refused_before_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "copied.mlir"
+    path.write_text(PROGRAMS["copied"])
+    line = f"run {path} --random 1 --steps 4 --snapshot-every 2 --out {tmp_path / 'run.npz'}"
+    assert error_of(line, capsys).endswith(NO_LOOP)
+    assert snapshots_in(tmp_path) == []
+
+
+def test_names_of_snapshots_are_in_order():
+    names = [snapshot_path(Path("a/run.npz"), step, 1000).name for step in (9, 90, 1000)]
+    assert names == ["run-0009.npz", "run-0090.npz", "run-1000.npz"] == sorted(names)
+
+
+def test_quiet_runs_say_nothing(heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    line = (
+        f"run {heat} --random 1 --set k={K} --executor cpu --out {tmp_path / 'run.npz'} --steps 4"
+    )
+    assert run(f"{line} --snapshot-every 2 --check --quiet") == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_in_a_pipe_is_plain_text(
+    heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("timetile.runtime.cli.terminal.SECONDS_BETWEEN_LINES", 0.0)
+    line = (
+        f"run {heat} --random 1 --set k={K} --executor cpu --out {tmp_path / 'run.npz'} --steps 4"
+    )
+    assert run(f"{line} --snapshot-every 2 --progress") == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "running on cpu: 2 of 4" and said[-1] == "running on cpu: 4 of 4"
+    assert run(f"{line} --snapshot-every 2 --no-progress") == 0
+    assert capsys.readouterr().err == ""
