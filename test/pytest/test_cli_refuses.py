@@ -332,3 +332,41 @@ def test_what_nobody_foresaw_is_one_sentence_and_a_traceback_on_request(
     )
     assert run(f"compile {heat} --verbose") == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_coordinates_beyond_32_bits_are_refused_by_compile(
+    heat: Path, capsys: pytest.CaptureFixture[str]
+):
+    heat.write_text(heat.read_text().replace(",20]", ",2147483649]"))
+    said = error_of(f"compile {heat} --arch sm_90", capsys)
+    assert re.fullmatch(
+        r"temporal\.loop in @heat \(.*heat\.mlir:7\): a field reaches from -1 to 2147483649 along "
+        r"axis 1, and coordinates end at 1073741824; cut the domain into several",
+        said,
+    )
+
+
+def test_a_program_of_400_nested_loops_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    field = "!stencil.field<[-1,9]xf64>"
+    loops = [f"scf.for %t{k} = %zero to %one step %one {{" for k in range(400)]
+    program = tmp_path / "nested.mlir"
+    program.write_text(
+        "\n".join(
+            [
+                f"func.func @nested(%u: {field}, %v: {field}) {{",
+                "%zero = arith.constant 0 : index",
+                "%one = arith.constant 1 : index",
+                *loops,
+                f"%x = stencil.load %u : {field} -> !stencil.temp<?xf64>",
+                f"stencil.store %x to %v(<[0], [9]>) : !stencil.temp<?xf64> to {field}",
+                *("}" for _ in loops),
+                "func.return",
+                "}",
+            ]
+        )
+    )
+    assert error_of(f"run {program} --random 1 --executor cpu", capsys) == (
+        "the program is nested too deeply for Python's stack; write fewer loops inside each other"
+    )
