@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
-    RegistersAttr,
     RoleKind,
     SharedAttr,
     StageOp,
 )
 from timetile.lowering.tile_to_gpu.inboxes import messages
 from timetile.passes.analysis.geometry.limits import check_fields, checked_geometry
-from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.analysis.queues.kept_planes import check_kept_planes
 from timetile.passes.analysis.queues.synchronisation import (
     batches_keep,
     collect_orders,
@@ -35,7 +34,7 @@ def check(kernel: KernelOp) -> None:
             "peel-boundaries first",
         )
     axes = kernel.layout.axis_layouts
-    check_registers(kernel)
+    check_kept_planes(kernel)
     check_synchronisation(kernel)
     if any(axis.lanes > 1 for axis in axes[:-1]):
         refuse(kernel, "lanes are spread along the last axis only; give the others warps or cells")
@@ -43,22 +42,6 @@ def check(kernel: KernelOp) -> None:
     check_fields(kernel, [field for field, role in roles if role.kind.data is not RoleKind.SCALAR])
     check_columns(kernel)
     check_joined(kernel)
-
-
-def check_registers(kernel: KernelOp) -> None:
-    """Refuse queues in registers with homes for fewer planes than readers ask for."""
-    for stage in kernel.stages:
-        home = getattr(stage, "home", None)
-        if not isinstance(home, RegistersAttr):
-            continue
-        asked = max(oldest_age(queue, kernel.stream_axis) for queue in stage.results)
-        if asked > home.depth.data:
-            refuse(
-                stage,
-                f"its home has place for {home.depth.data} older planes, and its readers ask for "
-                f"{asked}; use "
-                f"#tile.registers<depth {asked}, period {home.period.data}>",
-            )
 
 
 def check_columns(kernel: KernelOp) -> None:

@@ -24,6 +24,7 @@ from support.description import Program, random_inputs
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, RegistersAttr
+from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
@@ -199,6 +200,31 @@ def test_what_is_wrong_is_found(case: Case):
     assert f": {case.message}" in str(caught.value)
 
 
+LEGAL_OTHERWISE = {"no-halo"}
+"""Cases that are kernels of another program: what they store is unset by the launch alone."""
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.name not in LEGAL_OTHERWISE], ids=lambda case: case.name
+)
+def test_no_threads_are_made_of_what_is_wrong(case: Case):
+    """A thread would read another plane from the same slot, and nothing would say so."""
+    module = compiled(case.schedule, case.before, case.after).kernels.tiled
+    with pytest.raises(CompileError) as caught:
+        LowerTileToGpuPass().apply(make_context(), module)
+    assert any(sentence in str(caught.value) for sentence in REFUSED), str(caught.value)
+
+
+REFUSED = (
+    "older planes, and its readers ask for",
+    "planes are on their way or still read; use slots",
+    "another queue of its ring overwrites a plane that is still read",
+    "reads a plane that has not arrived",
+    "slots are overwritten before they are read",
+    "is below the source's",
+)
+
+
 @pytest.mark.parametrize(
     "schedule", [REGISTERS, shared("fixed"), shared("computed"), EDGES], ids=lambda s: s.name
 )
@@ -266,6 +292,11 @@ def test_what_is_not_placed_is_refused():
 def test_a_ring_has_one_size():
     with pytest.raises(CompileError, match="its ring has 16 and 8 slots; give it one size"):
         run(shared("computed"), "slots 8(, computed, base 3)", r"slots 16\1")
+    module = compiled(
+        shared("computed"), "slots 8(, computed, base 3)", r"slots 16\1"
+    ).kernels.tiled
+    with pytest.raises(CompileError, match="homes of 8 and 16 slots; give the ring one size"):
+        LowerTileToGpuPass().apply(make_context(), module)
 
 
 def test_what_has_no_layout_is_refused():

@@ -393,6 +393,54 @@ tile.kernel @shallow(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fiel
 
 // -----
 
+// CHECK: tile.apply in @few_slots: its home has 2 slots, and 3 planes are on their way or still read; use slots 3 or more
+func.func private @one(%a: f64) -> f64 {
+  func.return %a : f64
+}
+tile.kernel @few_slots(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 2, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
+// CHECK: tile.load in @two_sizes: queues of its ring have homes of 8 and 16 slots; give the ring one size
+func.func private @one(%a: f64) -> f64 {
+  func.return %a : f64
+}
+tile.kernel @two_sizes(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src home #tile.shared<slots 8, computed, base 7, reader tile> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 16, computed, base 4, reader tile> : !tile.queue<f64, lag 0>
+  %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
+// CHECK: tile.apply in @overlapping: another queue of its ring overwrites a plane that is still read; run multi-queue-buffering, which chooses slots and bases
+func.func private @one(%a: f64) -> f64 {
+  func.return %a : f64
+}
+tile.kernel @overlapping(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src home #tile.shared<slots 8, computed, base 2, reader tile> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 8, computed, base 4, reader tile> : !tile.queue<f64, lag 0>
+  %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
 // CHECK: tile.kernel in @narrow: what its taps reach around a tile leaves none of its cells; give device-tiling more cells, or device-tiling reads=memory
 tile.kernel @narrow(%src: !stencil.field<[-16,24]x[-16,24]xf64>, %dst: !stencil.field<[-16,24]x[-16,24]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>

@@ -1,0 +1,113 @@
+"""Whether the homes of a kernel keep every plane until its last reader has read it.
+
+A plane of age a is read a steps after it was made. The slot of the plane must be the plane's own
+until then. Sizes of homes and distances of taps are static, so the answer is, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.tile import (
+    Addressing,
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    MailAttr,
+    RegistersAttr,
+    SharedAttr,
+    StageOp,
+    queue_type,
+)
+from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.analysis.queues.storage import ring_window
+from timetile.passes.diagnostics import refuse
+
+
+def check_kept_planes(kernel: KernelOp) -> None:
+    """Refuse homes that lose a plane before a reader reads it."""
+    for stage in kernel.stages:
+        asked = max((oldest_age(q, kernel.stream_axis) for q in stage.results), default=0)
+        match stage.home:
+            case RegistersAttr() as home if asked > home.depth.data:
+                refuse(
+                    stage,
+                    f"its home has place for {home.depth.data} older planes, and its readers ask "
+                    f"for {asked}; use #tile.registers<depth {asked}, period {home.period.data}>",
+                )
+            case SharedAttr() | MailAttr() as home:
+                needed = asked + 1 + planes_before_readers(stage)
+                if home.slots.data < needed:
+                    refuse(
+                        stage,
+                        f"its home has {home.slots.data} slots, and {needed} planes are on their "
+                        f"way or still read; use slots {needed} or more",
+                    )
+            case _:
+                pass
+    check_common_rings(kernel)
+
+
+def planes_before_readers(stage: StageOp) -> int:
+    """Planes of an exchange that are published, or fetched ahead, and that no reader reads yet."""
+    if not isinstance(stage, ExchangeOp):
+        return 0
+    load = stage.queue.owner
+    if stage.publishes_copies and isinstance(load, LoadOp):
+        return load.planes_ahead + stage.hold + stage.delay.data
+    return stage.delay.data
+
+
+def check_common_rings(kernel: KernelOp) -> None:
+    """
+    Refuse queues of a common ring with homes of several sizes, and queues that overwrite planes of
+    each other before they are read.
+    """
+    heads = list(ring_heads(kernel))
+    for queue, slots, head in heads:
+        stage = queue.owner
+        assert isinstance(stage, LoadOp | ApplyOp)
+        sharing = [
+            each for each in heads if queue_type(each[0]).element == queue_type(queue).element
+        ]
+        sizes = {size for _, size, _ in sharing}
+        if len(sizes) > 1:
+            refuse(
+                stage,
+                f"queues of its ring have homes of {slots} and {max(sizes - {slots})} slots; give "
+                "the ring one size",
+            )
+        if any(overwrites(kernel, queue, head, other, at, slots) for other, _, at in sharing):
+            refuse(
+                stage,
+                "another queue of its ring overwrites a plane that is still read; run "
+                "multi-queue-buffering, which chooses slots and bases",
+            )
+
+
+def ring_heads(kernel: KernelOp) -> Iterator[tuple[SSAValue, int, int]]:
+    """The queues of common rings, each with the slots of its home, and with its head's slot."""
+    for stage in kernel.stages:
+        home = stage.home
+        if isinstance(home, SharedAttr) and home.addressing.data is Addressing.COMPUTED:
+            head = home.base.data
+            for queue in stage.results:
+                yield queue, home.slots.data, head
+                # One result's window after the other.
+                head -= ring_window(queue, kernel.stream_axis)
+
+
+def overwrites(
+    kernel: KernelOp, queue: SSAValue, head: int, other: SSAValue, at: int, slots: int
+) -> bool:
+    """
+    Whether another queue of a ring, `at` slots ahead of the step, writes to a slot of a queue with
+    a plane that is still read. Both write a plane each step.
+    """
+    oldest = oldest_age(queue, kernel.stream_axis)
+    # The plane of step 0 is read last in step `oldest`.
+    written = range(oldest + 1) if kernel.stream_axis is not None else range(1)
+    return other is not queue and any((step + at - head) % slots == 0 for step in written)
