@@ -87,7 +87,7 @@ class Model:
         names = ", ".join([*self.step.fields, *self.step.scalars])
         return f"<timetile model {self.step.label} of {names}>"
 
-    # Type checkers refuse the call by themselves, unless they see this.
+    # Hidden from type checkers: a type checker then refuses the call without running.
     if not TYPE_CHECKING:
 
         def __call__(self, *arguments: object, **named: object) -> NoReturn:
@@ -134,8 +134,8 @@ class Model:
         key = (tuple(shape), dtype)
         if key not in self._programs:
             module = self.module(*key)
-            # All buffers of a field are copies of one array: what no step writes is the same in
-            # all.
+            # All buffers of a field are copies of one array: cells that no step writes are equal in
+            # all buffers.
             self._programs[key] = compile_program(module, halos="common", **self.options)
         self._latest = key
         return self._programs[key]

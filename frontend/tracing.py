@@ -121,7 +121,7 @@ def called(
         at = place_of_traceback(problem.__traceback__)
         if at is None:
             raise
-        # Python 3.13 adds to the sentence how attributes are made; a step makes none.
+        # Python 3.13 appends advice on making attributes; a step makes no attributes.
         said = str(problem).removesuffix(" and no __dict__ for setting new attributes")
         raise StencilError(f"{said}; {advice_on(problem)}", at) from problem
     if returned is not None:

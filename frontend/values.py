@@ -169,7 +169,7 @@ class Value:
             "timetile.where"
         )
 
-    # What a value of a cell is not.
+    # Conversions that a value of a cell refuses.
 
     def __bool__(self) -> bool:
         raise error(

@@ -68,7 +68,7 @@ class WholeField:
     """A field without an index, and so without a value in a step."""
 
     __slots__ = ()
-    # Python would take indices 0, 1 and so on for parts.
+    # Python would otherwise iterate over indices 0, 1, and on.
     __iter__ = None
 
     def __bool__(self) -> bool:
@@ -90,7 +90,7 @@ class WholeField:
     ) -> NoReturn:
         refuse_function(function.__name__)
 
-    # Type checkers refuse `+=` by themselves, unless they see these.
+    # Hidden from type checkers: a type checker then refuses `+=` without running.
     if not TYPE_CHECKING:
 
         def __iadd__(self, other: object) -> NoReturn:

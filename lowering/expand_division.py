@@ -117,7 +117,7 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
         exact.add_ops([op.clone(slow, clone_name_hints=False) for op in members])
         exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))
         agreed = Block([scf.YieldOp(*chosen)])
-        # The lanes of a warp stay together, as the shuffles that follow want them.
+        # All lanes of a warp take one branch: later shuffles need every lane.
         together = expansion.emit.add(simt.AllOp(mask)).result
         branch = scf.IfOp(together, [value.type for value in taken], [agreed], [exact])
         scratch.add_op(branch)

@@ -180,13 +180,14 @@ class Expansion(Sequences):
     def condition(self, value: SSAValue, what: Requirement) -> SSAValue:
         """The condition for a property of a value."""
         if what == "some zero":
-            # Only the lower word: one number of four billion is special for nothing.
+            # Comparing the lower word alone is cheaper: one value in four billion takes the exact
+            # path needlessly.
             return self.emit.compare("ne", self.halves(value)[0], -1)
         form = FORMATS[value.type]
         word = number = self.exponent_word(value)
         least = self.bounds.at_least(value)
         if least is not None and least >= 2.0**-form.farthest:
-            # Neither sign nor lower end is in question.
+            # The value has a known sign and a known lower bound: only the upper end is tested.
             return self.emit.compare("ult", word, form.least + form.span)
         if "positive" not in what:
             word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
@@ -229,7 +230,7 @@ class Expansion(Sequences):
         half = self.multiply(guess, self.constant(0.5, x.type))
         result = self.fma(rest, half, root)
         if not or_zero:
-            # Its exponent is half of an ordinary number's.
+            # The root of an ordinary number has half the exponent, and is ordinary too.
             self.roots[result] = guess
         return result
 
@@ -237,7 +238,7 @@ class Expansion(Sequences):
         """One by an ordinary number, correctly rounded."""
         self.require(x, "ordinary")
         if x.type == f64:
-            # Where all bits of the fraction are ones, the last step may round the reciprocal down.
+            # For a fraction with only one bits, the last step may round the reciprocal down.
             self.require(x, "some zero")
         return self.once("reciprocal", x, lambda: (self.newton(x),))[0]
 
@@ -267,7 +268,7 @@ class Expansion(Sequences):
         self.require(a, "ordinary or zero")
         against = self.negative(b)
         result = self.multiply(a, reciprocal)
-        # The reciprocal in FP32 has had one step less.
+        # The FP32 reciprocal took a step less than the FP64 reciprocal.
         for _ in range(1 if a.type == f64 else 2):
             result = self.fma(reciprocal, self.fma(against, result, a), result)
         return result

@@ -61,35 +61,35 @@ def temporal_passes(
     """
     return (
         DropTimersPass(),
-        # What a call holds is seen by all that follows.
+        # Inlining comes first: later passes see the operations of a call.
         InlineCallsPass(),
-        # What frontends write in several ways is written in one: values, one cell an apply, no
+        # Several spellings of frontends become a single form: values, one cell an apply, no
         # branches.
         LoadFieldsPass(),
         IndexFieldsPass(),
-        # While branches say which accesses some cells do without.
+        # Guards are split before branches are gone: branches tell which accesses a cell skips.
         SplitGuardsPass(),
         SelectBranchesPass(),
-        # Which place an access reads may be a select.
+        # Bounding accesses comes after selecting: the place of an access may be a select.
         BoundAccessesPass(),
-        # Cells are compared by their accesses.
+        # Rolling compares cells by accesses: accesses must have final form.
         RollReturnsPass(),
-        # A value that is read where it is made takes no field.
+        # A value read only at the cell that computes the value needs no field.
         InlineValuesPass(),
-        # What is still read at computed places.
+        # Accesses at computed places that remain become gathers.
         GatherCellsPass(),
         RaiseTimeLoopPass(),
-        # Before anything counts a step's updates: all that follows sees boxes whose outside is
-        # kept.
+        # Boundaries are expanded before updates are counted: later passes see only boxes whose
+        # outside is kept.
         ExpandBoundariesPass(),
-        # Powers become products, which contraction may then fuse.
+        # Powers become products, and contraction may fuse the products.
         ExpandPowersPass(),
-        # What is rare at the edges of integers and NaNs, before anything is folded.
+        # Rare cases of integers and NaNs are expanded before folding.
         ExpandCellsPass(),
         SimplifyCellsPass(fp_division),
-        # Before contraction, which may fuse what is made once with what is not.
+        # Hoisting comes before contraction: contraction may fuse invariant and variant operations.
         HoistInvariantsPass(),
-        # Contraction before any schedule: all compute the same bits then.
+        # Contraction comes before schedules: all schedules then compute equal bits.
         ContractCellsPass(fp_contract),
         ShareSubexpressionsPass(),
         *((CommonHalosPass(),) if common_halos else ()),
@@ -105,17 +105,16 @@ def tile_passes(
     """
     return (
         TemporalFusionPass(None if depth is None else (depth,)),
-        # The schedule is chosen on the loop: it decides what the passes below make of it.
+        # The schedule is chosen on the loop, and directs all passes below.
         ChooseSchedulePass(arch, multiprocessors=multiprocessors),
         DeviceTilingPass(),
-        # Before any placement, since it changes what is kept.
+        # Splitting sums changes the kept planes, and comes before placement.
         SplitSumsPass(),
         MultiQueueBufferingPass(),
         RegisterStreamingPass(),
-        # Which planes are kept, with their cells outside the bounds, is known once exchanges are
-        # delayed.
+        # Delays of exchanges decide which planes stay alive to carry halo cells.
         CarryHalosPass(),
-        # Last: the chunks' heights depend on lags and unrolling.
+        # Peeling is last: heights of chunks depend on lags and unrolling.
         PeelBoundariesPass(arch, multiprocessors=multiprocessors),
     )
 
@@ -127,7 +126,7 @@ def thread_passes() -> tuple[ModulePass, ...]:
         OrderThreadsPass(),
         ShareCellsPass(),
         CarryCellsPass(),
-        # In the order in which the code runs, what can share a branch stands together.
+        # Division comes after ordering: operations that can share a branch are then adjacent.
         ExpandDivisionPass(),
     )
 
@@ -154,7 +153,7 @@ def pipeline(
 def code_passes(arch: str = DEFAULT_ARCH) -> tuple[ModulePass, ...]:
     """Passes from placed kernels to code printable by `-t ptx`."""
     return (
-        # What lowering has room for, and what is printed.
+        # Target limits come first: lowering and printing obey the limits.
         TargetArchPass(arch),
         *thread_passes(),
         ConvertGpuToNvvmPass(),
@@ -179,5 +178,5 @@ class TimetilePass(ModulePass):
         )
         apply_verified(temporal, op, ctx)
         apply_verified(tile_passes(self.depth, self.arch), op, ctx)
-        # The code of threads is long: who asked for it, as xdsl-opt, verifies the end.
+        # Verifying the long code of threads is left to the caller (xdsl-opt verifies the result).
         PassPipeline(code_passes(self.arch)).apply(ctx, op)

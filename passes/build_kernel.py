@@ -112,7 +112,7 @@ class KernelBuilder:
         if version.queue is None:
             source = self.arguments.get(RoleAttr(RoleKind.SOURCE, version.origin))
             halo = self.halo(version.origin)
-            # A source at home has its halo around it.
+            # A source at home is stored with a halo around the inner cells.
             version.queue = self.load(source, None if halo is source else halo)
         return version.queue
 

@@ -104,10 +104,10 @@ def turns_twice(trial: Trial) -> bool:
         return False
     parameters = trial.target.parameters
     if facts.long_constants > parameters.computing.constants_at_hand:
-        # Each turn would make them anew, or keep them in registers.
+        # Each of the two steps would rebuild the constants, or keep the constants in registers.
         return False
-    # Levels of both steps are at work: a few addresses, and something of each. Where columns are
-    # alone the loop inside keeps its registers whatever the guarded ones spill.
+    # Levels of both steps are alive at once, with a few addresses each. With columns alone, the
+    # loop of inner tiles keeps its registers, however much the guarded loops spill.
     more = parameters.registers.turns_level * facts.steps
     if schedule.columns is None:
         more += parameters.registers.turns
@@ -144,7 +144,7 @@ def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Co
         return asked(on_all)
     rim, rim_cost = asked(replace(trial.schedule, guards="rim"))
     alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
-    # Where registers are scarce the guarded copy spills: few tiles are to run it then.
+    # If registers are scarce, the guarded copy spills: only tiles on the rim should run the copy.
     scarce = rim_cost.registers > trial.room(trial.target.parameters.spare.tight)
     if alike or scarce or trial.kernels.rank == 2 or trial.setting.layout.blocks > 1:
         return rim, rim_cost
@@ -236,12 +236,12 @@ class Trials:
         ):
             return TOO_LONG
         if twice:
-            # The second turn's registers were asked for: a guarded copy spills no more than with
-            # one.
+            # `turns_twice` counted the registers of the second step: a guarded copy of two steps
+            # spills no more than a copy of one step.
             schedule = replace(schedule, period=2)
             cost = replace(cost, compute_seconds=cost.compute_seconds / parameters.worth.turns)
-        # The heights of chunks cover what spills, where they weigh it; with columns alone what
-        # spills is run by few.
+        # Heights of chunks account for spills if `weighs_spills`. With columns alone, few tiles run
+        # the spilling code: fewer registers to spare are enough.
         spare = guard_registers(trial.facts, trial.setting, self.target)
         if schedule.columns is not None:
             spare -= parameters.registers.joining
@@ -269,7 +269,7 @@ class Trials:
         whole = replace(schedule, form="none")
         facts = self.kernels.facts(depth, schedule) or self.kernels.facts(depth, whole)
         if facts is None:
-            # No later step reads what it computes.
+            # No later step reads the cells of this step.
             return depth > 1
         trial = Trial(self.kernels, self.target, schedule, depth, facts)
         geometry = trial.geometry

@@ -107,7 +107,7 @@ def carry_halos(kernel: KernelOp) -> None:
     for stage in kernel.stages:
         match stage:
             case LoadOp(data=SSAValue() as data):
-                # Data that has its halo around it holds its own.
+                # A field at home is stored with its own halo.
                 holders[stage.halo or data] = stage.result
             case ApplyOp(replaces_cells=True):
                 fields = [halo_field(queue) for queue in stage.outside]

@@ -104,13 +104,13 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     assert kernel.layout is not None
     *rows, last = kernel.layout.axis_layouts
     if len(rows) > 1:
-        # Edges are rows: those of planes of three axes would be planes themselves.
+        # Edges are rows of cells: edges of planes with three axes would be planes.
         return False
     for axis, edge in zip(kernel.layout.axis_layouts, exchange.edges):
         if edge > axis.cells * axis.lanes:
             return False
     if last.tile_warps > 1 and any(axis.cells > 1 for axis in rows):
-        # Edges that cross rows are those of a single row.
+        # Edges along a row are single cells: every thread must hold one row.
         return False
     return crosses_one_axis(kernel)
 

@@ -73,7 +73,7 @@ class Division(Expansion):
         left = self.add(arith.SubiOp(a, self.add(arith.MuliOp(ordinary, safe))))
         if rare is None:
             return ordinary, left
-        # By 0 that is 0, and by -1 the opposite.
+        # A rare divisor `b` is 0 or -1. The quotient is 0 for 0, and -a for -1: both are a * b.
         product = self.add(arith.MuliOp(a, b))
         return self.select(rare, product, ordinary), left
 

@@ -68,8 +68,8 @@ def expand_integer(new: Expansion, op: math_dialect.IPowIOp) -> SSAValue:
     zero, one = new.int(0, base), new.int(1, base)
     if exponent == 0:
         return one
-    # All bits of the exponent count, as powers wrap around; its sign says that there is but 1 or
-    # -1.
+    # Powers wrap around, and all bits of the exponent count. A negative exponent gives 0, but for a
+    # base of 1 or -1.
     result, power = one, base
     for bit in range(8 * bytes_of(base.type)):
         at = new.add(arith.ShRUIOp(op.rhs, new.int(bit, base)))

@@ -231,7 +231,7 @@ def gather(apply: stencil.ApplyOp) -> stencil.ApplyOp | None:
     try:
         demand = demand_of(list(block.ops))
     except CannotRaiseError:
-        # Said where the block is raised.
+        # Raising the block reports the error.
         return None
     if not demand.boxes(apply):
         return None

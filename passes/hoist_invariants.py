@@ -207,7 +207,7 @@ class Hoist:
         for op in reversed(list(block.ops)):
             if op.results and all(result.first_use is None for result in op.results):
                 Rewriter.erase_op(op)
-        # Results that stay in the block keep their taps; others are left out.
+        # Only block arguments with a reader keep their taps.
         kept = [k for k in range(len(taps)) if block.args[k].first_use is not None]
         for k in reversed(range(len(taps))):
             if k not in kept:

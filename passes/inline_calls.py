@@ -86,12 +86,12 @@ class InlineCallsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         called: set[FuncOp] = set()
-        # Also calls in the bodies are looked at.
+        # Bodies of applies may contain calls as well.
         walker = PatternRewriteWalker(InlineCall(called))
         for apply in [inner for inner in op.walk() if isinstance(inner, stencil.ApplyOp)]:
             walker.rewrite_region(apply.region)
         private = {function for function in called if is_private(function)}
-        # A function that only functions called that are gone is gone, too.
+        # Erasing a function removes its calls, and may leave further functions without a caller.
         while gone := {function for function in private if is_unnamed(function, op)}:
             for function in gone:
                 Rewriter.erase_op(function)

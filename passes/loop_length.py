@@ -56,7 +56,8 @@ def place_in_bounds(kernel: KernelOp, module: ModuleOp, schedule: Schedule, plac
         return
     place(kernel, replace(schedule, addressing="shifting"))
     if unrolled_steps(kernel) == steps:
-        # Planes in registers need as many steps.
+        # Planes in registers require equally many copies of the body: shifted slots would gain
+        # nothing.
         place(kernel, schedule)
         return
     remark(

@@ -118,7 +118,8 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
             if not any(result in kept for result in stage.results):
                 stage.home = RegistersAttr(0, 1)
             elif schedule.addressing == "computed":
-                # One result's window after the other: result k's head is k windows further down.
+                # The results' windows follow each other in the ring: each head lies below the
+                # windows before.
                 stage.home = SharedAttr(ring, Addressing.COMPUTED, head - 1, Reader.TILE)
                 head -= sum(ring_window(result, stream) for result in stage.results)
             else:

@@ -29,7 +29,7 @@ def rewrite_once(ops: Sequence[Operation], patterns: Patterns) -> None:
         return
     rewriter = PatternRewriter(matched[0][0])
     for op, pattern in matched:
-        # An operation erased by an earlier pattern stands in no block.
+        # An operation erased by an earlier pattern has no parent block.
         if op.parent is not None:
             rewriter.insertion_point = InsertPoint.before(op)
             rewriter.has_done_action = False

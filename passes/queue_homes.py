@@ -89,8 +89,8 @@ def mail_home(
     if addressing == "computed":
         slots = power_of_two(slots)
     elif addressing == "fixed" and every > 1:
-        # The loop is unrolled until planes, slots and barriers are all back where they were: the
-        # shorter the better.
+        # The loop is unrolled until planes, slots and barriers are back at the first place. Of the
+        # numbers of slots, the smallest with the shortest loop is taken.
         slots = min(range(slots, 2 * slots + 1), key=lambda n: lcm(n, period, every))
     return MailAttr(slots, Addressing(addressing), every)
 

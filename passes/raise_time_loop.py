@@ -65,7 +65,7 @@ def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     except CannotRaiseError as error:
         place, reason = place_of(error.op), error.reason
         if isinstance(error.op, GatherOp):
-            # What the program has in place of it.
+            # Name the operation of the user's program that gather-cells replaced.
             place = replace(place, operation=stencil.DynAccessOp.name)
     loop.attributes[TIME_LOOP] = UnitAttr()
     try:

@@ -140,7 +140,7 @@ def delay_exchanges(kernel: KernelOp, delay: int, *, always: bool) -> None:
         set_delay(exchange, delay)
     if total_lag(kernel) == before or always:
         return
-    # Together they cost lag: find those that do not.
+    # Delaying all exchanges raises the lag: delay only exchanges that leave the sum of lags alone.
     for exchange in exchanges:
         set_delay(exchange, 0)
     for exchange in exchanges:
@@ -198,7 +198,7 @@ class RegisterStreamingPass(ModulePass):
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             schedule = schedule_of(kernel, op)
             if schedule.storage == "shared" and self == RegisterStreamingPass():
-                # Shared storage was asked for, and nothing else.
+                # The schedule asks for shared storage, and the pass has no options.
                 continue
             self.stream(kernel, op, schedule)
 
@@ -213,7 +213,7 @@ class RegisterStreamingPass(ModulePass):
             assign_lags(kernel)
         sync, every = self.sync or schedule.sync, self.every
         if every is None:
-            # What it was placed with stays.
+            # Without an option, keep the number of steps between barriers of the placed exchanges.
             exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
             every = max(schedule.every, steps_between_barriers(exchanges))
         ahead = planes_ahead(kernel, schedule.ahead)

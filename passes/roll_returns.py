@@ -140,7 +140,7 @@ class Selection:
                     axes = tuple(copy.offset_mapping)
                 copy.offset = stencil.IndexAttr.from_indices(*shifted(copy.offset, axes, by))
             if isinstance(copy, stencil.DynAccessOp):
-                # Its extents count from the cell.
+                # Extents of a dynamic access are relative to the cell, along every axis.
                 axes = tuple(range(len(by)))
                 copy.lb = stencil.IndexAttr.from_indices(*shifted(copy.lb, axes, by))
                 copy.ub = stencil.IndexAttr.from_indices(*shifted(copy.ub, axes, by))

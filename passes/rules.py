@@ -55,7 +55,8 @@ def spanning_blocks(trial: Trial) -> int | None:
     most = trial.target.resident_blocks(schedule.occupancy)
     if schedule.stays:
         if blocks < schedule.blocks[0] < most:
-            # As many blocks as the device holds span the axis, too: that is the same schedule.
+            # The schedule with the most blocks spans the axis with `blocks` blocks as well: the two
+            # are equal.
             return None
         blocks = min(blocks, schedule.blocks[0])
     return blocks if 1 < blocks <= most else None

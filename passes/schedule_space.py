@@ -151,7 +151,8 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
         few = written_cells(loop) < FEW_CELLS
         strips: list[tuple[Form, int]] = [(f, cells) for f, row in shapes for cells in row]
         for (form, cells), warps in product(strips, (8, 12, 16)):
-            # One block of all warps, whose turns are fair; several where there may be few tiles.
+            # One block of all warps shares time evenly. Smaller blocks are tried if tiles may be
+            # few.
             for pack in (warps, 4) if few else (warps,):
                 occupancy = warps // pack
                 yield Schedule(
@@ -177,13 +178,13 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
             )  # fmt: skip
             yield block
             if sync != "barrier" and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
-                # Two halves cost boxes a plane of every level, and copies that rows are read from a
-                # slot.
+                # A split barrier costs one plane of registers at every level of a box, and one slot
+                # of the copies that rows are read from.
                 yield replace(block, sync="barrier")
             if rows in CLUSTER_ROWS and target.isa.has_clusters:
                 yield replace(block, tile="cluster", blocks=(2, 1))
             if rows in DEVICE_ROWS and warps == 8 and target.fit.is_measured:
-                # How many blocks span the axis depends on the depth.
+                # The depth decides how many blocks span the axis: see `spanning_blocks`.
                 for exchange, every in DEVICE_MEETINGS:
                     yield replace(
                         block,
@@ -220,10 +221,10 @@ def device_schedules(
         return
     for (cells, warps), share, sync in product(shapes, DEVICE_SHARES, DEVICE_SYNCS):
         if target.multiprocessors < 2 * share:
-            # One block has nobody to wait for.
+            # A tile of a single block has no other block to exchange edges with.
             continue
         beside = (1,) * (len(cells) - 2)
-        # Along the rows lie lanes; warps along the axis before, where edges of a plate are rows.
+        # Lanes lie along rows, and warps along the axis before: edges of a plate are then rows.
         yield Schedule(
             tile="device", cells=cells, lanes=(*beside, 1, LANES), warps=(*beside, warps, 1),
             blocks=(target.multiprocessors // share, *beside, 1), pack=1,
@@ -254,7 +255,7 @@ def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
     most = DEEPEST_VOLUME if is_volume else STAYING_DEEPEST if schedule.stays else deepest
     if given is None:
         return range(least, most + 1, 2 if schedule.stays and not is_volume else 1)
-    # A streamed kernel may be as deep as is asked for.
+    # A streamed kernel accepts any depth that is asked for.
     if given < least or (schedule.stays and given > most):
         return range(0)
     return range(given, given + 1)

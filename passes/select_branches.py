@@ -104,5 +104,5 @@ class SelectBranchesPass(ModulePass):
             rewrite_once(list(apply.walk()), STORES)
             for inner in list(apply.walk()):
                 forget_results(inner)
-            # From the inside out: an inner branch is gone when the branch around is looked at.
+            # Inner branches come first: an outer branch is rewritten after the branches inside.
             rewrite_once(list(apply.walk(reverse=True, region_first=True)), BRANCHES)

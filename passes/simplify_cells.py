@@ -72,7 +72,7 @@ def folded(op: Operation) -> arith.ConstantOp | None:
     try:
         return constant(fold(*known), op.results[0].type)
     except (ZeroDivisionError, ValueError, OverflowError):
-        # Infinities and NaNs are left to the executors.
+        # Executors compute infinities and NaNs at run time.
         return None
 
 
@@ -91,7 +91,7 @@ def reciprocal(op: arith.DivfOp, everywhere: bool) -> arith.ConstantOp | None:
         return None
     factor = 1.0 / divisor
     if not is_power_of_two(divisor):
-        # A subnormal reciprocal would have lost more than its last bit.
+        # A subnormal reciprocal loses more than the last bit.
         allowed = everywhere or FastMathFlag.ALLOW_RECIP in op.fastmath.data
         if not allowed or abs(factor) < SMALLEST_NORMAL.get(kind, math.inf):
             return None
@@ -126,7 +126,7 @@ def by_reciprocal_root(op: arith.DivfOp) -> list[Operation]:
 def replace(op: Operation, new: Sequence[Operation], rewriter: PatternRewriter) -> None:
     """Replace an operation, and erase constants and roots needed for the operation only."""
     operands, last = list(op.operands), new[-1]
-    # Only the last has the result's name.
+    # Only the last new operation takes the name of the old result.
     rewriter.insert(new[:-1])
     rewriter.replace(op, last)
     erase_unread(operands, rewriter, arith.ConstantOp, math_dialect.SqrtOp)

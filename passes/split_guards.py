@@ -171,7 +171,7 @@ class ComputeApart(RewritePattern):
         try:
             boxes = demand_of(list(op.parent.ops)).boxes(op)
         except CannotRaiseError:
-            # Said where the block is raised.
+            # Raising the block reports the error.
             return
         if not boxes:
             return
@@ -189,7 +189,7 @@ class SplitGuardsPass(ModulePass):
     name = "split-guards"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        # Readers come first: the parts of a reader decide which cells its source must have.
+        # Readers come first: the parts of a reader decide which cells the source must have.
         rewrite_once(
             list(op.walk(reverse=True, region_first=True)), {stencil.ApplyOp: ComputeApart()}
         )

@@ -114,7 +114,7 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
 def places_of(apply: ApplyOp, form: Form) -> list[int]:
     """The place of each tap of a stage along the cut axis: the part taking the tap."""
     axis = cut_axis(apply.kernel, form)
-    # A tap of another queue at its own plane counts with the plane of the same offset.
+    # Taps with equal offsets along the cut axis belong to one part, whichever queue a tap reads.
     places = [tap.offset[axis] for tap in apply.tap_list]
     return [part_of(place, places, form) for place in places]
 
@@ -150,7 +150,7 @@ class Splitter:
         functions = self.functions(parts, offsets)
         stages: list[ApplyOp] = []
         partial: Sequence[SSAValue] = ()
-        # How far a travelling sum is from the cell that it is for.
+        # Cells between the lane holding a travelling sum and the cell of the sum.
         travelled = 0
         for part, function in zip(parts, functions):
             before, travelled = travelled, part.offset if form == "lanes" else 0

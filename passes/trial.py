@@ -54,9 +54,9 @@ class Trial:
         parameters = self.target.parameters.spare
         guards = guard_registers(self.facts, self.setting, self.target)
         if self.kernels.rank == 2 and not self.schedule.stays:
-            # In one dimension nothing is kept, and in three a third of the tiles may be guarded.
+            # In 1D no plane is kept in registers; in 3D up to a third of the tiles may be guarded.
             return min(guards, parameters.tight)
-        # Sums take more than others in FP32, and less in FP64.
+        # Early sums need more spare registers than other kernels in FP32, and fewer in FP64.
         return parameters.sums if self.facts.sums_early else guards
 
     @cached_property

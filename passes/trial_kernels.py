@@ -52,7 +52,7 @@ class TrialKernels:
         kernel = builder.build("trial", stream)
         if not kernel.stages:
             return None
-        # A module of its own: splitting sums adds cell functions.
+        # The trial has a scratch module: splitting sums adds cell functions.
         scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
         if form.sums != "none" and not split_kernel(kernel, scratch, form.sums):
             return None

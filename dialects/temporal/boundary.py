@@ -149,7 +149,7 @@ def side_layers(kind: Side, inner: CellBox, axis: int, side: int, count: int) ->
     elif kind == "periodic":
         yield Layer(along(inner, axis, *whole), step(inner, axis, -side * (high - low)))
     else:
-        # Each layer has a mirror of its own.
+        # Each layer of a mirror copies a different layer of inner cells.
         beyond = 1 if kind == "mirror" else 2
         for k in range(count):
             place = low - 1 - k if side < 0 else high + k

@@ -83,7 +83,7 @@ class SimplifyBoundary(RewritePattern):
         kinds = op.outside.kinds
         if op.outside.keeps_all:
             op.outside = None
-        # Numbers are compared by their text: 0.0 and -0.0 are two.
+        # The text of a number tells 0.0 from -0.0; `==` does not.
         elif len(kinds) > 1 and len(set(map(repr, kinds))) == 1:
             op.outside = BoundaryAttr(kinds[0])
         else:

@@ -63,7 +63,7 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
         return operator
 
     def c_function(operator: Any) -> Callable[..., Any]:
-        # An operator that was pickled has no plan.
+        # A pickled operator has no plan.
         plan: Plan | None = getattr(operator, "_timetile", None)
         if plan is None:
             return stock.cfunction.fget(operator)

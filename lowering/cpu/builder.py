@@ -126,7 +126,7 @@ class Builder:
         """Store a value, wherever a NumPy array may lie: at any address."""
         self.add(llvm.StoreOp(value, pointer, 1))
 
-    # Integers of 64 bits.
+    # 64-bit integers.
 
     def plus(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """a + b."""

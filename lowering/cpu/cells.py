@@ -87,7 +87,7 @@ def chosen(predicate: str) -> Lowering:
 def ordered_extremum(build: Builder, a: SSAValue, b: SSAValue, *, largest: bool) -> SSAValue:
     """The extremum of two numbers; +0 is larger than -0."""
     kind = BITS[a.type]
-    # Equal numbers have equal bits, unless they are zeros: then the sign is all that differs.
+    # Equal numbers differ in bits only if both are zeros of opposite sign.
     join = llvm.AndOp if largest else llvm.OrOp
     joined = build.binary(join, build.bits(a, kind), build.bits(b, kind))
     better = build.select(build.compare_floats("ogt" if largest else "olt", a, b), a, b)
@@ -111,7 +111,7 @@ def ignoring(*, largest: bool) -> Lowering:
 
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
         a, b = operands
-        # Where `a` is NaN no comparison holds, and `b` is selected.
+        # If `a` is NaN, no comparison holds, and the result is `b`.
         found = ordered_extremum(build, a, b, largest=largest)
         return build.select(build.compare_floats("uno", b, b), a, found)
 
@@ -153,7 +153,7 @@ def safe_divisor(build: Builder, b: SSAValue, *, signed: bool) -> tuple[SSAValue
     none = build.compare("eq", b, build.like(0, b))
     unsafe = none
     if signed:
-        # The least integer has no quotient by -1.
+        # The least integer divided by -1 overflows.
         unsafe = build.either(none, build.compare("eq", b, build.like(-1, b)))
     return build.select(unsafe, build.like(1, b), b), none
 
@@ -172,7 +172,7 @@ def signed_quotient(build: Builder, op: Operation, operands: Operands) -> SSAVal
 def signed_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
     """The remainder of the signed quotient, with the sign of `a`; 0 if the divisor is 0."""
     a, b = operands
-    # Any number leaves 0 by the safe divisor, which is 1 where the given one is 0 or -1.
+    # The safe divisor is 1 for a divisor of 0 or -1, and the remainder is 0.
     safe, _ = safe_divisor(build, b, signed=True)
     return build.binary(llvm.SRemOp, a, safe)
 
@@ -275,7 +275,7 @@ def from_unsigned(build: Builder, op: Operation, operands: Operands) -> SSAValue
     kind, value = result_type(op), operands[0]
     if width(value) < 64:
         return build.add(llvm.SIToFPOp(with_width(build, value, i64, llvm.ZExtOp), kind)).result
-    # Half of a number beyond the signed ones: its last bit stands for both that it lost.
+    # Numbers above the signed range are halved; the last bit keeps the bits lost, for rounding.
     one = build.int(1)
     half = build.binary(
         llvm.OrOp, build.binary(llvm.LShrOp, value, one), build.binary(llvm.AndOp, value, one)
@@ -333,7 +333,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     math.CeilOp: intrinsic("llvm.ceil"),
     math.TruncOp: intrinsic("llvm.trunc"),
     math.RoundOp: intrinsic("llvm.round"),
-    # To the even one of two that are as near: the mode that processors start in.
+    # Round halves to the even neighbour: the default rounding mode of processors.
     math.RoundEvenOp: intrinsic("llvm.rint"),
     # Integers.
     arith.AddiOp: plain(llvm.AddOp),
@@ -358,7 +358,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     math.CtPopOp: intrinsic("llvm.ctpop"),
     math.CountLeadingZerosOp: intrinsic("llvm.ctlz", 0),
     math.CountTrailingZerosOp: intrinsic("llvm.cttz", 0),
-    # Of any type.
+    # Any type.
     arith.SelectOp: selected,
     arith.BitcastOp: same_bits,
     arith.IndexCastOp: resized,

@@ -106,7 +106,7 @@ class UpdateFunction:
     def make(self) -> llvm.FuncOp:
         """The whole function."""
         if self.update.rank == 1:
-            # The one cell of the axis that is missing is in the span, or there is nothing to do.
+            # The missing outer axis has a single cell: an empty span skips the row.
             self.build.when(self.build.compare("slt", *self.spans[1]), lambda: self.nest(0))
         else:
             self.nest(0)
@@ -133,7 +133,7 @@ class UpdateFunction:
 
         self.build.loop(*self.span(axis), self.build.int(1), turn)
 
-    # One cell.
+    # A single cell.
 
     def one_cell(self) -> None:
         """All taps, the arithmetic of the cell, and all results."""
@@ -167,7 +167,7 @@ class UpdateFunction:
         if field not in self.corners:
             pointer, place = self.pointers[field], self.offset(strides_of(field))
             self.corners[field] = self.build.moved(pointer, place, kind)
-        # What is constant comes last: neighbours then differ by a constant only.
+        # Constant offsets are added last: addresses of neighbours then differ by a constant.
         origin = tuple(offset)
         cells = self.build.int(distance(field, origin))
         return self.build.moved(self.corners[field], cells, kind)
@@ -177,7 +177,7 @@ class UpdateFunction:
         key = tuple(steps)
         if key not in self.offsets:
             build = self.build
-            # Cells of a row are neighbours, or one cell where the field lacks the axis.
+            # Cells of a row are adjacent; a field without the row's axis has one cell.
             total = self.places[-1] if steps[-1] else build.int(0)
             for place, step in zip(self.places[:-1], steps):
                 total = build.plus(build.times(place, build.int(step)), total)

@@ -90,7 +90,7 @@ def device_functions(called: Mapping[str, tuple[str, int]], target: str) -> str:
         return ""
     source = "".join(source_of(name, *kinds) for name, kinds in sorted(called.items()))
     _, _, body = compiled(source, target).partition(".address_size 64")
-    # Nobody else's: modules with the same functions are linked together.
+    # Functions stay local to the module: linking modules with equal functions would clash.
     return body.replace(".visible .func", ".func").strip() + "\n\n"
 
 

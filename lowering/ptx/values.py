@@ -49,7 +49,7 @@ SHIFTS: dict[type[Operation], tuple[str, str]] = {
 }
 """Mnemonics of shifts, and the first letter of their types."""
 
-# arith.cmpf's predicates in order; the first and the last are constant.
+# Predicates of arith.cmpf by number; the first and the last are constant.
 FLOAT_COMPARISONS = (
     None, "eq", "gt", "ge", "lt", "le", "ne", "num",
     "equ", "gtu", "geu", "ltu", "leu", "neu", "nan", None,

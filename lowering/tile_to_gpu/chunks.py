@@ -57,7 +57,8 @@ def by_variant(emit: Emitter, geometry: Geometry, tile: SSAValue, place: Place) 
     """
     variants = geometry.used_variants
     before, passed = 0, {False: 0, True: 0}
-    # Tiles of earlier variants have negative numbers here; nobody takes what follows from them.
+    # Numbers of tiles of earlier variants are negative here, and the select below discards the
+    # values.
     found = list(place(tile, 0, variants[0]))
     for numbers, (former, variant) in zip(geometry.variant_numbers, pairwise(variants)):
         before += numbers
@@ -160,8 +161,8 @@ def joined_part(
     pitch = joined + restart
     begin = emit.mul_int(number, variant.planes.data)
     end = emit.add_int(begin, variant.planes.data)
-    # The restart behind the last column is no chunk's. Without it taken away the last chunk would
-    # end in the same column, and its last plane is the last joined one in either case.
+    # The end is cut to the last joined plane: no chunk owns the restart after the last column.
+    # (Without the cut, the last chunk would end in the last column as well.)
     end = emit.binary(arith.MinSIOp, end, emit.int(columns * pitch - restart))
     _, column = emit.split(emit.add_int(begin, restart), pitch)
     _, after = emit.split(emit.add_int(end, pitch - 1), pitch)

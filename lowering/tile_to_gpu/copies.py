@@ -41,7 +41,7 @@ def copy_plane(
         return
     low, high = geometry.lower[stream], geometry.upper[stream]
     inside = emit.compare("ult", emit.add_int(arrival.plane(), shift - low), high - low)
-    # Both branches count from the same cells.
+    # Both branches use one index, computed before the branch.
     for view in (ring.view, arrival.variant.code.thread):
         arrival.index_of(ring.shape, view)
     blocks = [Block(), Block()]
@@ -77,7 +77,7 @@ def copy_cells(
     if ring.pads:
         index = arrival.index_of(shape, code.thread)
     for number, pad in enumerate(ring.pads):
-        # Who has nothing to copy must not fill what another thread copies.
+        # A thread with nothing to copy must not fill cells that another thread copies.
         part = emit if pad.valid is None else emit.into(Block())
         target = add_offsets(part, pad.slot_offset, slot.index)
         moved = part.add_int(index, pad.distance)
@@ -104,7 +104,8 @@ def take_prefetched(step: StepScope, number: int, ring: PrefetchRing) -> Plane:
     if ring.waits:
         step.body.add(nvvm.CpAsyncWaitGroupOp(placement.pending_groups))
         if any(other.is_dealt for other in placement.prefetches):
-            # Lanes read what other lanes copied, and overwrite what others have read.
+            # Lanes read cells that other lanes copied, and overwrite cells that other lanes have
+            # read.
             step.synchronise_warp()
     slot = step.slot(ring.ring, 0)
     index = add_offsets(step.body, ring.read_from, slot.index)
@@ -116,8 +117,8 @@ def take_prefetched(step: StepScope, number: int, ring: PrefetchRing) -> Plane:
         step.mark(number, step.code.rows.index(row))
         for k, value in enumerate(step.body.add(op).cells):
             plane[*row, start + k] = value
-    # Nobody waits for a later plane: its copies start behind the rows that others wait for, before
-    # the inner rows.
+    # Copies of a later plane are not urgent: the copies start after the edge rows, before the inner
+    # rows.
     step.mark(number, -1, private=True)
     later = step.slot(ring.ring, -ring.ahead)
     copy_plane(Arrival.of(step), step.body, ring, later, ring.ahead)

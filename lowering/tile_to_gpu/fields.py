@@ -27,7 +27,7 @@ FAR_CELLS = 1 << 20
 """The smallest distance, in 8-byte cells, beyond the 24 signed bits for offsets of accesses."""
 
 
-# Where cells lie.
+# Addresses of cells.
 
 
 @once
@@ -104,7 +104,7 @@ def next_cell(loop: LoopScope, index: SSAValue, mask: SSAValue) -> SSAValue:
     return loop.body.add_int(index, one_or_none(loop.variant, mask, integer_type(index)))
 
 
-# Whether a field has them.
+# Whether a cell lies in a field.
 
 
 @once

@@ -153,7 +153,7 @@ class Reaches:
         """The reach of a reader of its own cell alone."""
         queues = [result for stage in self.kernel.stages for result in stage.results]
         found: dict[SSAValue, Reach] = {}
-        # Who reads a queue, or takes its cells, comes after it.
+        # Readers and heirs of a queue come after the queue.
         for queue in reversed(queues):
             found[queue] = self.reach_of(queue, found)
         self.known: dict[SSAValue, Reach] = {queue: found[queue] for queue in queues}
@@ -185,8 +185,8 @@ class Reaches:
         if any(self.older[heir].behind == 0 for heir in self.heirs_of(queue)):
             return True
         if queue not in self.older:
-            # In planes of several axes every neighbour that is read at once would be replaced by
-            # itself.
+            # In planes of several axes, each neighbour read at once would need a replacement of its
+            # own: patching the plane is cheaper.
             many = self.neighbours_now(queue) > len(self.geometry.thread_positions)
             return many and len(self.geometry.axes) > 1 and not isinstance(stage.home, SharedAttr)
         published = any(isinstance(use.operation, ExchangeOp) for use in queue.uses)

@@ -204,7 +204,7 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
         before, after = 0, words
         inboxes.taken[-1, width] = emit.add_int(lane, before)
         inboxes.taken[1, width] = emit.add_int(lane, after)
-        # The block before takes it from the block after it, and the other way round.
+        # The block before takes from its later side, and the block after from its earlier side.
         inboxes.posted[-1, width] = emit.add_int(lane, after - 2 * words)
         inboxes.posted[1, width] = emit.add_int(lane, before + 2 * words)
     return inboxes

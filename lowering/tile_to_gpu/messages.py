@@ -140,8 +140,7 @@ def take_messages(step: StepScope, queues: Iterable[QueuePlan]) -> None:
         there = block_edge(step.variant, side, edge_warp(step, side))
         step.body.add(scf.IfOp(there, [], [block]))
     if any(queue.rim is not None for queue in queues):
-        # In the rows around a plane, lanes read what other lanes of the warp or block have put
-        # there.
+        # In rows around a plane, lanes read cells written by other lanes of the warp or block.
         if step.code.takes_for_others:
             step.body.add(gpu.BarrierOp())
         else:

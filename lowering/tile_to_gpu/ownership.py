@@ -115,7 +115,7 @@ def needed(variant: VariantScope, load: LoadOp, at: Position, view: Thread) -> S
     extent = geometry.extents[load.result]
     parts: list[SSAValue | None] = []
     for tiling, axis, shift in zip(geometry.axes, view.axes, at, strict=True):
-        # Groups of a vector are loaded whole.
+        # A group of a vector is loaded as a whole.
         more = geometry.vector - 1
         around = extent.low[tiling.axis] + more, extent.high[tiling.axis] + more
         if tiling.layout.extent - tiling.useful - sum(around) >= WORTH_SKIPPING:

@@ -258,7 +258,8 @@ class Placer:
         """The edge buffers of the blocks beside, in a cluster."""
         if not self.ranks:
             return ()
-        # The unused warps on both ends are where the blocks before and after send their edges.
+        # The first and the last warp of the buffer are unused: neighbouring blocks send edges
+        # there.
         span = warps * per_warp
         edges = (BlockEdge(-1, 0, span), BlockEdge(1, warps - 1, -span))
         return tuple(

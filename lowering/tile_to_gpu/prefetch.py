@@ -121,7 +121,7 @@ def lane_ring(
         whole = vector_cells(cells, element)
         reads = row_vectors(rows, cells, whole, cells * LANES, whole)
     else:
-        # Each lane reads what it copied: the same vectors of all lanes lie together.
+        # Each lane reads the vectors that the lane copied: equal vectors of all lanes are adjacent.
         own = row_vectors(rows, cells, width, cells, width)
         reads = copies = [Vector(v.at, n * LANES * width, width) for n, v in enumerate(own)]
     return PrefetchRing(
@@ -197,7 +197,7 @@ def pad_copies(
     for first in range(0, total, threads):
         mine = emit.add_int(number, first)
         valid = None if first + threads <= total else emit.compare("ult", mine, total)
-        # Row and cell from the corner of the padded plane.
+        # Row and cell, counted from the corner of the padded plane.
         if first + threads <= outer or not beside:
             row, cell = outer_place(mine)
         elif first >= outer:

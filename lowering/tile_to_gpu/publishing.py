@@ -42,7 +42,7 @@ def publish(step: StepScope, number: int, stage: ExchangeOp) -> None:
     if queue.copied:
         return
     if source.shared is not None:
-        # Inside the block the ring is read.
+        # Threads of the block read the ring: only rows for other blocks are sent.
         step.mark(number, 0)
         send_rows(step, queue, rows_of(step, source, queue.hold, edge_rows(step, queue)))
         return

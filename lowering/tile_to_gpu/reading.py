@@ -39,10 +39,10 @@ def raw(step: StepScope, queue: QueuePlan, age: int, at: Position) -> SSAValue:
     if queue.edge_buffer is not None:
         return from_edges(step, queue, queue.edge_buffer, age, at)
     if source is not None and source.shared is not None:
-        # The ring serves who reads the exchange, the rows around it included.
+        # The ring holds the rows around the block, too.
         return from_ring(step, source, source.shared, behind, at)
     if row not in rows:
-        # Beyond the tile, which overlaps its neighbours there.
+        # The row lies beyond the tile, where the neighbouring tile stores the cells.
         return step.body.add(simt.UnsetOp(queue.element)).result
     plane = step.planes(queue)[age]
     lane, within = divmod(cell, cells)
@@ -107,7 +107,8 @@ def edge_row(
     """The lane's cells of a row that a neighbouring warp published."""
     (place,) = row
     cells = step.code.cells
-    # The warp before ends `width` rows before the own first edge row: its last rows.
+    # Each warp publishes 2 * `width` edge rows: row -1 is the last row of the warp before, and row
+    # 2 * `width` is the first row of the warp after.
     number = place if place < 0 else 2 * buffer.edges.width + place - len(step.code.rows)
     keys = [(queue.value, age, (place, cell)) for cell in range(cells)]
     if keys[0] not in step.fetched:

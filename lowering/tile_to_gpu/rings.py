@@ -75,11 +75,11 @@ class RingSlots:
         if ring.slots == 1:
             return Address(None, 0)
         if self.count is None or ring.addressing is Addressing.FIXED:
-            # Without a stream every queue of the circular multi-queue has a slot of its own.
+            # Without a stream, every queue of the circular multi-queue has a fixed slot.
             return Address(None, number % ring.slots * ring.plane_cells)
         if ring.addressing is Addressing.SHIFTING:
             return Address(self.shifted[ring][age % ring.slots], 0)
-        # The steps of a turn begin at a multiple of its length: slots of one group lie at constant
+        # The unrolled body begins at a multiple of its length: slots of a group lie at constant
         # offsets.
         group = gcd(ring.period, ring.slots)
         first, within = divmod(number % ring.slots, group)

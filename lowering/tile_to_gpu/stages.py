@@ -122,7 +122,7 @@ def cell_in_memory(
     beside = code.kernel.in_plane(offset)
     place = moved_by(at, beside)
     lag = load.lag - (0 if code.stream is None else offset[code.stream])
-    # The own cell may be stored by the thread that has it: nobody else reads it.
+    # Only the owning thread reads the own cell, and may overwrite the own cell in place.
     view = inside_view(step.variant) if any(offset) else code.thread
     index, distance = cell_at(step, shape, lag, place, view)
     if abs(distance) >= FAR_CELLS:

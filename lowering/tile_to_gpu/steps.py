@@ -34,7 +34,8 @@ def run_step(loop: LoopScope, turn: int) -> None:
         take_messages(step, code.queues.values())
     stages = list(enumerate(code.kernel.stages))
     if code.is_split:
-        # What neighbours sent is read before anything is sent to them: it may be overwritten then.
+        # Neighbours' edges are read before own edges are sent: afterwards neighbours may overwrite
+        # edges.
         stages.sort(key=lambda entry: isinstance(entry[1], ExchangeOp))
     for number, stage in stages:
         if number in code.barriers:
@@ -53,7 +54,7 @@ def run_step(loop: LoopScope, turn: int) -> None:
         send_outgoing(step)
         post_messages(step)
     if arrivals is not None:
-        # `order-threads` lets the warp arrive earlier.
+        # `order-threads` moves the arrival to an earlier place.
         number = step_number(step, 0)
         step.body.add(simt.ArriveOp(arrivals, number, expected_bytes(step.variant)))
 
@@ -108,7 +109,7 @@ def synchronise(step: StepScope, count: int) -> None:
     elif code.placement.one_warp:
         step.synchronise_warp()
     elif not (step.arriving and code.takes_for_others):
-        # Else the barrier stands behind what is taken.
+        # With arriving messages, the barrier comes after taking the messages.
         step.body.add(gpu.BarrierOp())
     if together and step.count is not None:
         take_messages(step, code.queues.values())

@@ -47,7 +47,7 @@ def store_row(
         stride = step.code.cells if view is step.code.thread else width
         write(step, stage, at, vector, view, owned(variant, at, view, width))
         cut = geometry.cut_cells(start, width, stride, guarded=variant.guarded)
-        # Both cells are cut where a beginning and an end fall on vectors at one place of a lane.
+        # Both cells are cut if a start and an end of a row fall on one place of a lane's vectors.
         if geometry.cuts_pairs and len(cut) == 2 and is_word(stage.field):
             write_either(step, stage, at, vector, view)
             continue
@@ -128,7 +128,7 @@ def deal_rows(
     """
     order = step.code.rows
     if not step.code.synchronises:
-        # The rows of the step before have been read by the lanes that write them.
+        # Rows of the step before must be read before the lanes overwrite the rows.
         step.mark(number, 0, private=True)
         step.synchronise_warp()
     for vector in staging.writes:

@@ -166,7 +166,7 @@ class Allocator:
                 ring = PlaneRing(part, plane, home.slots.data, home.addressing.data)
                 memory.planes[stage.result] = ring
             case ExchangeOp() if lives_in_ring(stage.queue):
-                # Readers read the ring of the queue.
+                # Readers of the exchange read the ring of the queue: the exchange needs no memory.
                 pass
             case ExchangeOp(home=MailAttr() as home) if stage.what.data is Published.EDGES:
                 edges = EdgeLayout.of(self.axes, stage.edges)

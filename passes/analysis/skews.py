@@ -119,7 +119,8 @@ def needed_lags(rotation: Sequence[int], accesses: Accesses, count: int) -> Lags
         needed = updates[earlier.update] + later.high - earlier.low
         updates[later.update] = max(updates[later.update], needed)
     step, names = 0, rotation
-    # Conflicts return after a cycle of the rotation, when each step needs to lag by less.
+    # Buffers return to their first names after a cycle of the rotation. A conflict at a distance of
+    # n steps needs a lag of 1/n for each step.
     for distance in range(1, len(rotation) + 1):
         for earlier, later in conflicts(accesses, names):
             needed = updates[earlier.update] - updates[later.update] + later.high - earlier.low

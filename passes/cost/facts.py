@@ -182,7 +182,7 @@ def most_alive(kernel: KernelOp) -> int:
     last: dict[SSAValue, int] = {}
     for place, stage in enumerate(kernel.stages):
         for value in (*stage.operands, *stage.results):
-            # Own cells are read where they are, not where neighbours find them.
+            # An exchange keeps no own cells: readers of own cells read the exchanged queue.
             queue = value.owner.queue if isinstance(value.owner, ExchangeOp) else value
             is_halo = isinstance(queue.owner, LoadOp) and queue.owner.data is None
             if isinstance(queue.type, QueueType) and not is_halo:

@@ -56,7 +56,8 @@ def launch_cost(
     cycles = step_cycles(facts, setting, target)
     spills = parameters.computing.spill_instructions * spilled(facts, setting, target)
     slower = 1 + spills / (cycles.issue * SCHEDULERS)
-    # A tile that stays has nothing to fetch ahead; other blocks may compute meanwhile.
+    # A resident tile fetches nothing ahead; with two blocks, a block computes while the other
+    # waits.
     overlaps = facts.streams or setting.occupancy > 1
     return Cost(
         registers=registers(facts, setting, target),

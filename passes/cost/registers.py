@@ -44,7 +44,8 @@ def staying_registers(facts: KernelFacts, setting: Setting, target: Target) -> i
     planes = facts.words_per_cell * setting.thread_cells
     wide = parameters.staying_cell * max(0, setting.row_cells - 2)
     if setting.has_messages:
-        # What the blocks beside send is at hand beside the planes: wide stars spilled without it.
+        # Registers hold the cells sent by neighbouring blocks beside the planes (without the term,
+        # wide stars spilled).
         widest = max((exchange.edges[0] for exchange in facts.exchanges), default=0)
         wide += 2 * widest * setting.row_cells * facts.words
     if any(all(tap.offset) for tap in facts.taps):
@@ -59,7 +60,7 @@ def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -
     if facts.streams:
         planes = ceil(planes * parameters.per_word)
     if facts.sums_early:
-        # The newest plane is at hand beside the sums that it enters.
+        # The newest plane is in registers beside the sums that the plane enters.
         planes += facts.words * cells
     wide = any(exchange.copies and exchange.edges[0] > 1 for exchange in facts.exchanges)
     if setting.splits and wide and facts.steps > 1:

@@ -56,7 +56,7 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     schedule that keeps planes in registers. Without a stream no less than the block will take, if
     all exchanges are alike.
     """
-    # Where warps arrive, in a slice of its own.
+    # The words that warps arrive at take a slice of shared memory.
     arrives = setting.splits and not setting.meets and facts.streams and bool(facts.exchanges)
     total = SLICE_ALIGNMENT if arrives else 0
     rows = StagedRows.of(setting.layout).cells
@@ -72,5 +72,5 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
             slots = slots_of_copies(exchange, setting, facts, ahead)
             total += slice_bytes(slots * cells, exchange.cell_bytes)
     mail = [mail_bytes(each, setting, facts) for each in facts.exchanges if not each.copies]
-    # The exchanges of a tile that stays take turns with two slices.
+    # The exchanges of a resident tile alternate between two slices.
     return total + (sum(mail) if facts.streams else sum(sorted(mail)[-2:]))

@@ -49,7 +49,7 @@ def stage_work(stage: StageFacts, setting: Setting) -> tuple[float, float]:
     """
     if stage.sharing is None:
         return setting.thread_cells * stage.operations, setting.thread_cells * stage.helpers
-    # What two steps compute, less what one of them does.
+    # The work of two steps, less the work of a single step.
     pipe, beside = stage.sharing((2, *setting.patch))
     alone = stage.sharing((1, *setting.patch))
     return pipe - alone[0], beside - alone[1]
@@ -98,7 +98,7 @@ def moves_of_step(facts: KernelFacts, setting: Setting, target: Target) -> Moves
         more += 2 * facts.long_constants
     period = period_of(facts, setting)
     if period < facts.natural_period:
-        # Planes that outlive a turn are moved at its end.
+        # Planes that outlive a copy of the loop body are moved at the end of the body.
         outlive = 1 / period - 1 / facts.natural_period
         more += (facts.words_per_cell - facts.words) * cells * outlive
     return moves.and_also(Moves(more, 0.0))
@@ -168,6 +168,6 @@ def computing_seconds(
         seconds /= computing.one_cell_speed
     if residency.warps > computing.few_warps:
         seconds /= computing.many_warps_speed
-    # Blocks that share a multiprocessor hide each other's waits.
+    # Blocks of a multiprocessor hide each other's waits.
     waits = waiting_seconds(facts, setting, target) / blocks
     return seconds + target.parameters.waiting.tile_step + waits

@@ -99,7 +99,7 @@ def saturating_ahead(
     if not loaded:
         return 1
     on_their_way = target.parameters.waiting.latency * memory_share(facts, setting, target)
-    # Planes of tiles with two axes are large: stores keep the memory busy meanwhile (measured: a
-    # box in 3D at 162 GCells/s with one plane ahead, at 153 with two).
+    # Planes of tiles with two axes are large: stores keep the memory busy as well (measured for a
+    # box in 3D: 162 GCells/s with 1 plane ahead, 153 with 2 planes).
     step = loaded if len(setting.axes) == 1 else loaded + stored
     return max(1, ceil(on_their_way / step))

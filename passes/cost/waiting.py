@@ -42,15 +42,14 @@ def message_bytes(facts: KernelFacts, setting: Setting) -> float:
 def barriers_of_step(facts: KernelFacts, setting: Setting) -> float:
     """Barriers of a stream step; a half for a wait overlapping with work."""
     if not setting.splits:
-        # Exchanges that are delayed share a barrier with others.
+        # Delayed exchanges share the barrier of another exchange.
         return max(1, sum(not exchange.delay for exchange in facts.exchanges))
-    # Between arriving and waiting a warp has its inner rows to do, if there are any, and sums that
-    # planes enter.
+    # Between arriving and waiting, a warp computes its inner rows, if any, and early sums.
     widest = max(exchange.edges[0] for exchange in facts.exchanges)
     barriers = 0.0 if setting.rows > 2 * widest or facts.sums_early else 1.0
     if facts.steps > 1 and widest > 2:
-        # Wide edges of one level are published while those of another are awaited (measured: radius
-        # 3).
+        # Wide edges of one level are published while edges of another level are awaited (measured
+        # for radius 3).
         barriers /= 2
     return barriers
 

@@ -181,12 +181,12 @@ def is_never_written(field: SSAValue) -> bool:
 def is_pure(op: Operation) -> bool:
     """Whether the operation computes values without effects, from constant memory."""
     if is_alias(op) or isinstance(op, llvm.InsertValueOp | llvm.UndefOp | llvm.LoadOp):
-        # Pointers that are loaded from hold numbers, and nothing is stored to them.
+        # A loaded pointer addresses constant numbers, and no operation stores to such memory.
         return True
     if op.name.startswith(("arith.", "math.")):
         return True
     if isinstance(op, memref.DeallocOp | gpu.DeallocOp):
-        # Memory stays for as long as the program does.
+        # Memory lives as long as the program: the raised program frees nothing.
         return True
     effects = get_effects(op)
     return effects is not None and all(e.kind == MemoryEffectKind.ALLOC for e in effects)

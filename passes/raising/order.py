@@ -106,7 +106,7 @@ class Order:
             if not self.mend(items):
                 return items
 
-    # What is made, given what is known to be early, copied or unheld.
+    # Updates, given the operations known to be early, copied or unheld.
 
     def made(self) -> Iterator[Item]:
         """The updates, each with a single target but where an apply is computed into scratch."""
@@ -177,7 +177,7 @@ class Order:
                 return store
         return None
 
-    # Where the law is broken.
+    # Violations of the law.
 
     def writes(self, items: Sequence[Item]) -> list[Write]:
         """All changes of cells of the program's fields."""

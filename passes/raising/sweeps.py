@@ -87,7 +87,7 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
         low = -1 if begin is None else updates.order.place[begin]
         high = updates.order.place[end]
         group = [item for item in updates.items if low <= item.at[0] < high]
-        # The cells of a loop have one number of axes.
+        # A loop has cells with one number of axes.
         for _, same in groupby(group, lambda item: len(item.box.lb)):
             groups += [(end, part) for part in apart(list(same), updates)]
     made: list[Sweep] = []
@@ -257,7 +257,7 @@ def emit(updates: Updates, sweeps: Sequence[Sweep], module: ModuleOp, block: Blo
         for function in sweep.functions:
             module.body.block.insert_op_before(function, top_level(block, module))
         Rewriter.insert_op([*scratch, sweep.one, sweep.loop], InsertPoint.before(sweep.end))
-    # After the sweeps, which may write what is spread.
+    # Spread values come after the sweeps: a sweep may write the spread field.
     for (value, _), wide in updates.spread.items():
         owner = value.owner
         assert isinstance(owner, Operation)

@@ -47,8 +47,7 @@ class Part:
     """
 
 
-# The first part of an instruction set is the one that programs are compiled for where no part is
-# named.
+# The first part of an instruction set is the default target of programs for the instruction set.
 PARTS: dict[str, Part] = {
     part.name: part
     for part in (
@@ -68,8 +67,8 @@ PARTS: dict[str, Part] = {
         ),
         # https://resources.nvidia.com/en-us-tensor-core/nvidia-tensor-core-gpu-datasheet (memory);
         # https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper (multiprocessors,
-        # L2). The clock under load and the resident clusters are taken from the H200, which is
-        # the same chip.
+        # L2). The clock under load and the resident clusters are those of the H200, which has an
+        # equal chip.
         Part(
             name="h100-sxm",
             title="H100 SXM",
@@ -98,7 +97,7 @@ PARTS: dict[str, Part] = {
             l2_bytes=50 << 20,
         ),
         # https://resources.nvidia.com/en-us-grace-cpu/grace-hopper-superchip (memory of the 96 GB
-        # version, HBM3); multiprocessors, L2 and clock as on the H100 SXM, which is the same chip.
+        # version, HBM3); multiprocessors, L2 and clock as on the H100 SXM, which has an equal chip.
         Part(
             name="gh200",
             title="GH200",
@@ -128,8 +127,8 @@ PARTS: dict[str, Part] = {
             l2_bytes=40 << 20,
         ),
         # https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/
-        # nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf (memory of the 80 GB version); the rest
-        # as on the A100 PCIe, which is the same chip.
+        # nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf (memory of the 80 GB version);
+        # multiprocessors, clock and L2 as on the A100 PCIe, which has an equal chip.
         Part(
             name="a100-sxm",
             title="A100 SXM",

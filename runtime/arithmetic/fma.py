@@ -55,7 +55,7 @@ def add_round_to_odd(a: Doubles, b: Doubles) -> Doubles:
     total, error = two_sum(a, b)
     bits = total.view(np.int64)
     even = (bits & 1) == 0
-    # Towards the error: away from zero where total and error agree in sign.
+    # Move towards the error: away from zero if total and error have equal signs.
     step = np.where((error > 0) == (total > 0), 1, -1)
     moved = (bits + np.where(even & (error != 0), step, 0)).view(np.float64)
     return np.where(total == 0, total, moved)
@@ -76,7 +76,7 @@ def scaled_fma(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
     (size_a, log_a), (size_b, log_b), (size_c, log_c) = (np.frexp(x) for x in (a, b, c))
     high, low = two_product(size_a, size_b)
     log_product = log_a + log_b
-    # Beside a term that is far larger, all that counts of the other one is its sign.
+    # Beside a far larger term, only the sign of the smaller term matters.
     top = np.where((high == 0) | ((size_c != 0) & (log_c > log_product)), log_c, log_product)
     near = np.maximum(log_product - top, -FAR)
     far = near == -FAR
@@ -85,8 +85,8 @@ def scaled_fma(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
     third = np.ldexp(size_c, np.maximum(log_c - top, -FAR))
     total, rest = rounded_sum(high, low, third)
     result = np.ldexp(total, top)
-    # A subnormal number has fewer bits: the sum is rounded anew, beside a number whose last bit is
-    # the unit.
+    # A subnormal result has fewer bits: adding an anchor, whose last bit is the unit, rounds the
+    # sum.
     small = np.nonzero(np.frexp(total)[1] + top <= LEAST_EXPONENT)[0]
     if small.size:
         unit = np.minimum(LEAST_UNIT - top[small], FAR)
@@ -104,7 +104,7 @@ def fma64(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
         result, _ = rounded_sum(product_high, product_low, c)
         size_a, size_b, size_c = np.abs(a), np.abs(b), np.abs(c)
         product = size_a * size_b
-        # Where a product or a sum is 0, what NumPy computes is exact, and has the right sign.
+        # If a product or a sum is 0, NumPy's result is exact, with the right sign.
         plain = (size_a == 0) | (size_b == 0) | (result == 0)
         result = np.where(plain, a * b + c, result)
         ordinary = (product > SAFE_LOW) & (product < SAFE_HIGH) & (size_a < SAFE_HIGH)
@@ -121,7 +121,7 @@ def extreme_fma(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
     0.
     """
     result = a * b + c
-    # A finite product may overflow where it is rounded, beside an infinite addend it does not.
+    # A finite product beside an infinite addend must not overflow before the sum.
     product_is_finite = np.isfinite(a) & np.isfinite(b)
     result = np.where(product_is_finite & ~np.isfinite(c), c, result)
     finite = np.nonzero(product_is_finite & np.isfinite(c))[0]
@@ -147,7 +147,7 @@ def fma_up(
 ) -> NDArray[np.float32]:
     """a * b + c of singles, rounded towards plus infinity."""
     with np.errstate(all="ignore"):
-        # The product is exact in doubles.
+        # A product of singles is exact in doubles.
         total, error = two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
         nearest = total.astype(np.float32)
         wide = nearest.astype(np.float64)

@@ -50,7 +50,7 @@ def truncated_remainder(a: Array, b: Array) -> Array:
 def saturated(a: Array, kind: type[np.signedinteger[Any] | np.unsignedinteger[Any]]) -> Array:
     """Floats cut off to integers: the nearest in range, 0 for NaN."""
     limits = np.iinfo(kind)
-    # The largest integer has no float of its own; the number after it has.
+    # The largest integer is no float; the largest integer plus 1 is a float.
     large, small = a >= float(limits.max) + 1.0, a < float(limits.min)
     outside: Array = large | small | np.isnan(a)
     result: Array = np.where(outside, np.zeros_like(a), a).astype(kind)

@@ -59,7 +59,7 @@ def unpacked(key: str, data: bytes) -> dict[str, bytes] | None:
     checksum, _, body = rest.partition(b"\n")
     if magic + b"\n" != MAGIC or digest(body).encode() != checksum:
         return None
-    # What follows was written by `packed`, as the digest is right.
+    # The digest is right: `packed` wrote the body.
     head, _, parts = body.partition(b"\n\n")
     own, *lines = head.decode().split("\n")
     if own != key:
@@ -78,7 +78,7 @@ def read_entry(path: Path, key: str) -> dict[str, bytes] | None:
     The parts of the entry in a file; None if unusable. Raises OSError if the file cannot be opened,
     FileNotFoundError for a missing file.
     """
-    # Links are not followed, and pipes not waited for.
+    # Refuse symbolic links, and never wait for pipes.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
         facts = os.fstat(file.fileno())
@@ -89,7 +89,7 @@ def read_entry(path: Path, key: str) -> dict[str, bytes] | None:
         except ValueError:
             return None
         if files is not None and time.time() - facts.st_mtime > REUSE_SECONDS:
-            # A file system that is read-only keeps the time as it is.
+            # A read-only file system keeps the old time.
             with suppress(OSError):
                 os.utime(path)
     return files

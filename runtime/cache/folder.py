@@ -43,7 +43,7 @@ def default_directory() -> Path:
     chosen = os.environ.get("TIMETILE_CACHE_DIR")
     base = Path(chosen) if chosen else Path(platformdirs.user_cache_dir("timetile"))
     if not chosen and not base.is_absolute():
-        # A user without a home.
+        # The user has no home folder.
         base = Path(tempfile.gettempdir()) / "timetile"
     me = user()
     return base / ("kernels" if me is None else f"kernels-{me}")

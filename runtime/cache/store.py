@@ -149,7 +149,7 @@ class Cache:
         try:
             write_whole(self.entry(key), data)
         except FileNotFoundError:
-            # Somebody has deleted the folder meanwhile.
+            # Another process deleted the folder.
             opened(self.directory)
             write_whole(self.entry(key), data)
 
@@ -188,7 +188,7 @@ class Cache:
             (self.directory / name).unlink(missing_ok=True)
             total -= size
 
-    # For the command line.
+    # Queries of the command line.
 
     def keys(self) -> list[str]:
         """

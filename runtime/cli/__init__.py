@@ -12,7 +12,7 @@ if __name__ != "timetile.runtime.cli":
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command `timetile`: the exit status, 0 where all went well."""
     try:
-        # Imported here: loading the compiler takes a while, in which the user may press Ctrl-C.
+        # Loading the compiler takes long, and Ctrl-C must work meanwhile: import here.
         from timetile.runtime.cli.command_line import main as whole_command
 
         return whole_command(arguments)

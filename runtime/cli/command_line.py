@@ -241,7 +241,7 @@ def run_command(options: Options) -> int:
             flush_answer()
             return code
         except BrokenPipeError:
-            # The reader of our output has left, as `head` does.
+            # The reader of the output has left, as `head` does.
             discard_answer()
             return 1
         except (Exception, KeyboardInterrupt) as error:

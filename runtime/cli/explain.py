@@ -20,7 +20,7 @@ def explain(options: Options, log: Log) -> int:
         compile_kernels([(program.kernels, name) for name in kernel_names(program)])
         found = explanation_of(program, options.steps)
     except Exception:
-        # The reason why nothing could be explained is often among what was not done.
+        # The remarks often tell why nothing can be explained.
         if log.remarks:
             say("Not done, and why")
         for remark in log.remarks:

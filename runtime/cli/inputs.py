@@ -80,7 +80,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
 def write_arrays(path: Path, program: CompiledProgram, values: Sequence[Any]) -> None:
     """Write the fields to a .npz file, as `arg0` and so on."""
     fields = {f"arg{p.position}": values[p.position] for p in program.parameters if p.bounds}
-    # Through a file of our own, so that NumPy does not add a suffix to the name.
+    # NumPy adds a suffix to a name, but not to an open file.
     with written(path) as file:
         np.savez(file, **fields)
 

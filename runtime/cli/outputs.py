@@ -62,7 +62,7 @@ def check_output(path: Path, size: int = 0) -> None:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     disk = shutil.disk_usage(folder)
-    # Some file systems do not say.
+    # Some file systems report a total of 0.
     if disk.total and size > disk.free:
         raise UsageError(
             f"{path} takes {size} bytes, and its disk has {disk.free}; free some, or write "

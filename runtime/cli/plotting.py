@@ -169,7 +169,7 @@ def plot(
             [(name, {time: drawn}) for time, drawn in times.items()] if volume else [(name, times)]
         )
     columns = max(sum(map(len, times.values())) for _, times in rows)
-    # No pyplot: it would look for a screen. Of matplotlib's types many parts are unknown: Any.
+    # pyplot would look for a screen. Many parts of matplotlib have unknown types: Any.
     figure: Any = Figure(figsize=(1 + 4.2 * columns, 0.6 + 3.8 * len(rows)), layout="constrained")
     grid = figure.add_gridspec(len(rows), columns)
     for number, (name, times) in enumerate(rows):

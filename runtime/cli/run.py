@@ -190,7 +190,7 @@ class Pictures:
         begin = f"start (step {options.first_step})" if options.first_step else "start"
         shown: dict[str, Mapping[str, Sequence[Panel]]] = {}
         for position in latest or fields:
-            # The call that goes on takes the last time level where this one took the first.
+            # A continued run takes the last time level at the place of the first level of this run.
             place = next(
                 k for k, value in enumerate(outcome.state) if value is self.values[position]
             )
@@ -211,7 +211,7 @@ def run(options: Options, log: Log) -> int:
     check_options(options, program)
     values = gathered(program, options)
     check_first_step(options)
-    # Random halos differ, and nobody takes them for anything else.
+    # Random fields have random halos: the notice would tell nothing new.
     program.kernels.notice.wanted &= options.random is None
     check_outputs(options, values)
     copies: list[Any] = []

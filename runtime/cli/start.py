@@ -118,7 +118,7 @@ def random_cells(
             check_ends(parameter, wanted, float(np.finfo(dtype).max))
         return (low + (high - low) * random.random(shape)).astype(dtype)
     if wanted is None:
-        # Small numbers, not zeros only.
+        # Random integers are small, and not all zero.
         return (100 * random.random(shape)).astype(dtype)
     check_ends(parameter, wanted, float(np.iinfo(dtype).max))
     if wanted.low != int(wanted.low) or wanted.high != int(wanted.high):

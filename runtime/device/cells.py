@@ -60,7 +60,7 @@ class DeviceMemory(FarMemory):
         return cells
 
     def put(self, buffer: Any, places: Places, cells: Array) -> None:
-        # What the stream has been given may still read the cells, or what is on its way.
+        # Work given to the stream may still read the cells, or copy the cells.
         self.device.synchronize(self.stream)
         if len(places) == 1:
             self.device.upload(buffer.pointer + int(places[0]) * cells.itemsize, cells)

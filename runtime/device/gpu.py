@@ -101,7 +101,7 @@ class Device(GpuMemory):
         checked(self.cuda.cuFuncSetAttribute(function, name, kernel.shared_bytes))
         return function
 
-    # What programs hold, and give back.
+    # Kernels held by programs.
 
     def retain(self, kernel: Kernel, stream: int) -> None:
         """A runner of a stream uses a kernel."""
@@ -152,7 +152,7 @@ class Device(GpuMemory):
         if report is None:
             self.launch_grid(kernel, arguments, stream)
             return
-        # All streams and threads share the module's word.
+        # All streams and threads share the report word of the module.
         with self.one_report:
             checked(self.cuda.cuMemsetD8Async(report, 0, MESSAGE_WORD_BYTES, stream))
             self.launch_grid(kernel, arguments, stream)

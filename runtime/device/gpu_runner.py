@@ -68,7 +68,7 @@ class GpuRunner(PlannedRunner):
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
-        # From the comparison of halos on: threads share the runner for that of common halos, too.
+        # The lock covers the comparison of halos: threads share the runner of common halos as well.
         with self.one_run:
             return super().__call__(loop, steps, buffers, outside)
 

@@ -50,7 +50,7 @@ class Runners:
                 self.leases -= Counter([runner])
                 surplus = self.surplus()
                 if runner not in self.kept.values():
-                    # The program was closed meanwhile.
+                    # Another thread closed the program.
                     surplus.append(runner)
             for each in surplus:
                 each.close()

@@ -112,7 +112,7 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
                         refuse(
                             stage, f"its ring has {count} and {len(ring)} slots; give it one size"
                         )
-                    # One result's window after the other.
+                    # Windows of the results follow each other in the ring.
                     earlier = stage.results[:number]
                     before = sum(ring_window(q, kernel.stream_axis) for q in earlier)
                     homes[queue] = Home(queue, ring, home.base.data - before)

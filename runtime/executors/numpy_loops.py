@@ -92,7 +92,7 @@ def run_slab(
     arguments += [coordinates(box, axis) for axis in update.index_axes]
     results = call(function, arguments)
     zero = (0,) * update.rank
-    # Every result is there before any target is written: a target may be read at its own cell.
+    # Compute every result before writing any target: a target may be read at its own cell.
     results = [np.array(np.broadcast_to(r, shape)) for r in results]
     for target, result in zip(update.targets, results):
         buffers[target][box_slices(field_bounds(target), box, zero)] = result

@@ -100,7 +100,7 @@ class PlanesLaunch:
     def run(self) -> None:
         """Run all steps; PlaneError where the kernel is wrong."""
         self.check_fields()
-        # What is computed from unset cells may overflow, or divide by zero.
+        # Arithmetic on unset cells may overflow, or divide by zero.
         with np.errstate(all="ignore"):
             for step in self.steps:
                 for stage in self.stages:

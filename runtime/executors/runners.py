@@ -152,7 +152,7 @@ class PlannedRunner:
         """Run a time loop of the kernels' program as launches."""
         facts = self.kernels.facts_of(loop)
         self.depths |= {fact.name: fact.steps for fact in facts}
-        # A step in parts is done with the last of them.
+        # A step in parts ends with the last part.
         self.depths |= dict.fromkeys((fact.name for fact in parts_of_step(facts)[:-1]), 0)
         self.done, self.total = 0, steps
         if (loop, steps) not in self.plans:

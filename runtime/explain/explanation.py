@@ -116,7 +116,8 @@ class LoopReport:
         chosen = fitting(*asked)
         if chosen is None:
             return found
-        # What spills, or has few warps, is chosen where the others do not fit, or are much slower.
+        # A schedule that spills, or has few warps, is chosen if other schedules do not fit or are
+        # much slower.
         return [chosen, *(other for other in found if other.schedule != chosen.schedule)]
 
     def kernel(self, op: KernelOp) -> Kernel:

@@ -136,7 +136,7 @@ def redundancy(kernel: KernelOp) -> Redundancy:
     steps = 0
     for variant in geometry.used_variants:
         planes, joined = variant.planes.data, variant.joined.data
-        # The first and the last chunk of a column have fewer where planes are missing.
+        # The first and the last chunk of a column have fewer planes if planes are missing.
         steps += geometry.variant_tiles(variant) * geometry.steps(planes)
         steps -= geometry.columns(variant) * geometry.missing(planes, joined)
     return Redundancy(computed / useful, steps / geometry.plane_tiles / geometry.planes)

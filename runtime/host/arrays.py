@@ -86,7 +86,7 @@ def checked_scalar(argument: Argument, value: Any, kind: Attribute) -> Any:
             f"argument {argument} is a scalar, and got an array of shape {number.shape}; "
             "pass a number"
         )
-    # NumPy's integers end at 64 bits, Python's do not.
+    # NumPy's integers have at most 64 bits; Python's integers are unbounded.
     whole = isinstance(value, int) or number.dtype.kind in "biu"
     if dtype.kind == "i" and not whole:
         raise TypeError(f"argument {argument} is an integer, and got {value!r}; pass an int")
@@ -122,7 +122,7 @@ def converted(number: NDArray[Any] | int, dtype: np.dtype[Any]) -> Any:
         return None
     with np.errstate(over="ignore"):
         result = given.astype(dtype)
-    # What was no finite number stays one.
+    # An infinity or a NaN keeps its value.
     return None if np.isinf(result) and np.isfinite(given) else result[()]
 
 
@@ -167,7 +167,7 @@ def from_cuda_array_interface(argument: Argument, array: Any) -> DeviceArray:
         raise ValueError(f"argument {argument} is not C-contiguous; pass a contiguous copy")
     device = getattr(array, "device", None)
     number = getattr(device, "id", getattr(device, "index", None))
-    # Not of lists and the like, whose `index` is a method.
+    # A list has a method named `index`, and no device.
     known = number if isinstance(number, int) else None
     return DeviceArray(int(pointer), shape, dtype, known, array, interface.get("stream"))
 

@@ -77,7 +77,7 @@ class FarMemory(ArrayMemory):
         self.at_hand: dict[Any, Cells] | None = None
         """The cells of each buffer at hand for the running nest."""
 
-    # What a kind of memory says of itself.
+    # Questions to a kind of memory.
 
     def is_far(self, buffer: Any) -> bool:
         """The buffer is a field, not an array of the host."""

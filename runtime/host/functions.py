@@ -151,10 +151,10 @@ class Host:
                     "that it was loaded from",
                 )
             case arith.SelectOp():
-                # Of numbers, or of buffers.
+                # Operands are numbers or buffers.
                 return [operands[1] if operands[0] else operands[2]]
             case llvm.LoadOp():
-                # A number that the caller gives for a pointer.
+                # The caller passes the number itself for a pointer to a number.
                 return operands
             case _ if isinstance(op, ALIASES):
                 return operands
@@ -180,7 +180,7 @@ class Host:
         with scope as run:
             for index in counts:
                 if run is not None:
-                    # What the last step writes is the latest.
+                    # Only the writes of the last step count.
                     run.written = []
                 values.update(zip(op.body.block.args, [index, *carried]))
                 carried = self.run_block(op.body.block, values)

@@ -44,7 +44,7 @@ class HaloFrame:
         """The frame of a role's buffer around the cells written by the loop."""
         buffer, box = loop.buffers[role], written_bounds(loop)
         field = CellBox.of(field_bounds(buffer))
-        # A field may be smaller than what the loop writes of others.
+        # A field may be smaller than the box that the loop writes.
         inside = CellBox.of(box) & field
         return HaloFrame(
             tuple(b - a for a, b in zip(field.lower, field.upper)),

@@ -39,7 +39,7 @@ class GatherFrame:
         for low, high in reversed(list(zip(source.lb, source.ub))):
             axes.insert(0, (low, high - 1, step))
             step *= high - low
-        # Along an axis that the source lacks no place moves anything.
+        # An axis beyond the axes of the source has a step of 0: places along the axis move nothing.
         none = [(0, 0, 0)] * (MOST_AXES - len(axes))
         return GatherFrame(cells, (*axes, *none), CELL_BYTES[element_type(op.target)])
 

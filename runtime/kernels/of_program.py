@@ -127,7 +127,7 @@ class Options:
 
 def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
     """Run passes and verify the result. A failure is a bug, and names the pass."""
-    # Those of other packages may ask for dialects.
+    # Passes of other packages may need dialects.
     context = make_context() if any(map(is_foreign, passes)) else Context()
     if verify:
         apply_verified(passes, module, context)

@@ -33,8 +33,8 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     text = program.read_text() if isinstance(program, Path) else program
     versions = (timetile.__version__, sources_key(), version("xdsl"))
     said = (",".join(map(str, options.temporal_passes())), options.function)
-    # Not by the file's name: where operations stand is kept beside the text, and the name is put
-    # in.
+    # The key leaves out the file's name: locations are stored beside the text, and take the name on
+    # reading.
     key = key_of("raised", text, *said, *versions)
     kept = cache.decoded(key, lambda parts: restored(parts, name))
     if kept is not None:

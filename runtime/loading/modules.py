@@ -105,7 +105,7 @@ def parsed(text: str, name: str) -> ModuleOp:
         ) from error
     except (VerifyException, ValueError) as error:
         if many := TOO_MANY_AXES.search(str(error)):
-            # The parser has looked at what follows, which may stand on a later line.
+            # The parser has read ahead, perhaps to a later line.
             line = text[: parser.pos].rstrip().count("\n") + 1
             reason = f"what stands here has {many[1]} axes, and programs have 1 to 3; {FEWER_AXES}"
             raise CompileError(

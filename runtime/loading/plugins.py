@@ -57,7 +57,7 @@ def parsed_passes(spec: str) -> tuple[ModulePass, ...]:
     try:
         return PassPipeline.parse_spec(universe().all_passes, spec).passes
     except (ArgSpecParseError, ValueError) as error:
-        # The parser's message is a picture whose last line says what is wrong.
+        # The last line of the parser's picture tells the fault.
         lines = str(error).strip().splitlines() or ["it has no pass"]
         raise ValueError(lines[-1].strip()) from error
 

@@ -33,7 +33,7 @@ def of_linux(caches: Path) -> int | None:
             if level == "2":
                 return int(size[:-1]) * UNITS[size[-1]] // cores_in(shared)
         except (OSError, ValueError, KeyError):
-            # Containers and other systems show less of it.
+            # Containers and other systems hide parts of the description.
             return None
     return None
 

@@ -19,7 +19,7 @@ class Unavailable:
 @cache
 def driver() -> Any:
     """The driver's bindings, initialised; Unavailable where no driver answers."""
-    # cuda.core hangs where there is no driver: ask for the library first.
+    # cuda.core hangs without a driver: look for the library first.
     try:
         bindings, pathfinder = cuda_module("bindings.driver"), cuda_module("pathfinder")
     except ImportError as error:

@@ -86,7 +86,7 @@ class BlockingRule:
         fields = (*loop.body.block.args, *loop.captures)
         self.uses = [Use.of(field, self.skews) for field in fields]
         self.cache = cache
-        # The cells of a call for a single row and all columns.
+        # Cells of a call for a single row and all columns.
         row = self.skews[1].places(1) * max(map(cells_inside, loop.updates), default=1)
         self.rows = max(1, CELLS_AT_ONCE // max(1, row))
 
@@ -116,7 +116,7 @@ class BlockingRule:
                 return
             places, most = self.skews[1].places(depth), self.columns_kept(depth)
             if most >= min(FEWEST_COLUMNS, places):
-                # As many blocks as there must be, all alike.
+                # The least number of blocks, with equal widths.
                 blocks = -(-places // most)
                 yield Blocking(depth, self.rows, -(-places // blocks))
 

@@ -110,7 +110,7 @@ class CompiledProgram:
         self.loops = KnownLoops()
         self.is_rehearsed = is_worth_it(self.function)
         given_back = weakref.finalize(self, self.runners.close)
-        # The driver does so when the process ends, and may be gone by then.
+        # When the process ends, the driver frees the memory, and may already be gone.
         given_back.atexit = False
 
     @property
@@ -188,7 +188,7 @@ class CompiledProgram:
 
         return in_pieces(run, tuple(arguments), steps, every, first_step)
 
-    # What it holds.
+    # Resources of the program.
 
     def runner(self, stream: int) -> GpuRunner:
         """The runner of a stream, kept for its scratch buffers and plans."""
@@ -210,7 +210,7 @@ class CompiledProgram:
         notebook shows tables. `steps` adds the launches of a run of `steps` steps. Missing kernels
         are compiled.
         """
-        # Imported here: programs that only run need none of it.
+        # Programs that only run never need the import.
         from timetile.runtime.explain.explanation import explanation_of
 
         return explanation_of(self, steps)
@@ -234,15 +234,15 @@ class CompiledProgram:
                 judge = NoticingRunner(NumpyRunner(progress), self.kernels.notice)
                 return self.run_host(judge, values, span)
             case "planes":
-                # Finds lags and homes that are wrong.
+                # The planes executor finds wrong lags and homes.
                 runner = PlanesRunner(self.kernels, progress)
                 return self.run_checked(Cells.copy_of, runner, values, span)
             case "simt":
-                # Finds races and wild accesses.
+                # The SIMT interpreter finds races and wild accesses.
                 runner = SimtRunner(self.kernels, progress)
                 return self.run_checked(Buffer.copy_of, runner, values, span)
             case "ptx":
-                # Finds what is wrong with the text that a GPU would get.
+                # The PTX interpreter finds faults of the text for the GPU.
                 return self.run_checked(Field.of, PtxRunner(self.kernels, progress), values, span)
             case "gpu":
                 return self.run_gpu(values, span, stream)
@@ -290,7 +290,7 @@ class CompiledProgram:
                         gpu.upload(buffer.pointer, value)
                     else:
                         placed.append(value)
-                # A copy from the host's memory may go on after its call, on the default stream.
+                # A copy from the host's memory may outlast its call, on the default stream.
                 gpu.synchronize(0)
                 gpu.synchronize(runner.stream)
                 start = time.perf_counter()

@@ -130,7 +130,7 @@ def check_state(function: FuncOp, loop: Operation) -> None:
                 "run stops; keep it "
                 "in a memref that is an argument",
             )
-        # A scratch field has the values of one step alone.
+        # A scratch field holds the values of a single step.
         if argument_of(begin, function) is None and not isinstance(begin.owner, ScratchOp):
             refuse(
                 loop, "it carries a field that is no argument; make it one, so that a run can go on"

@@ -45,7 +45,7 @@ def memory_tb_per_s(there: Device) -> float | None:
     kilohertz, bits = (
         there.attribute(name) for name in ("MEMORY_CLOCK_RATE", "GLOBAL_MEMORY_BUS_WIDTH")
     )
-    # Two transfers a cycle, of as many bits as the bus is wide.
+    # Each cycle makes two transfers, each as wide as the bus.
     return 2 * kilohertz * 1e3 * bits / 8 / 1e12 or None
 
 

@@ -35,7 +35,7 @@ def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
         if field.block is entry:
             yield field.index
         elif isinstance(around, scf.ForOp):
-            # Buffers of one loop take turns: any of them may be the one.
+            # Buffers of a loop rotate: the field may be any of the buffers.
             waiting += map(memory_of, around.iter_args)
 
 

@@ -1,10 +1,13 @@
 """
-What can be counted of the words of the sources: docstrings, names of the IR, and the glossary.
+What can be counted of the words of the sources: docstrings, comments, names of the IR, and the
+glossary.
 
-The share of pronouns and relatives is the number of the words of `POINTERS` in docstrings, divided by the number of all
-words in docstrings. Code between back quotes, fenced examples and lines indented like code do not count. A sentence whose
-share is high mostly cannot be read alone: xDSL's docstrings have 2.6%. `LIMIT` holds for every package; a package that has
-not got there yet has a limit of its own in `REACHED`, which may only be lowered.
+The share of pronouns and relatives is the number of the words of `POINTERS` in docstrings, divided
+by the number of all words in docstrings. Code between back quotes, fenced examples and lines
+indented like code do not count. A sentence with a high share mostly cannot be read alone: xDSL's
+docstrings have 2.6%. `LIMIT` holds for the docstrings and for the comments of every package; a
+package with a higher share has a limit of its own in `REACHED`, for docstrings. Limits may only be
+lowered.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import tokenize
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
@@ -84,7 +88,7 @@ BEFORE_ONE = frozenset(
 """Words after which "one" stands for a noun; elsewhere "one" is a number."""
 
 LIMIT = 4.0
-"""Percent of the words of a package's docstrings that may be pointers."""
+"""Percent of the words of a package's docstrings, and of its comments, that may be pointers."""
 
 REACHED: dict[str, float] = {}
 """Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better; add none."""
@@ -151,6 +155,15 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
                         pass
 
 
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of each line of comments, without marks for tools."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            text = token.string.lstrip("# ")
+            if token.type == tokenize.COMMENT and not text.startswith("fmt:"):
+                yield token.start[0], text
+
+
 def words_of(text: str) -> list[str]:
     """The words of a docstring without its code."""
     prose = re.sub(r"```.*?```|`[^`]*`", " ", inspect.cleandoc(text), flags=re.DOTALL)
@@ -175,6 +188,21 @@ def test_docstrings_of_a_package_point_at_little(package: str):
     share = share_of_pointers(sources()[package])
     limit = REACHED.get(package, LIMIT)
     assert share <= limit, f"{share:.1f}% of the words of {package} are pronouns or relatives"
+
+
+@pytest.mark.parametrize("package", sources())
+def test_comments_of_a_package_point_at_little(package: str):
+    texts = [words_of(text) for path in sources()[package] for _, text in comments(path)]
+    pointers, words = sum(map(pointers_of, texts)), sum(map(len, texts))
+    most = max(1.0, LIMIT / 100 * words)
+    assert pointers <= most, f"{pointers} of {words} words in comments are pronouns or relatives"
+
+
+def test_a_comment_in_a_string_is_no_comment():
+    lines = {line: text for line, text in comments(Path(__file__)) if "literals, as long" in text}
+    assert list(lines.values()) == [
+        'Words of literals, as long as enumerations are strings: Literal["warp", "block"].'
+    ]
 
 
 def test_limits_are_of_packages_that_need_them():

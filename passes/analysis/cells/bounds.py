@@ -21,7 +21,7 @@ class Bounds:
         A lower bound of the value, for constants, squares, and sums of nonnegative values. None if
         no bound is known.
         """
-        # Sums may have hundreds of terms, one inside the other.
+        # A sum may nest hundreds of terms: an explicit stack avoids deep recursion.
         pending = [value]
         while pending:
             unknown = [v for v in parts(pending[-1]) if v not in self.found]

@@ -113,9 +113,8 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
     arith.MulfOp: CellOperation(
         TWO_FLOATS, FLOATS, "multiply", "mul.rn.{t}", flops=1, commutes=2, fold=float.__mul__
     ),
-    # Quotients and roots: Newton's method on the floating-point pipe; beside it the approximation
-    # that it starts from, and
-    # what tells special operands.
+    # Quotients and roots: Newton's method on the floating-point pipe (first number), the first
+    # approximation and the tests for special operands beside the pipe (second number).
     arith.DivfOp: CellOperation(
         TWO_FLOATS,
         FLOATS,
@@ -181,7 +180,7 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
     xmath.CountTrailingZerosOp: CellOperation(ONE_INTEGER, INTEGERS, "trailing_zeros"),
     xmath.FPowIOp: expanded((FLOATS, INTEGERS), FLOATS),
     xmath.IPowIOp: expanded(TWO_INTEGERS, INTEGERS),
-    # Of any type, and from one to another.
+    # Operations on any type, and conversions.
     arith.SelectOp: CellOperation((BOOLEANS, CELL_TYPES, CELL_TYPES), CELL_TYPES, "select"),
     arith.BitcastOp: CellOperation(((*FLOATS, *WORDS),), (*FLOATS, *WORDS), "bitcast"),
     arith.IndexCastOp: CellOperation(ONE_INTEGER, INTEGERS, "convert"),

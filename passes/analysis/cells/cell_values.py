@@ -38,6 +38,6 @@ def why_not_in_cell(op: Operation) -> str | None:
             )
     for operand, allowed in zip(op.operands, known.operands, strict=True):
         if operand.type == i1 and i1 not in allowed:
-            # As a signed number true is -1.
+            # As a signed number, true would be -1.
             return "it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp"
     return None

@@ -40,7 +40,7 @@ def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
     """A key equal for two operations exactly if both compute equal bits from equal operands."""
     known = CELL_OPERATIONS.get(type(op))
     factors = 0 if known is None else known.commutes
-    # Which of two factors or addends comes first is the same to both.
+    # The order of the first `commutes` operands does not change the bits.
     return (
         op.name,
         *(said(result.type) for result in op.results),
@@ -119,7 +119,7 @@ def distinct_work(
                 queue, offset = taps[k]
                 values[argument] = (queue, *(at + moved for at, moved in zip(cell, offset)))
             else:
-                # A scalar, or a coordinate.
+                # The argument is a scalar or a coordinate.
                 values[argument] = (argument, cell) if argument.type == index else argument
         for op in operations:
             operands = [values[operand] for operand in op.operands]

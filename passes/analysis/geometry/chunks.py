@@ -138,7 +138,7 @@ def whole_columns(
         return
     for edge in rim or (None,):
         inside = geometry.plane_tiles - (0 if edge is None else edge.count)
-        # Those on the rim take slots of the device, too, if they advance from end to end.
+        # Columns on the rim take slots of the device, too, if the columns advance from end to end.
         beside = edge.count if edge is not None and edge.planes == geometry.planes else 0
         for rounds in range(1, MOST_ROUNDS + 1):
             count = rounds * slots - beside
@@ -146,7 +146,7 @@ def whole_columns(
                 continue
             left, whole = inside - count, Columns(count, geometry.planes)
             started = (whole,) if edge is None else (edge, whole) if beside else (whole, edge)
-            # As many chunks as fill the device so often, or just do not.
+            # Chunks that fill the device a whole number of times, and one chunk more.
             filling = [refills * slots // left for refills in range(1, MOST_REFILLS + 1)]
             for chunks in sorted({max(1, n + more) for n in filling for more in (0, 1)}):
                 rest = Columns(left, ceil_div(geometry.planes, chunks))
@@ -176,7 +176,7 @@ def even_columns(geometry: Geometry, part: Columns, tiles: int) -> Columns | Non
         return None
     planes = ceil_div(count * (geometry.planes + geometry.restart + ends), tiles)
     joined = geometry.planes + ends - whole * planes
-    # Fewer planes than a restart takes steps are not worth it.
+    # Joining is worthless if the joined planes are at most the steps of a restart.
     if joined <= geometry.restart or planes <= ends:
         return None
     if count * (joined + geometry.restart) > LONGEST_LINE:
@@ -213,7 +213,8 @@ def one_round(
     on_rim, inside = end_planes(geometry, residency, sums=sums)
     edge = Columns(rim, geometry.planes, weight or 1.0, on_rim=True, ends=on_rim)
     inner = Columns(geometry.plane_tiles - rim, geometry.planes, ends=inside)
-    # How columns on the rim are cut, and those inside it, or all where there is one kind.
+    # Two cuts each: of columns on the rim, and of columns inside (also for columns of a single
+    # kind).
     joined, level = (level_columns, even_columns), (level_columns, level_columns)
     ways = [way for way, wanted in ((joined, joins), (level, sums)) if wanted]
     if not edge.count or not inner.count:
@@ -294,8 +295,8 @@ def choose_chunks(
         doubles = not is_word(geometry.stored_fields[0])
         least = JOINING_SPEED if joined and doubles else 1.0
         time = chunks.steps * residency.crowding(chunks.tiles) * least
-        # What a step on the rim costs is estimated: of launches that end alike one with time to
-        # spare is safer.
+        # The cost of a step on the rim is an estimate: of launches with equal ends, the launch with
+        # time to spare is safer.
         return time, chunks.tiles, chunks.longest
 
     return min(candidates(), key=order)

@@ -55,8 +55,8 @@ def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent
     needed: dict[SSAValue, Extent] = {}
 
     def need(queue: SSAValue, extent: Extent) -> None:
-        # Only what is computed may lie beside the stored cells: tiles are placed by the cells that
-        # they load and store.
+        # Only computed cells may lie beside the stored cells: loaded and stored cells place the
+        # tile.
         first = extent if isinstance(queue.owner, ApplyOp) else zero
         needed[queue] = needed.get(queue, first).union(extent)
 
@@ -116,7 +116,7 @@ def served_by_copies(kernel: KernelOp) -> list[ExchangeOp]:
 
 def held_by_tile(kernel: KernelOp, needed: dict[SSAValue, Extent], *, outside: bool) -> Extent:
     """The part, computed or loaded by a tile, of the needed cells around the stored cells."""
-    # What is read through asynchronous copies lies around the tile, too.
+    # Cells read through asynchronous copies lie around the tile, too.
     copies = served_by_copies(kernel)
     beside = {queue for e in copies for queue in (e.queue, e.result)}
     held = [extent for queue, extent in needed.items() if queue not in beside]

@@ -40,8 +40,7 @@ def done(free: Free, count: int, cost: float) -> float:
     def done_by(time: float) -> int:
         return sum(number * tiles_by(time, start, cost) for number, start in free)
 
-    # If slots could share a tile, it would be this time, of the first groups alone or of more of
-    # them.
+    # A lower bound: the time if slots could share a tile, least over the first n groups of slots.
     earliest = sorted(free, key=lambda group: group[1])
     least = min(
         (count * cost + sum(number * start for number, start in earliest[:groups]))
@@ -61,7 +60,7 @@ def after(free: Free, count: int, cost: float, time: float) -> Free:
     for number, start in free:
         each = tiles_by(time, start, cost)
         end = start + each * cost
-        # Of those that would end last some find no tile left.
+        # Some of the slots that could end last find no tile left.
         idle = min(spare, number) if each and end > time - ROUNDING * cost else 0
         spare -= idle
         for slots, moment in ((number - idle, end), (idle, end - cost)):

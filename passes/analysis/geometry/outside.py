@@ -48,7 +48,8 @@ def guarding_field(queue: SSAValue) -> SSAValue | None:
     older = stage.outside[results.index(queue)]
     if (field := guarding_field(older)) is not None:
         return field
-    # Data at home has its halo around it; a stage with a box reads its other cells from there.
+    # Data at home has a halo. A stage with a box reads cells outside of the box from the older
+    # level.
     load = older.owner
     return load.data if stage.box is None and isinstance(load, LoadOp) else None
 

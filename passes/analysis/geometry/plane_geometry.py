@@ -252,11 +252,11 @@ class PlaneGeometry:
             )
         more = tiles_beyond_first(span, layout.extent, useful)
         if more:
-            # What the tiles hold in excess lies on both sides, so that the outermost touch the
-            # bounds alone.
+            # Cells that the tiles hold in excess are split between both sides: only the outermost
+            # tiles then touch the bounds.
             excess = more * useful + layout.extent - span
             moved = excess // 2 // unit * unit
-            # What they store begins with a sector of the memory, where that is enough.
+            # Stored cells begin with a sector of the memory if the excess allows.
             over = (origin - moved + low - start) % self.sector if inner else 0
             whole = moved - (self.sector - over) % self.sector
             if (

@@ -38,7 +38,7 @@ def unrolled_steps(kernel: KernelOp) -> int:
                 home = stage.home
                 if home is None:
                     continue
-                # Which turns of the loop begin with a barrier is known.
+                # Barriers repeat after `every` steps: each copy of the body has or lacks a barrier.
                 steps = lcm(steps, home.every.data)
                 if home.addressing.data is Addressing.FIXED:
                     steps = lcm(steps, home.slots.data)

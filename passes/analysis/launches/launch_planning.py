@@ -201,7 +201,8 @@ class Search:
         """
         deepest = max(fused, default=1)
         known = steady(self.parts, self.rotation.order, deepest, fused=bool(self.fused))
-        # Whole periods of the deepest launches are left out, and put back as a loop.
+        # Whole periods of the deepest launches are cut out of the planned steps, and return as a
+        # loop.
         keep = 2 * self.longest + 4 + deepest * (known.end + 2)
         repeats = max(0, (self.steps - keep) // (deepest * known.period))
         short = self.steps - repeats * deepest * known.period

@@ -69,7 +69,7 @@ def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
         if order.distance == 0 and not any(order.is_kept_by(b) for b in barriers):
             barriers.append(order.after)
     if any(not any(order.is_kept_by(b) for b in barriers) for order in orders) or (
-        # Orders across several steps are kept by any barrier, but there must be one.
+        # Any barrier keeps orders across two or more steps, but at least one barrier must exist.
         orders and not barriers
     ):
         barriers.append(0)
@@ -146,7 +146,7 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Orde
                         orders += copy_orders(exchange, position, reader, distance, inner=inner)
                         continue
                     if lives_in_ring(exchange.queue):
-                        # The ring itself is read, and rows around it that were sent.
+                        # Readers read the ring, with the rows sent by neighbouring blocks around.
                         distance, queue = distance + exchange.hold, exchange.queue
                 orders.append(Order(position[queue], reader, distance))
                 if stream is None:
@@ -191,7 +191,7 @@ def crossing_rows(kernel: KernelOp) -> int:
         if exchange.what.data is Published.PLANE or not (
             exchange.publishes_copies or exchange.edges[0]
         ):
-            # Whole planes, and edges that lie across the rows, are all rows' affair.
+            # Whole planes, and edges across the rows, concern all rows of a thread.
             assert kernel.layout is not None
             return kernel.layout.axis_layouts[0].cells
     reach = [abs(tap.offset[rows]) for e in exchanges for _, tap in taps_of(e.result)]

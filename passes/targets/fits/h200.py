@@ -29,13 +29,13 @@ PARAMETERS = Parameters(
         late_copies=1.5,  # wide stars in 3D, assembled
         reach=11,  # stars of radius 2 to 4 in 2D, FP32: the deepest kernels that spill nothing
         dividing_cell={8: 2, 4: 1},  # kernels with quotients and roots, assembled
-        dividing=6,  # the same kernels
+        dividing=6,  # kernels with quotients and roots
         approximating=7,  # gradients of 6 and 8 cells a lane: 12 and 8 levels spill nothing
         values=12,
         scalars=32,
         volume=1.55,  # 12 assembled kernels: 1.4 to 1.6
         staying=36,  # 150 assembled kernels
-        staying_cell=12,  # the same kernels
+        staying_cell=12,  # 150 assembled kernels
         joining=13,  # boxes in 2D, assembled: 10 to 15
         turns=30,  # boxes in 2D, assembled
         turns_level=3,  # 9 points at seven levels of six cells, assembled
@@ -52,15 +52,15 @@ PARAMETERS = Parameters(
     computing=Computing(
         pipe_efficiency=0.85,
         one_cell_speed=0.92,  # boxes in 3D, FP64
-        many_warps_speed=1.07,  # schedules in 3D: three warps a scheduler by two
-        several_blocks=0.94,  # the last block is alone with pipes that it cannot fill
+        many_warps_speed=1.07,  # schedules in 3D: speed of three warps a scheduler relative to two
+        several_blocks=0.94,  # the last block alone cannot fill the pipes
         staying_efficiency=0.69,  # 430 schedules of nine small plates
         few_warps=8,  # two a scheduler; three hide the fetching of instructions (FP32)
         long_loop=1100,  # stars in 2D, FP32
         long_loop_factor=1.08,
         fixed_instructions=20,
         overhead_share=0.3,  # boxes
-        guard_instructions=1.4,  # 3D; nothing hides them
+        guard_instructions=1.4,  # 3D; nothing hides the instructions
         sum_guard_instructions=7.1,  # 3D
         spill_instructions=2,
         constants_at_hand=30,  # boxes in 2D
@@ -78,7 +78,7 @@ PARAMETERS = Parameters(
         message_bytes_per_second=60e9,  # volumes that stay
         launch=2e-6,  # 750 schedules of small plates
         long_step=180,  # 72 schedules of small cubes
-        long_step_instruction=0.016e-6,  # the same schedules
+        long_step_instruction=0.016e-6,  # 72 schedules of small cubes
         latency=1e-6,
         exposed_latency=0.45,  # 14 kernels that fetch nothing ahead or keep planes in shared memory
     ),
@@ -99,7 +99,7 @@ PARAMETERS = Parameters(
         halos={
             1: 2.25,
             2: 1.5,
-        },  # stars of radius 1; the copy works little more than others, but waits
+        },  # stars of radius 1; the copy computes little more than other code, but waits
         guards={1: 1.15, 2: 1.2},  # timed warp by warp: 1.0 to 1.2
         word_sums=1.1,  # 25 points in 2D, timed warp by warp
         sums=1.1,  # 17 and 19 points at three levels run 5% faster than 1.2 says
@@ -110,11 +110,11 @@ PARAMETERS = Parameters(
         tight=0.96,
         wide_sum_cells=12,
         wide_sums=0.96,  # five kernels of 9, 25 and 49 points reach 4 to 6% less than predicted
-        device_stays=0.6,  # of 21 tiles some are half as fast as predicted
+        device_stays=0.6,  # some of 21 tiles are half as fast as predicted
         turns=1.02,
         turns_taps={8: 1100, 4: 2200},  # boxes in 2D gain 2 to 5%
         least_ahead=2,  # j3d7pt FP64: 617 GCells/s with one plane ahead, 697 with two
-        staying_instructions=3600,  # longer code takes twice as long
+        staying_instructions=3600,  # longer code takes twice the time
     ),
 )
 

@@ -316,7 +316,7 @@ def floating() -> dict[str, Rule]:
     rules |= floats("max", 2, maxnum) | floats("min", 2, minnum)
     rules |= floats("max.NaN", 2, maximum, "f32")
     rules |= floats("min.NaN", 2, minimum, "f32")
-    # The signs of NaN count.
+    # Signs of NaNs are significant.
     rules |= same("neg", FLOATS, 1, np.negative) | same("abs", FLOATS, 1, np.abs)
     rules |= same("copysign", FLOATS, 2, signed_as)
     rules |= floats("rcp.approx.ftz", 1, MACHINE[simt.ReciprocalOp])
@@ -331,7 +331,7 @@ def moves() -> dict[str, Rule]:
         rules |= same("mov", (kind,), 1, np.asarray)
         if kind != "pred":
             rules[f"selp.{kind}"] = Rule(kind, (kind, kind, "pred"), select)
-    # The generic address of what lies in global memory is its address here.
+    # Generic addresses of global memory equal global addresses in the interpreter.
     rules |= same("cvta.to.global", ("u64",), 1, np.asarray)
     return rules
 

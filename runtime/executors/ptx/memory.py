@@ -156,7 +156,7 @@ class Memory:
         threads = np.repeat(strand.threads[lanes], words.shape[1])
         buffer.note_write(text, words.reshape(-1), threads, self.clocks)
 
-    # Asynchronous copies: what is copied to is unset until the copy has been waited for.
+    # Asynchronous copies: the target is unset until a thread has waited for the copy.
 
     def copy(
         self,

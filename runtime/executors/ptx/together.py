@@ -26,7 +26,7 @@ from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Ints, Mask
 
-# What lanes of a warp do together.
+# Operations of all lanes of a warp.
 
 
 def check_all_named(get: Source, s: Strand, text: str) -> None:

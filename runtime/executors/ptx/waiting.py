@@ -113,7 +113,7 @@ class Barriers:
         team = self.clocks.block_warps * self.cluster
         clusters: list[int] = np.unique(blocks // self.cluster).tolist()
         for number in clusters:
-            # Each warp is counted as it arrives, and as it waits.
+            # Each warp counts twice: when arriving, and when waiting.
             if self.at_cluster[number] < 2 * team:
                 continue
             del self.at_cluster[number]
@@ -208,7 +208,7 @@ class Barriers:
         self.clocks.acquire(warp, counted.old)
         return True
 
-    # Words of global memory in which blocks count each other.
+    # Words of global memory that count arriving blocks.
 
     def publish(self, strand: Strand, lanes: Ints, place: int) -> None:
         """Let lanes count themselves in a word, after all of their earlier accesses."""

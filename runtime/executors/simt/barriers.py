@@ -43,7 +43,7 @@ def gather(m: Machine, op: Operation, active: Mask, missing: str) -> Strand:
     for key in dict.fromkeys(keys):
         yield from m.wait_until(partial(all_gathered, m, key), op, missing)
         if m.gathered[key] == team:
-            # The first to go on sees to it that all know each other.
+            # The first thread to go on merges the clocks of all threads.
             m.gathered[key] += 1
             m.clocks.meet(np.arange(key[0] * team, (key[0] + 1) * team), team)
     m.clocks.warp_syncs[active] += 1

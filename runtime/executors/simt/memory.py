@@ -177,7 +177,7 @@ class Buffer:
         self.read_syncs[at] = syncs
         if is_rising(at):
             return
-        # Several lanes may read one cell in one instruction.
+        # Several lanes may read one cell in an instruction.
         order = np.argsort(at, kind="stable")
         sorted_at, sorted_who = at[order], who[order]
         repeated = sorted_at[1:][

@@ -147,12 +147,12 @@ class Earth:
                 rest = re.sub(r":\s*\([^()]*\)\s*->", ":", rest)
                 return re.sub(r":\s*\(([^()]*)\)\s*$", r": \1", rest)
             case "stencil.return":
-                # A factor that is not printed is 1.
+                # A missing factor is 1.
                 return UNROLLED.sub(r"\2 unroll <\1> :", re.sub(r"^\s+unroll\s+(?=%)", " ", rest))
             case _:
                 return rest
 
-    # Operations of the stencil dialect: what follows the name.
+    # Operations of the stencil dialect: the text after the name.
 
     def cast(self, before: str, rest: str) -> str:
         """Rewrite a cast."""
