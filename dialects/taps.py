@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser
@@ -22,6 +23,15 @@ from timetile.dialects.syntax import (
     parse_integers,
     parse_value,
 )
+
+
+class Tapping(Protocol):
+    """An operation with taps."""
+
+    @property
+    def tap_list(self) -> tuple[Tap, ...]:
+        """The taps, in the order of the cell function's arguments."""
+        ...
 
 
 @dataclass(frozen=True)

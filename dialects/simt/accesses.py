@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     IntegerAttr,
@@ -24,9 +24,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.printer import Printer
 from xdsl.traits import (
     EffectInstance,
     HasCanonicalizationPatternsTrait,
@@ -35,6 +33,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.directives import Values
 from timetile.dialects.simt.buffers import (
     CELL_BYTES,
     GLOBAL_SPACE,
@@ -42,13 +41,8 @@ from timetile.dialects.simt.buffers import (
     address_space,
     buffer_element,
     integer,
-    parse_buffer,
-    print_cells,
 )
-from timetile.dialects.syntax import (
-    parse_value,
-    parse_values,
-)
+from timetile.dialects.simt.directives import Cells, Place
 
 
 class ReadEffects(MemoryEffect):
@@ -82,6 +76,12 @@ class AccessOp(IRDLOperation):
     offset = prop_def(IntegerAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    custom_directives = (Cells, Place, Values)
+
+    PLACE: ClassVar[str] = (
+        "custom<Place>($buffer, type($buffer), $index, type($index), $offset) (`mask` $mask^)?"
+    )
+    """The format of the place of an access, with its mask."""
 
     @property
     def cell_types(self) -> tuple[Attribute, ...]:
@@ -99,24 +99,6 @@ class AccessOp(IRDLOperation):
         element = buffer_element(self.buffer)
         if element is not None and element != types[0]:
             raise VerifyException(f"cells of {types[0]} in a buffer of {element}")
-
-    def print_access(self, printer: Printer) -> None:
-        """Print `%buffer[%i + 3] mask %m`."""
-        print_cells(printer, self.buffer, self.index, [self.offset.value.data])
-        if self.mask is not None:
-            printer.print_string(" mask ")
-            printer.print_operand(self.mask)
-
-    @staticmethod
-    def parse_access(
-        parser: Parser,
-    ) -> tuple[SSAValue, SSAValue | None, SSAValue | None, int]:
-        """Inverse of `print_access`: buffer, index, mask, offset."""
-        buffer, index = parse_buffer(parser)
-        offset = parser.parse_integer()
-        parser.parse_punctuation("]")
-        mask = parse_value(parser) if parser.parse_optional_keyword("mask") else None
-        return buffer, index, mask, offset
 
 
 class LoadCanonicalization(HasCanonicalizationPatternsTrait):
@@ -142,6 +124,8 @@ class LoadOp(AccessOp):
     cells = var_result_def()
     traits = traits_def(ReadEffects(), LoadCanonicalization())
 
+    assembly_format = f"{AccessOp.PLACE} attr-dict `:` type($cells)"
+
     def __init__(
         self,
         buffer: SSAValue,
@@ -160,19 +144,6 @@ class LoadOp(AccessOp):
     def cell_types(self) -> tuple[Attribute, ...]:
         return tuple(self.cells.types)
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        self.print_access(printer)
-        printer.print_string(" : ")
-        printer.print_list(self.cells.types, printer.print_attribute)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        buffer, index, mask, offset = cls.parse_access(parser)
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls(buffer, index, offset, types, mask)
-
 
 class WriteOp(AccessOp):
     """Base of the accesses with operands to write."""
@@ -180,25 +151,12 @@ class WriteOp(AccessOp):
     cells = var_operand_def()
     traits = traits_def(WriteEffects())
 
+    WRITTEN: ClassVar[str] = f"custom<Values>($cells, type($cells)) `to` {AccessOp.PLACE}"
+    """The format of what is written, and where."""
+
     @property
     def cell_types(self) -> tuple[Attribute, ...]:
         return tuple(self.cells.types)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.cells, printer.print_operand)
-        printer.print_string(" to ")
-        self.print_access(printer)
-
-    @classmethod
-    def parse_write(
-        cls, parser: Parser
-    ) -> tuple[list[SSAValue], SSAValue, SSAValue | None, int, SSAValue | None]:
-        """Inverse of `print`: cells, buffer, index, offset, mask."""
-        cells = parse_values(parser, parser.Delimiter.NONE)
-        parser.parse_keyword("to")
-        buffer, index, mask, offset = cls.parse_access(parser)
-        return list(cells), buffer, index, offset, mask
 
 
 class StoreCanonicalization(HasCanonicalizationPatternsTrait):
@@ -223,6 +181,8 @@ class StoreOp(WriteOp):
 
     traits = traits_def(WriteEffects(), StoreCanonicalization())
 
+    assembly_format = f"{WriteOp.WRITTEN} attr-dict"
+
     def __init__(
         self,
         cells: Sequence[SSAValue],
@@ -234,10 +194,6 @@ class StoreOp(WriteOp):
         super().__init__(
             operands=[list(cells), buffer, index, mask], properties={"offset": integer(offset)}
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(*cls.parse_write(parser))
 
 
 class OverrideCanonicalization(HasCanonicalizationPatternsTrait):
@@ -265,6 +221,10 @@ class OverrideOp(AccessOp):
     res = var_result_def()
     traits = traits_def(ReadEffects(), OverrideCanonicalization())
 
+    assembly_format = (
+        f"custom<Cells>($cells, type($cells), type($res)) `from` {AccessOp.PLACE} attr-dict"
+    )
+
     def __init__(
         self,
         cells: Sequence[SSAValue],
@@ -287,21 +247,6 @@ class OverrideOp(AccessOp):
         super().verify_()
         if self.mask is None:
             raise VerifyException("an override has a mask")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.cells, printer.print_operand)
-        printer.print_string(" from ")
-        self.print_access(printer)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        cells = parse_values(parser, parser.Delimiter.NONE)
-        parser.parse_keyword("from")
-        buffer, index, mask, offset = cls.parse_access(parser)
-        if mask is None:
-            parser.raise_error("an override has a mask")
-        return cls(cells, buffer, index, offset, mask)
 
 
 class PrefetchCanonicalization(HasCanonicalizationPatternsTrait):
@@ -327,6 +272,8 @@ class PrefetchOp(AccessOp):
     cell = prop_def(Attribute)
     traits = traits_def(OrderingEffects(), PrefetchCanonicalization())
 
+    assembly_format = f"{AccessOp.PLACE} attr-dict `:` $cell"
+
     def __init__(
         self,
         buffer: SSAValue,
@@ -347,15 +294,3 @@ class PrefetchOp(AccessOp):
         super().verify_()
         if address_space(self.buffer) != GLOBAL_SPACE:
             raise VerifyException("what is prefetched lies in global memory")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        self.print_access(printer)
-        printer.print_string(" : ")
-        printer.print_attribute(self.cell)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        buffer, index, mask, offset = cls.parse_access(parser)
-        parser.parse_punctuation(":")
-        return cls(buffer, index, offset, parser.parse_type(), mask)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
 from xdsl.dialects.builtin import (
+    I64,
     IntAttr,
     IntegerAttr,
     MemRefType,
@@ -23,12 +23,11 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.printer import Printer
 from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.directives import Value, Values
 from timetile.dialects.simt.accesses import WriteEffects, WriteOp
 from timetile.dialects.simt.buffers import (
     CLUSTER_SPACE,
@@ -40,9 +39,7 @@ from timetile.dialects.simt.buffers import (
     cell_count,
     integer,
 )
-from timetile.dialects.syntax import (
-    parse_value,
-)
+from timetile.dialects.simt.directives import Place
 
 
 class ArrivalsOp(IRDLOperation):
@@ -73,22 +70,14 @@ class ExpectOp(ArrivalsOp):
     name = "simt.expect"
 
     arrivals = operand_def(MemRefType | LLVMPointerType)
-    warps = prop_def(IntegerAttr)
+    warps = prop_def(IntegerAttr[I64])
     traits = traits_def(OrderingEffects())
+
+    custom_directives = (Value,)
+    assembly_format = "custom<Value>($arrivals, type($arrivals)) `warps` $warps attr-dict"
 
     def __init__(self, arrivals: SSAValue, warps: int):
         super().__init__(operands=[arrivals], properties={"warps": integer(warps)})
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.arrivals)
-        printer.print_string(f" warps {self.warps.value.data}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        arrivals = parse_value(parser)
-        parser.parse_keyword("warps")
-        return cls(arrivals, parser.parse_integer())
 
 
 @irdl_op_definition
@@ -206,6 +195,12 @@ class SendOp(WriteOp):
     phase = operand_def(i32)
     traits = traits_def(WriteEffects(), SendCanonicalization())
 
+    custom_directives = (Place, Value, Values)
+    assembly_format = (
+        f"{WriteOp.WRITTEN} `arrivals` custom<Value>($arrivals, type($arrivals)) "
+        "`phase` $phase attr-dict"
+    )
+
     def __init__(
         self,
         cells: Sequence[SSAValue],
@@ -225,18 +220,3 @@ class SendOp(WriteOp):
         super().verify_()
         if {address_space(self.buffer), address_space(self.arrivals)} != {CLUSTER_SPACE}:
             raise VerifyException("cells are sent to a peer, and counted there: space 7")
-
-    def print(self, printer: Printer) -> None:
-        super().print(printer)
-        printer.print_string(" arrivals ")
-        printer.print_operand(self.arrivals)
-        printer.print_string(" phase ")
-        printer.print_operand(self.phase)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        written = cls.parse_write(parser)
-        parser.parse_keyword("arrivals")
-        arrivals = parse_value(parser)
-        parser.parse_keyword("phase")
-        return cls(*written, arrivals, parse_value(parser))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -16,15 +15,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
-
-from timetile.dialects.syntax import (
-    parse_optional_value,
-    parse_value,
-)
 
 GLOBAL_SPACE, SHARED_SPACE, CLUSTER_SPACE = 1, 3, 7
 """
@@ -76,25 +68,3 @@ class OrderingEffects(MemoryEffect):
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
         return {EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)}
-
-
-def print_cells(
-    printer: Printer, buffer: SSAValue, index: SSAValue | None, offsets: Sequence[int]
-) -> None:
-    """Print `%buffer[%i + 0, 64]`."""
-    printer.print_operand(buffer)
-    with printer.in_square_brackets():
-        if index is not None:
-            printer.print_operand(index)
-            printer.print_string(" + ")
-        printer.print_list(offsets, lambda offset: printer.print_string(str(offset)))
-
-
-def parse_buffer(parser: Parser) -> tuple[SSAValue, SSAValue | None]:
-    """Parse `%buffer[%i +`: buffer and index."""
-    buffer = parse_value(parser)
-    parser.parse_punctuation("[")
-    index = parse_optional_value(parser)
-    if index is not None:
-        parser.parse_punctuation("+")
-    return buffer, index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import (
+    I64,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -20,24 +21,18 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.printer import Printer
 from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.simt.accesses import AccessOp
 from timetile.dialects.simt.buffers import (
     GLOBAL_SPACE,
     SHARED_SPACE,
     OrderingEffects,
     address_space,
     integer,
-    print_cells,
 )
-from timetile.dialects.syntax import (
-    parse_value,
-)
+from timetile.dialects.simt.directives import Place
 
 
 class CopyCanonicalization(HasCanonicalizationPatternsTrait):
@@ -68,12 +63,20 @@ class CopyAsyncOp(IRDLOperation):
     source = operand_def(MemRefType | LLVMPointerType)
     source_index = opt_operand_def(IntegerType)
     mask = opt_operand_def(i1)
-    target_offset = prop_def(IntegerAttr)
-    source_offset = prop_def(IntegerAttr)
-    bytes = prop_def(IntegerAttr)
+    target_offset = prop_def(IntegerAttr[I64])
+    source_offset = prop_def(IntegerAttr[I64])
+    bytes = prop_def(IntegerAttr[I64])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(OrderingEffects(), CopyCanonicalization())
+
+    custom_directives = (Place,)
+    assembly_format = (
+        "custom<Place>($target, type($target), $target_index, type($target_index), $target_offset) "
+        "`,` "
+        "custom<Place>($source, type($source), $source_index, type($source_index), $source_offset) "
+        "`bytes` $bytes (`mask` $mask^)? attr-dict"
+    )
 
     def __init__(
         self,
@@ -103,29 +106,6 @@ class CopyAsyncOp(IRDLOperation):
         if address_space(self.target) != SHARED_SPACE or address_space(self.source) != GLOBAL_SPACE:
             raise VerifyException("an asynchronous copy goes from global to shared memory")
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        print_cells(printer, self.target, self.target_index, [self.target_offset.value.data])
-        printer.print_string(", ")
-        print_cells(printer, self.source, self.source_index, [self.source_offset.value.data])
-        printer.print_string(f" bytes {self.bytes.value.data}")
-        if self.mask is not None:
-            printer.print_string(" mask ")
-            printer.print_operand(self.mask)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> CopyAsyncOp:
-        target, target_index, _, target_offset = AccessOp.parse_access(parser)
-        parser.parse_punctuation(",")
-        source, source_index, _, source_offset = AccessOp.parse_access(parser)
-        parser.parse_keyword("bytes")
-        size = parser.parse_integer()
-        mask = parse_value(parser) if parser.parse_optional_keyword("mask") else None
-        return cls(
-            target, target_index, target_offset, source, source_index, source_offset,
-            size, mask,
-        )  # fmt: skip
-
 
 @irdl_op_definition
 class SharedOp(IRDLOperation):
@@ -137,9 +117,11 @@ class SharedOp(IRDLOperation):
 
     name = "simt.shared"
 
-    at = prop_def(IntegerAttr)
+    at = prop_def(IntegerAttr[I64])
     result = result_def(MemRefType | LLVMPointerType)
     traits = traits_def(Pure())
+
+    assembly_format = "`at` $at attr-dict `:` type($result)"
 
     def __init__(self, at: int, result_type: Attribute):
         super().__init__(properties={"at": integer(at)}, result_types=[result_type])
@@ -151,14 +133,3 @@ class SharedOp(IRDLOperation):
             raise VerifyException(
                 f"a slice starts at a multiple of 16 bytes, got {self.at.value.data}"
             )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" at {self.at.value.data} : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> SharedOp:
-        parser.parse_keyword("at")
-        at = parser.parse_integer()
-        parser.parse_punctuation(":")
-        return cls(at, parser.parse_type())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
+    I64,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -25,12 +26,11 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.printer import Printer
 from xdsl.traits import HasCanonicalizationPatternsTrait
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.directives import OptionalValue, Value, Values
 from timetile.dialects.simt.buffers import (
     CELL_BYTES,
     GLOBAL_SPACE,
@@ -38,16 +38,12 @@ from timetile.dialects.simt.buffers import (
     address_space,
     buffer_element,
     integer,
-    parse_buffer,
-    print_cells,
 )
+from timetile.dialects.simt.directives import Places
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
     encode_integers,
-    parse_optional_value,
-    parse_value,
-    parse_values,
 )
 
 
@@ -69,6 +65,13 @@ class MessageOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(OrderingEffects())
+    custom_directives = (Places, Values)
+
+    PLACE: ClassVar[str] = (
+        "custom<Places>($buffer, type($buffer), $index, type($index), $offsets) "
+        "(`number` $number^)?"
+    )
+    """The format of the place of a message, with its number."""
 
     @property
     def cell_types(self) -> tuple[Attribute, ...]:
@@ -90,24 +93,6 @@ class MessageOp(IRDLOperation):
             raise VerifyException("messages between blocks go through global memory")
         if buffer_element(self.buffer) not in (i64, None):
             raise VerifyException("messages are kept in 64-bit words")
-
-    def print_place(self, printer: Printer) -> None:
-        """Print `%mail[%i + 0, 64] number %n`."""
-        print_cells(printer, self.buffer, self.index, self.places)
-        if self.number is not None:
-            printer.print_string(" number ")
-            printer.print_operand(self.number)
-
-    @staticmethod
-    def parse_place(
-        parser: Parser,
-    ) -> tuple[SSAValue, SSAValue | None, list[int], SSAValue | None]:
-        """Inverse of `print_place`: buffer, index, places, number."""
-        buffer, index = parse_buffer(parser)
-        places = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_integer)
-        parser.parse_punctuation("]")
-        number = parse_value(parser) if parser.parse_optional_keyword("number") else None
-        return buffer, index, places, number
 
 
 class PostCanonicalization(HasCanonicalizationPatternsTrait):
@@ -134,6 +119,8 @@ class PostOp(MessageOp):
     cells = var_operand_def()
     traits = traits_def(OrderingEffects(), PostCanonicalization())
 
+    assembly_format = f"custom<Values>($cells, type($cells)) `to` {MessageOp.PLACE} attr-dict"
+
     def __init__(
         self,
         cells: Sequence[SSAValue],
@@ -150,18 +137,6 @@ class PostOp(MessageOp):
     @property
     def cell_types(self) -> tuple[Attribute, ...]:
         return tuple(self.cells.types)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.cells, printer.print_operand)
-        printer.print_string(" to ")
-        self.print_place(printer)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        cells = parse_values(parser, parser.Delimiter.NONE)
-        parser.parse_keyword("to")
-        return cls(cells, *cls.parse_place(parser))
 
 
 class TakeCanonicalization(HasCanonicalizationPatternsTrait):
@@ -188,6 +163,8 @@ class TakeOp(MessageOp):
     cells = var_result_def()
     traits = traits_def(OrderingEffects(), TakeCanonicalization())
 
+    assembly_format = f"{MessageOp.PLACE} attr-dict `:` type($cells)"
+
     def __init__(
         self,
         buffer: SSAValue,
@@ -206,19 +183,6 @@ class TakeOp(MessageOp):
     def cell_types(self) -> tuple[Attribute, ...]:
         return tuple(self.cells.types)
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        self.print_place(printer)
-        printer.print_string(" : ")
-        printer.print_list(self.cells.types, printer.print_attribute)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        place = cls.parse_place(parser)
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls(*place, types)
-
 
 @irdl_op_definition
 class TileBarrierOp(IRDLOperation):
@@ -235,8 +199,14 @@ class TileBarrierOp(IRDLOperation):
     words = operand_def(MemRefType | LLVMPointerType)
     index = opt_operand_def(IntegerType)
     number = operand_def(i32)
-    blocks = prop_def(IntegerAttr)
+    blocks = prop_def(IntegerAttr[I64])
     traits = traits_def(OrderingEffects())
+
+    custom_directives = (OptionalValue, Value)
+    assembly_format = (
+        "custom<Value>($words, type($words)) `[` custom<OptionalValue>($index, type($index)) `]` "
+        "`number` $number `blocks` $blocks attr-dict"
+    )
 
     def __init__(self, words: SSAValue, index: SSAValue | None, number: SSAValue, blocks: int):
         super().__init__(operands=[words, index, number], properties={"blocks": integer(blocks)})
@@ -245,24 +215,3 @@ class TileBarrierOp(IRDLOperation):
         words = self.words
         if address_space(words) != GLOBAL_SPACE or buffer_element(words) not in (i64, None):
             raise VerifyException("blocks count each other in 64-bit words of global memory")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.words)
-        with printer.in_square_brackets():
-            if self.index is not None:
-                printer.print_operand(self.index)
-        printer.print_string(" number ")
-        printer.print_operand(self.number)
-        printer.print_string(f" blocks {self.blocks.value.data}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        words = parse_value(parser)
-        parser.parse_punctuation("[")
-        index = parse_optional_value(parser)
-        parser.parse_punctuation("]")
-        parser.parse_keyword("number")
-        number = parse_value(parser)
-        parser.parse_keyword("blocks")
-        return cls(words, index, number, parser.parse_integer())

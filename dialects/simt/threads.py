@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
+    I64,
     Float32Type,
     Float64Type,
     IntegerAttr,
@@ -27,15 +28,11 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import HasFolder, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.simt.buffers import CELL_BYTES, OrderingEffects, integer
-from timetile.dialects.syntax import (
-    parse_value,
-)
+from timetile.dialects.simt.directives import OneType
 
 
 @irdl_op_definition
@@ -49,9 +46,14 @@ class ShuffleOp(IRDLOperation):
     name = "simt.shuffle"
 
     value = operand_def()
-    delta = prop_def(IntegerAttr)
+    delta = prop_def(IntegerAttr[I64])
     result = result_def()
     traits = traits_def(Pure())
+
+    custom_directives = (OneType,)
+    assembly_format = (
+        "$value `delta` $delta attr-dict `:` custom<OneType>(type($value), type($result))"
+    )
 
     def __init__(self, value: SSAValue, delta: int):
         super().__init__(
@@ -63,21 +65,6 @@ class ShuffleOp(IRDLOperation):
             raise VerifyException(f"a shuffle moves 4 or 8 bytes, got {self.value.type}")
         if not 0 < abs(self.delta.value.data) < 32:
             raise VerifyException(f"a shuffle reaches 1 to 31 lanes, got {self.delta.value.data}")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.value)
-        printer.print_string(f" delta {self.delta.value.data} : ")
-        printer.print_attribute(self.value.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ShuffleOp:
-        value = parse_value(parser)
-        parser.parse_keyword("delta")
-        delta = parser.parse_integer()
-        parser.parse_punctuation(":")
-        parser.parse_type()
-        return cls(value, delta)
 
 
 class UnaryOp(IRDLOperation):
@@ -164,11 +151,13 @@ class PhaseOp(IRDLOperation):
 
     name = "simt.phase"
 
-    step = prop_def(IntegerAttr)
-    stage = prop_def(IntegerAttr)
-    row = prop_def(IntegerAttr)
+    step = prop_def(IntegerAttr[I64])
+    stage = prop_def(IntegerAttr[I64])
+    row = prop_def(IntegerAttr[I64])
     inner = opt_prop_def(UnitAttr)
     traits = traits_def(OrderingEffects())
+
+    assembly_format = "`step` $step `stage` $stage `row` $row (`inner` $inner^)? attr-dict"
 
     def __init__(self, step: int, stage: int, row: int, *, inner: bool = False):
         super().__init__(
@@ -179,21 +168,6 @@ class PhaseOp(IRDLOperation):
                 "inner": UnitAttr() if inner else None,
             }
         )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(
-            f" step {self.step.value.data} stage {self.stage.value.data} row {self.row.value.data}"
-        )
-        if self.inner is not None:
-            printer.print_string(" inner")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> PhaseOp:
-        numbers: list[int] = []
-        for word in ("step", "stage", "row"):
-            parser.parse_keyword(word)
-            numbers.append(parser.parse_integer())
-        return cls(*numbers, inner=parser.parse_optional_keyword("inner") is not None)
 
 
 class FoldSplit(HasFolder):

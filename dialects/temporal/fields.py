@@ -6,7 +6,6 @@ cells.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.stencil import FieldType
@@ -20,12 +19,11 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.printer import Printer
 from xdsl.traits import HasCanonicalizationPatternsTrait, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.directives import Values
 from timetile.dialects.effects import AllocatesResult
 from timetile.dialects.syntax import (
     INTEGERS,
@@ -33,9 +31,6 @@ from timetile.dialects.syntax import (
     element_type,
     encode_integers,
     field_bounds,
-    parse_integers,
-    parse_value,
-    parse_values,
 )
 
 
@@ -87,6 +82,8 @@ class BroadcastOp(IRDLOperation):
 
     traits = traits_def(AllocatesResult())
 
+    assembly_format = "$source `axes` $axes attr-dict `:` type($source) `to` type($field)"
+
     def __init__(self, source: SSAValue, axes: Sequence[int], kind: FieldType[Attribute]):
         super().__init__(
             operands=[source], result_types=[kind], properties={"axes": encode_integers(axes)}
@@ -116,27 +113,6 @@ class BroadcastOp(IRDLOperation):
                     f"the result covers [{wants[0]}, {wants[1]}) along axis {axis}, "
                     f"outside the source's [{has[0]}, {has[1]})"
                 )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.source)
-        printer.print_string(f" axes {list(self.axis_list)} : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" to ")
-        printer.print_attribute(self.field.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> BroadcastOp:
-        source = parse_value(parser)
-        parser.parse_keyword("axes")
-        axes = parse_integers(parser)
-        parser.parse_punctuation(":")
-        parser.parse_type()
-        parser.parse_keyword("to")
-        kind = parser.parse_type()
-        if not isinstance(kind, FieldType):
-            parser.raise_error(f"expected a field, got {kind}")
-        return cls(source, axes, cast(FieldType[Attribute], kind))
 
 
 class GatherCanonicalization(HasCanonicalizationPatternsTrait):
@@ -172,6 +148,12 @@ class GatherOp(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect(), GatherCanonicalization())
 
+    custom_directives = (Values,)
+    assembly_format = (
+        "$target `=` $source `at` ` ` `(` custom<Values>($places, type($places)) `)` attr-dict "
+        "`:` type($target) `from` type($source)"
+    )
+
     def __init__(self, target: SSAValue, source: SSAValue, places: Sequence[SSAValue]):
         super().__init__(operands=[target, source, places])
 
@@ -188,29 +170,3 @@ class GatherOp(IRDLOperation):
                 )
         if element_type(self.source) != element_type(self.target):
             raise VerifyException("source and target must have cells of one type")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.target)
-        printer.print_string(" = ")
-        printer.print_operand(self.source)
-        printer.print_string(" at ")
-        with printer.in_parens():
-            printer.print_list(self.places, printer.print_operand)
-        printer.print_string(" : ")
-        printer.print_attribute(self.target.type)
-        printer.print_string(" from ")
-        printer.print_attribute(self.source.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> GatherOp:
-        target = parse_value(parser)
-        parser.parse_punctuation("=")
-        source = parse_value(parser)
-        parser.parse_keyword("at")
-        places = parse_values(parser, parser.Delimiter.PAREN)
-        parser.parse_punctuation(":")
-        parser.parse_type()
-        parser.parse_keyword("from")
-        parser.parse_type()
-        return cls(target, source, places)

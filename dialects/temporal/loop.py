@@ -195,6 +195,9 @@ class LoopOp(IRDLOperation):
             if not isinstance(op, UpdateOp):
                 raise VerifyException(f"a time loop holds temporal.update only, got {op.name}")
 
+    # Written by hand: the region's arguments are named ahead of the region, and a directive of an
+    # assembly format sees one place of the text.
+
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_operand(self.steps)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttr,
@@ -11,7 +10,6 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
     ModuleOp,
-    StringAttr,
     SymbolRefAttr,
 )
 from xdsl.dialects.func import FuncOp
@@ -26,9 +24,7 @@ from xdsl.irdl import (
     prop_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.printer import Printer
 from xdsl.traits import (
     EffectInstance,
     HasCanonicalizationPatternsTrait,
@@ -40,25 +36,21 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.directives import Taps, Values
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
     element_type,
     encode_integers,
     field_bounds,
-    parse_bounds,
-    parse_values,
 )
 from timetile.dialects.taps import (
     Tap,
     decode_taps,
     encode_taps,
-    parse_taps,
-    print_taps,
     verify_taps,
 )
 from timetile.dialects.temporal.boundary import BoundaryAttr, layers
-from timetile.dialects.temporal.indices import parse_scalars_and_indices, print_scalars_and_indices
 
 
 def in_loop() -> HasParent:
@@ -125,7 +117,13 @@ class UpdateOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = lazy_traits_def(lambda: (in_loop(), UpdateEffects(), UpdateCanonicalization()))
 
-    SCALARS: ClassVar[str] = "scalars"
+    custom_directives = (Values, Taps)
+    assembly_format = (
+        "custom<Values>($targets, type($targets)) `=` $cell "
+        "custom<Taps>($sources, type($sources), $taps) "
+        "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
+        "`in` $box (`outside` qualified($outside)^)? attr-dict-with-keyword"
+    )
 
     def __init__(
         self,
@@ -233,35 +231,3 @@ class UpdateOp(IRDLOperation):
             raise VerifyException(
                 f"cell {self.cell} has type {cell.function_type}, expected {expected}"
             )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.targets, printer.print_operand)
-        printer.print_string(" = ")
-        printer.print_symbol_name(self.cell.string_value())
-        print_taps(printer, self.tap_list, self.sources)
-        print_scalars_and_indices(printer, self.scalars, self.index_axes)
-        printer.print_string(" in ")
-        self.box.print_parameters(printer)
-        if self.outside is not None:
-            printer.print_string(" outside ")
-            printer.print_attribute(self.outside)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> UpdateOp:
-        targets = parse_values(parser, parser.Delimiter.NONE)
-        parser.parse_punctuation("=")
-        cell: StringAttr = parser.parse_symbol_name()
-        sources, taps = parse_taps(parser)
-        scalars, indices = parse_scalars_and_indices(parser)
-        parser.parse_keyword("in")
-        box = parse_bounds(parser)
-        outside = parser.parse_attribute() if parser.parse_optional_keyword("outside") else None
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        update = cls(targets, SymbolRefAttr(cell), sources, taps, box, scalars, indices)
-        if outside is not None:
-            update.properties["outside"] = outside
-        if attributes is not None:
-            update.attributes.update(attributes.data)
-        return update

@@ -1,0 +1,125 @@
+"""Directives of assembly formats: values without their types, and the taps of a cell function.
+
+A value is defined above its uses, so that the text of a use need not repeat the type. xDSL's own
+`$value` wants the type written or inferred from the constraints of the operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    OperandVariable,
+    OptionalOperandVariable,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+
+from timetile.dialects.syntax import defined_value, parse_integers
+from timetile.dialects.taps import Tap, Tapping, encode_taps, print_taps
+
+
+def types_of(parser: Parser, operands: Sequence[UnresolvedOperand]) -> list[Attribute]:
+    """The types of values defined above."""
+    return [defined_value(parser, operand).type for operand in operands]
+
+
+@irdl_custom_directive
+class Value(CustomDirective):
+    """`%v`: a value defined above."""
+
+    value: OperandVariable
+    kind: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        operand = parser.parse_unresolved_operand()
+        self.value.set(state, operand)
+        self.kind.set(state, types_of(parser, [operand]))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.value.print(printer, state, op)
+
+
+@irdl_custom_directive
+class OptionalValue(CustomDirective):
+    """`%v`, or nothing: a value defined above."""
+
+    value: OptionalOperandVariable
+    kind: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        operand = parser.parse_optional_unresolved_operand()
+        self.value.set(state, operand)
+        self.kind.set(state, [] if operand is None else types_of(parser, [operand]))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.value.print(printer, state, op)
+
+
+@irdl_custom_directive
+class Values(CustomDirective):
+    """`%v, %w`: one or more values defined above."""
+
+    values: VariadicOperandVariable
+    kinds: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        operands = parser.parse_comma_separated_list(
+            parser.Delimiter.NONE, parser.parse_unresolved_operand
+        )
+        self.values.set(state, operands)
+        self.kinds.set(state, types_of(parser, operands))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.values.print(printer, state, op)
+
+    def set_empty(self, state: ParsingState) -> None:
+        self.values.set_empty(state)
+        self.kinds.set_empty(state)
+
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.values.is_present(op)
+
+    def is_anchorable(self) -> bool:
+        return True
+
+
+@irdl_custom_directive
+class Taps(CustomDirective):
+    """`(%a[-1, 0], %b[0, 0])`: the taps of a cell function. Equal operands are named once."""
+
+    operands: VariadicOperandVariable
+    kinds: TypeDirective
+    taps: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        operands: list[UnresolvedOperand] = []
+        known: list[SSAValue] = []
+        taps: list[Tap] = []
+
+        def parse_tap() -> None:
+            operand = parser.parse_unresolved_operand()
+            value = defined_value(parser, operand)
+            if value not in known:
+                known.append(value)
+                operands.append(operand)
+            taps.append(Tap(known.index(value), tuple(parse_integers(parser))))
+
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_tap)
+        self.operands.set(state, operands)
+        self.kinds.set(state, [value.type for value in known])
+        self.taps.set(state, encode_taps(taps))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        print_taps(printer, cast(Tapping, op).tap_list, self.operands.get(op))
+        state.should_emit_space, state.last_was_punctuation = True, True
