@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
@@ -87,18 +88,41 @@ class Columns:
         return steps + (corner_steps(geometry, residency) if self.on_rim else 0)
 
 
+MAKESPAN_ERROR = 1e-6
+"""A bound of the relative rounding error of a computed makespan."""
+
+
 @dataclass(frozen=True)
 class Chunks:
     """
-    The columns of a launch in starting order, the number of tiles, and the time of the end, in
-    interior steps.
+    The columns of a launch in starting order, and the number of tiles. `kinds`: for each part of
+    the columns, the rounds of slots and the steps of a chunk. `slots`: blocks that run at once.
     """
 
     columns: tuple[Columns, ...]
     tiles: int
-    steps: float
-    longest: float
-    """Steps of the longest chunks of each kind of columns, together."""
+    kinds: tuple[tuple[int, float], ...]
+    slots: int
+
+    @cached_property
+    def steps(self) -> float:
+        """The time of the end of the launch, in interior steps."""
+        return makespan(self.kinds, self.slots)
+
+    @property
+    def least_steps(self) -> float:
+        """
+        A lower bound of `steps`, found without placing any tile: the work of a slot if all slots
+        had equal work, or the longest chunk.
+        """
+        work = sum(count * steps for count, steps in self.kinds) / self.slots
+        longest = max(steps if count else 0.0 for count, steps in self.kinds)
+        return max(work, longest) * (1 - MAKESPAN_ERROR)
+
+    @property
+    def longest(self) -> float:
+        """Steps of the longest chunks of each kind of columns, together."""
+        return sum(steps for _, steps in self.kinds)
 
 
 def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
@@ -109,12 +133,11 @@ def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
     pack = residency.block_tiles
     both_kinds = len({columns.on_rim for columns in parts if columns.count}) > 1
     tiles = geometry.numbered([part.tiles(geometry) for part in parts], both_kinds=both_kinds)
-    kinds = [
+    kinds = tuple(
         (ceil_div(count, pack), columns.steps(geometry, residency))
         for count, columns in zip(tiles, parts)
-    ]
-    longest = sum(steps for _, steps in kinds)
-    return Chunks(parts, sum(tiles), makespan(kinds, residency.tiles // pack), longest)
+    )
+    return Chunks(parts, sum(tiles), kinds, residency.tiles // pack)
 
 
 MOST_ROUNDS = 3
@@ -290,13 +313,25 @@ def choose_chunks(
         yield from whole_columns(geometry, residency, edges)
         yield from one_round(geometry, residency, weight, sums=sums, joins=joins)
 
-    def order(chunks: Chunks) -> tuple[float, int, float]:
+    doubles = not is_word(geometry.stored_fields[0])
+
+    def duration(chunks: Chunks, steps: float) -> float:
         joined = any(columns.joined for columns in chunks.columns)
-        doubles = not is_word(geometry.stored_fields[0])
         least = JOINING_SPEED if joined and doubles else 1.0
-        time = chunks.steps * residency.crowding(chunks.tiles) * least
+        return steps * residency.crowding(chunks.tiles) * least
+
+    def order(chunks: Chunks) -> tuple[float, int, float]:
         # The cost of a step on the rim is an estimate: of launches with equal ends, the launch with
         # time to spare is safer.
-        return time, chunks.tiles, chunks.longest
+        return duration(chunks, chunks.steps), chunks.tiles, chunks.longest
 
-    return min(candidates(), key=order)
+    considered = candidates()
+    best = next(considered)
+    first = order(best)
+    for chunks in considered:
+        # Most launches are too long by their work alone.
+        if duration(chunks, chunks.least_steps) > first[0]:
+            continue
+        if (other := order(chunks)) < first:
+            best, first = chunks, other
+    return best
