@@ -19,7 +19,7 @@ from support.programs import program_text
 from support.sizes import taking_turns
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering(times=2)
+pytestmark = pytest.mark.covering
 
 WHOLE = Box((0,), (12,))
 HEAD, TAIL = Box((0,), (5,)), Box((8,), (12,))

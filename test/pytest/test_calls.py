@@ -39,6 +39,7 @@ def arguments(program: timetile.CompiledProgram, made: Any) -> list[Any]:
     return given
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
 def test_calls_that_follow_each_other_are_one_call(case: Entry, executor: Executor):

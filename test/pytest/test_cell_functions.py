@@ -60,11 +60,11 @@ def of_the_library(case: Case) -> NDArray[np.floating]:
     return np.array(numbers, DTYPES[str(case.result)])
 
 
+@pytest.mark.covering
+@pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_executors_call_the_c_library(case: Case):
-    expected = of_the_library(case)
-    for executor in ("numpy", "cpu", "planes", "simt"):
-        np.testing.assert_array_equal(run(case, executor), expected, strict=True)
+def test_executors_call_the_c_library(case: Case, executor: Executor):
+    np.testing.assert_array_equal(run(case, executor), of_the_library(case), strict=True)
 
 
 def ptx_of(program: timetile.CompiledProgram) -> list[str]:

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import i32
 import timetile
 from support.catalogue import box, entry, star, sum_program
 from support.programs import program_text
-from support.sizes import few, spread
+from support.sizes import half, spread
 from support.steady_loops import (
     DEPTHS,
     INDEXING,
@@ -45,7 +45,7 @@ from timetile.runtime.kernels.of_program import loops_of
 pytestmark = pytest.mark.xdist_group("code_content")
 
 
-PLATES: list[Case] = few(
+PLATES: list[Case] = half(
     [
         J2D5PT,
         # Rows of odd length: in memory no two cells are aligned in all of them.

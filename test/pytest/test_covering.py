@@ -42,6 +42,12 @@ def test_another_first_value_keeps_the_others():
     assert not set(covering(rows)) & set(covering(rows, first=1))
 
 
+@pytest.mark.parametrize("every", [2, 3])
+def test_rows_are_shared_between_tests(every: int):
+    shares = [covering(rows_of(9), first=first, every=every) for first in range(every)]
+    assert sorted(number for share in shares for number in share) == covering(rows_of(9))
+
+
 def test_values_are_numbered_as_they_come():
     rows = [{"a": a, "b": b} for a, b in product("xyz", ("u", "v"))]
     assert numbered(rows) == rows_of(3, 2)

@@ -174,6 +174,7 @@ def test_long_code_of_several_levels_makes_a_launch_longer():
     assert {c.cost.launch_seconds for c in plates} == {LAUNCH_SECONDS}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("sync", ["flags", "grid"])
 @pytest.mark.parametrize(
     ("name", "domain", "stays"),

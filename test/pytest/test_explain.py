@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,13 @@ from timetile.runtime.explain.explanation import limit_text
 from timetile.runtime.explain.text import HINT
 from timetile.runtime.kernels.assembler import assembler_version
 
+# One worker has what the tests of this file make in common.
+pytestmark = pytest.mark.xdist_group("explain")
+
 DIVIDING = HEAT.replace("%s2 = arith.addf %s1, %m2", "%s2 = arith.divf %s1, %m2")
 
 
+@cache
 def explained(text: str = HEAT, **options: Any) -> Explanation:
     return timetile.compile(text, executor="cpu", cache=False, **options).explain()
 

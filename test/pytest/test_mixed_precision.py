@@ -16,7 +16,7 @@ from support.schedules import Schedule, block_row, warp_row
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering(times=2)
+pytestmark = pytest.mark.covering
 
 SHAPE, STEPS = (19, 49), 7
 STAR = ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))

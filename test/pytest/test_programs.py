@@ -55,7 +55,7 @@ def runs(depth: int, executor: Executor) -> list[int]:
     return [steps for steps in every if executor != "simt" or steps in few]
 
 
-@pytest.mark.covering(times=2)
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", executors())
 @pytest.mark.parametrize("placed", CASES)
 def test_every_buffer_is_what_the_unfused_program_leaves(
@@ -75,7 +75,8 @@ def test_every_buffer_is_what_the_unfused_program_leaves(
         check_result(program, result, steps, names)
 
 
-@pytest.mark.covering
+# The other half of the programs is that of `test_text_means_the_program`.
+@pytest.mark.covering(first=1, every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda e: e.name)
 def test_contraction_is_decided_before_any_executor(case: Entry, executor: Executor):

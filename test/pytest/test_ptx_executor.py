@@ -35,7 +35,8 @@ from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 
 
-@pytest.mark.covering
+# The other half of the programs is that of `test_contraction_is_decided_before_any_executor`.
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("contract", ["off", "fast"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
 def test_text_means_the_program(case: Entry, contract: FpContract):

@@ -104,21 +104,21 @@ def test_a_run_may_mix_even_and_odd_depths(depths: tuple[int, ...], executor: Ex
     check_steps(entry("heat-2d").make((29, 131)), WARP_ROWS[0], depths, runs, executor)
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)
 def test_a_star_is_right_under_every_schedule(schedule: Schedule, executor: Executor):
     check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
 
 
-# By another executor than ran the schedule for the star.
-@pytest.mark.covering(first=1)
+# In `make test` the schedules that the star does not have.
+@pytest.mark.covering(first=1, every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)
 def test_a_box_is_right_under_every_schedule(schedule: Schedule, executor: Executor):
     check(entry("box-2d").make((23, 67)), schedule, 2, executor)
 
 
-@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [WARP_ROWS[1], *SHARED, *BLOCK_ROWS[1:3]], ids=named)
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from support.schedules import Schedule, block_plane, check, warp_row
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering(times=2)
+pytestmark = pytest.mark.covering
 
 
 @pytest.mark.parametrize("executor", kernel_executors())

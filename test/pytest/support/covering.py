@@ -40,7 +40,9 @@ def values_of(row: Row) -> list[tuple[str, int]]:
     return sorted(row.items())
 
 
-def covering(rows: Sequence[Row], times: int = 1, first: int = 0) -> list[int]:
+def covering(
+    rows: Sequence[Row], times: int = 1, first: int = 0, every: int = 1
+) -> list[int]:
     """
     The numbers of the rows that are kept, in order: each value occurs in `times` of them, or in all
     of its rows where it has fewer.
@@ -49,6 +51,9 @@ def covering(rows: Sequence[Row], times: int = 1, first: int = 0) -> list[int]:
     pairs that no row has; of those, its values are the rarest so far. Where rows are alike in that,
     the first is added; the values of all parameters but the longest are counted from `first`, so
     that two tests of the same parameters may keep different rows.
+
+    With `every` above 1, one of so many of these rows is kept, counted from `first`: two tests that
+    state nearly one thing of the same cases share the cases.
     """
     sizes = {name: 1 + max(row[name] for row in rows) for name in rows[0]} if rows else {}
 
@@ -78,4 +83,4 @@ def covering(rows: Sequence[Row], times: int = 1, first: int = 0) -> list[int]:
         kept.append(best)
         seen.update(values_of(rows[best]))
         pairs.update(combinations(values_of(rows[best]), 2))
-    return sorted(kept)
+    return sorted(kept)[first % every :: every]

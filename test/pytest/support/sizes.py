@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from hypothesis import settings
 
-EXAMPLES = {"check": 3, "ci": 6, "nightly": 500}
+EXAMPLES = {"check": 3, "ci": 4, "nightly": 500}
 """How many examples hypothesis draws for each test, by profile."""
 
-SHARES = {"check": 0.05, "ci": 0.25, "nightly": 1.0}
+SHARES = {"check": 0.05, "ci": 0.125, "nightly": 1.0}
 """Which part of a test's seeds runs, by profile."""
 
 FEWEST = 2
@@ -44,6 +44,11 @@ def few(cases: Sequence[T]) -> list[T]:
     """A part of the cases in `make check`; all elsewhere."""
     is_check = settings.get_current_profile_name() == "check"
     return spread(cases) if is_check else list(cases)
+
+
+def half(cases: Sequence[T]) -> list[T]:
+    """Every second case in `make test`, fewer in `make check`, and all cases in `make nightly`."""
+    return list(cases) if is_nightly() else few(cases[::2])
 
 
 def taking_turns(cases: Sequence[T], number: int) -> list[T]:
