@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -294,17 +295,25 @@ arrays.
 """
 
 
-def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
+def meaning_of(op: Operation) -> Callable[..., Array]:
     """
-    The result of one operation on arrays. Raises CompileError for an operation without a meaning.
+    The function from an operation's operands, as arrays, to the result. Raises CompileError for an
+    operation without a meaning.
     """
     known = CELL_OPERATIONS.get(type(op))
     name = "" if known is None else known.meaning
     if (meaning := MEANINGS.get(name) or MACHINE.get(type(op))) is not None:
-        return meaning(*operands)
+        return meaning
     if (meaning := OF_OPERATIONS.get(name)) is not None:
-        return meaning(op, *operands)
+        return partial(meaning, op)
     refuse(op, "it cannot be executed; use operations of arith and math that PTX has too")
+
+
+def evaluate(op: Operation, operands: Sequence[Array]) -> Array:
+    """
+    The result of one operation on arrays. Raises CompileError for an operation without a meaning.
+    """
+    return meaning_of(op)(*operands)
 
 
 def call(function: FuncOp, arguments: Sequence[Array]) -> list[Array]:

@@ -22,6 +22,7 @@ from timetile.runtime.executors.homes import Cells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.executors.simt.interpreter import Launch
+from timetile.runtime.executors.simt.machine import Code
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.host.functions import Handler, Host, Values, check_stride
 from timetile.runtime.host.halo_notice import HaloNotice
@@ -285,6 +286,7 @@ class SimtRunner(PlannedRunner):
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         super().__init__(kernels, progress)
         self.memory = BufferMemory()
+        self.code: Code = {}
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
         """Run a launch thread by thread."""
@@ -294,12 +296,13 @@ class SimtRunner(PlannedRunner):
         facts = launch_facts(module)
         grid, block, blocks = facts.grid.data, facts.block.data, facts.blocks_per_tile.data
         if not facts.has_messages:
-            Launch(function, grid, block, operands, facts.cluster.data).run()
+            Launch(function, grid, block, operands, facts.cluster.data, code=self.code).run()
             return []
         together = resident_tiles(grid, blocks)
         words = launch_words(together, facts.message_words.data)
         inboxes = Buffer(np.zeros(words, dtype=np.int64), unset=True)
-        Launch(function, together * blocks, block, [*operands, inboxes, together], 1, blocks).run()
+        given = [*operands, inboxes, together]
+        Launch(function, together * blocks, block, given, 1, blocks, self.code).run()
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:

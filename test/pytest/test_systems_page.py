@@ -282,7 +282,7 @@ def test_the_kernel_has_what_its_row_says(system: str, caplog: pytest.LogCapture
     SAID[system](row, contents(program, WITHOUT[system]))
 
 
-@pytest.mark.parametrize("system", spread([*SAID]))
+@pytest.mark.parametrize("system", spread(sorted(SAID)))
 def test_a_row_is_printed(system: str, caplog: pytest.LogCaptureFixture):
     """The command runs without a remark, and prints the kernel."""
     program, passes = ROWS[system]

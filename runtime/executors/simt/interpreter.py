@@ -13,10 +13,10 @@ from timetile.runtime.executors.simt.barriers import BARRIERS, BARRIERS_THAT_WAI
 from timetile.runtime.executors.simt.control import CONTROL_THAT_WAIT
 from timetile.runtime.executors.simt.copies import COPIES
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.machine import Machine, Strand
-from timetile.runtime.executors.simt.memory import Buffer, Mask
+from timetile.runtime.executors.simt.machine import Machine, Run
+from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.executors.simt.posting import POSTING, POSTING_THAT_WAIT
-from timetile.runtime.executors.simt.values import VALUES, run_arithmetic
+from timetile.runtime.executors.simt.values import VALUES, arithmetic
 from timetile.runtime.executors.simt.warps import WARPS
 
 HANDLERS = VALUES | ACCESSES | COPIES | WARPS | BARRIERS | ARRIVALS | POSTING
@@ -29,18 +29,14 @@ WAITING = CONTROL_THAT_WAIT | BARRIERS_THAT_WAIT | ARRIVALS_THAT_WAIT | POSTING_
 class Launch(Machine):
     """A launch, with the handlers that run operations."""
 
-    def run_op(self, op: Operation, active: Mask) -> Strand | None:
-        """Run an operation for the active threads; a strand if the threads may wait for others."""
-        if (waiting := WAITING.get(type(op))) is not None:
-            return waiting(self, op, active)
-        handler = HANDLERS.get(type(op))
-        if handler is not None:
-            handler(self, op, active)
-        elif is_arithmetic(op):
-            run_arithmetic(self, op, active)
-        else:
-            refuse(op, "the SIMT interpreter does not know it")
-        return None
+    def run_of(self, op: Operation) -> Run:
+        """How an operation runs. Raises CompileError for an unknown operation."""
+        known: Run | None = WAITING.get(type(op)) or HANDLERS.get(type(op))
+        if known is not None:
+            return known
+        if is_arithmetic(op):
+            return arithmetic(op)
+        refuse(op, "the SIMT interpreter does not know it")
 
     def run(self) -> None:
         """Run all threads to the end; SimtError where the kernel is wrong."""

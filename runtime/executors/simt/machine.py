@@ -30,6 +30,12 @@ Handler = Callable[..., None]
 Waiter = Callable[..., Strand]
 """A handler of an operation at which threads may wait for others."""
 
+Run = Callable[..., Strand | None]
+"""A handler or a waiter: called with a machine, an operation and the mask of active threads."""
+
+Code = dict[Block, list[tuple[Operation, Run]]]
+"""How the operations of each block run, found once: loops run blocks many times."""
+
 
 @dataclass(frozen=True)
 class Access:
@@ -68,7 +74,9 @@ class Machine(ABC):
         arguments: Sequence[Any],
         cluster: int = 1,
         blocks_per_tile: int = 1,
+        code: Code | None = None,
     ):
+        """`code`: the decoded blocks of the function, for launches of a function again."""
         self.function, self.grid, self.block, self.cluster = function, grid, block, cluster
         self.count = grid * block
         self.shape = (self.count,)
@@ -81,7 +89,7 @@ class Machine(ABC):
         self.phases = Phases(grid, self.clocks.team_warps)
         self.values: dict[SSAValue, Any] = {}
         self.unset: dict[SSAValue, Mask | None] = {}
-        self.operands: dict[Operation, tuple[SSAValue, ...]] = {}
+        self.code: Code = {} if code is None else code
         self.accesses: dict[Operation, Access] = {}
         """The fixed parts of accesses, kept as loops run operations many times."""
         self.events = 0
@@ -101,16 +109,19 @@ class Machine(ABC):
         Run the operations of a block for the active threads, and return the terminator's operands.
         Yields when all active threads wait for other threads.
         """
-        for op in block.ops:
-            if isinstance(op, scf.YieldOp):
-                return list(op.operands)
-            if (strand := self.run_op(op, active)) is not None:
+        code = self.code.get(block)
+        if code is None:
+            ops = (op for op in block.ops if not isinstance(op, scf.YieldOp))
+            code = self.code[block] = [(op, self.run_of(op)) for op in ops]
+        for op, run in code:
+            if (strand := run(self, op, active)) is not None:
                 yield from strand
-        return []
+        last = block.last_op
+        return list(last.operands) if isinstance(last, scf.YieldOp) else []
 
     @abstractmethod
-    def run_op(self, op: Operation, active: Mask) -> Strand | None:
-        """Run an operation for the active threads; a strand if the threads may wait for others."""
+    def run_of(self, op: Operation) -> Run:
+        """How an operation runs. Raises CompileError for an unknown operation."""
 
     def spread(self, value: SSAValue) -> Values:
         """A value as an array over the threads."""
@@ -126,16 +137,14 @@ class Machine(ABC):
         self.values[result] = value
         self.unset[result] = unset if unset is not None and unset.any() else None
 
-    def operands_of(self, op: Operation) -> tuple[SSAValue, ...]:
-        """The operands of an operation, kept as loops run operations many times."""
-        if op not in self.operands:
-            self.operands[op] = tuple(op.operands)
-        return self.operands[op]
-
     def any_unset(self, operands: Iterable[SSAValue]) -> Mask | None:
         """Where one of some values is unset; None where none is."""
-        masks = [m for v in operands if (m := self.unset.get(v)) is not None]
-        return np.logical_or.reduce(masks) if masks else None
+        found: Mask | None = None
+        for operand in operands:
+            mask = self.unset.get(operand)
+            if mask is not None and mask is not found:
+                found = mask if found is None else found | mask
+        return found
 
     def known(self, value: SSAValue) -> tuple[Values, Mask | None]:
         """A value for each thread, and the threads in which the value is unset."""

@@ -96,10 +96,10 @@ class Clocks:
 
     def knows(self, who: Ints, warps: Ints, times: Ints) -> Mask:
         """Whether threads know warps' accesses at these times. Nothing is known of other teams."""
-        own, team = self.warps[who], self.team_warps
-        same_team = own // team == warps // team
-        known = np.where(own == warps, self.together[own], self.known[own, warps % team])
-        return same_team & (known > times)
+        own, team = self.warps.take(who), self.team_warps
+        known = self.known[own, warps % team]
+        np.copyto(known, self.together.take(own), where=own == warps)
+        return (own // team == warps // team) & (known > times)
 
     def knows_block(self, who: Ints, blocks: Ints, times: Ints) -> Mask:
         """Whether threads know all accesses of all warps of blocks at these times."""
@@ -158,7 +158,7 @@ class Buffer:
 
     def note_read(self, op: Where, at: Ints, who: Ints, clocks: Clocks) -> None:
         """Record reads; SimtError where another thread's write is not ordered before."""
-        writer = self.writer[at]
+        writer = self.writer.take(at)
         other = (writer != NOBODY) & (writer != who)
         if other.any():
             self.check_ordered(
@@ -166,15 +166,23 @@ class Buffer:
                 self.last_write, "reads what another thread wrote",
             )  # fmt: skip
         self.last_read = op
-        times, syncs = clocks.times(clocks.warps[who]), clocks.warp_syncs[who]
-        same_epoch = (self.reader[at] != NOBODY) & (self.read_times[at] // SENDS == times // SENDS)
-        warp, block = clocks.warps[who], clocks.blocks[who]
-        self.reader[at] = np.where(same_epoch & (self.reader[at] != who), MANY, who)
-        self.reader_warp[at] = np.where(same_epoch & (self.reader_warp[at] != warp), MANY, warp)
-        known = self.reader_block[at] != NOBODY
-        self.reader_block[at] = np.where(known & (self.reader_block[at] != block), MANY, block)
+        warp, block = clocks.warps.take(who), clocks.blocks.take(who)
+        times = clocks.times(warp)
+        reader = self.reader.take(at)
+        # The reads noted of a cell are those of one epoch of the readers; of blocks they are all.
+        same_epoch = reader != NOBODY
+        same_epoch &= self.read_times.take(at) // SENDS == times // SENDS
+        if same_epoch.any():
+            self.reader[at] = np.where(same_epoch & (reader != who), MANY, who)
+            other_warp = self.reader_warp.take(at) != warp
+            self.reader_warp[at] = np.where(same_epoch & other_warp, MANY, warp)
+        else:
+            self.reader[at], self.reader_warp[at] = who, warp
+        blocks = self.reader_block.take(at)
+        others = (blocks != NOBODY) & (blocks != block)
+        self.reader_block[at] = np.where(others, MANY, block) if others.any() else block
         self.read_times[at] = times
-        self.read_syncs[at] = syncs
+        self.read_syncs[at] = clocks.warp_syncs.take(who)
         if is_rising(at):
             return
         # Several lanes may read one cell in an instruction.
@@ -200,14 +208,14 @@ class Buffer:
             unique, counts = np.unique(at, return_counts=True)
             if unique.size != at.size:
                 raise SimtError(op, f"two threads write cell {int(unique[counts > 1][0])} at once")
-        writer = self.writer[at]
+        writer = self.writer.take(at)
         other = (writer != NOBODY) & (writer != who)
         if other.any():
             self.check_ordered(
                 op, at, who, clocks, other, writer, self.write_times[at], self.write_syncs[at],
                 self.last_write, "overwrites what another thread wrote",
             )  # fmt: skip
-        reader = self.reader[at]
+        reader = self.reader.take(at)
         other = (reader != NOBODY) & (reader != who)
         if other.any():
             self.check_readers(op, at, who, clocks, other)
@@ -243,7 +251,8 @@ class Buffer:
         readers, blocks, times = self.reader_warp[at], self.reader_block[at], self.read_times[at]
         one = readers >= 0
         ordered = one & clocks.knows(who, np.maximum(readers, 0), times)
-        ordered |= (blocks >= 0) & clocks.knows_block(who, np.maximum(blocks, 0), times)
+        if not ordered[other].all():
+            ordered |= (blocks >= 0) & clocks.knows_block(who, np.maximum(blocks, 0), times)
         ordered &= blocks != MANY
         own_warp = readers == clocks.warps[who]
         ordered |= own_warp & (self.read_syncs[at] < clocks.warp_syncs[who])

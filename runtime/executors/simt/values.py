@@ -7,19 +7,38 @@ from xdsl.dialects import arith, gpu
 from xdsl.ir import Operation
 
 from timetile.dialects import simt
-from timetile.runtime.arithmetic.cells import dtype_of, evaluate, join, split
+from timetile.runtime.arithmetic.cells import dtype_of, join, meaning_of, split
 from timetile.runtime.executors.simt.machine import Handler, Machine
 from timetile.runtime.executors.simt.memory import Mask
 
 
+def arithmetic(op: Operation) -> Handler:
+    """How an operation of arithmetic runs: the meaning and the operands are looked up once."""
+    operands, result = tuple(op.operands), op.results[0]
+    meaning = meaning_of(op)
+    if not operands:
+        value = meaning()
+
+        def run_constant(m: Machine, op: Operation, active: Mask) -> None:
+            m.define(result, value)
+
+        return run_constant
+
+    def run(m: Machine, op: Operation, active: Mask) -> None:
+        values = m.values
+        unset = m.any_unset(operands)
+        if unset is not None and isinstance(op, arith.SelectOp):
+            unset = select_unset(m, op)
+            unset = unset if unset.any() else None
+        values[result] = meaning(*[values[v] for v in operands])
+        m.unset[result] = unset
+
+    return run
+
+
 def run_arithmetic(m: Machine, op: Operation, active: Mask) -> None:
-    """Run an operation of arithmetic."""
-    operands = m.operands_of(op)
-    values = [m.values[v] for v in operands]
-    unset = m.any_unset(operands)
-    if isinstance(op, arith.SelectOp) and unset is not None:
-        unset = select_unset(m, op)
-    m.define(op.results[0], evaluate(op, values), unset)
+    """Run an operation of arithmetic that occurs seldom."""
+    arithmetic(op)(m, op, active)
 
 
 def select_unset(m: Machine, op: arith.SelectOp) -> Mask:

@@ -40,9 +40,7 @@ def values_of(row: Row) -> list[tuple[str, int]]:
     return sorted(row.items())
 
 
-def covering(
-    rows: Sequence[Row], times: int = 1, first: int = 0, every: int = 1
-) -> list[int]:
+def covering(rows: Sequence[Row], times: int = 1, first: int = 0, every: int = 1) -> list[int]:
     """
     The numbers of the rows that are kept, in order: each value occurs in `times` of them, or in all
     of its rows where it has fewer.
