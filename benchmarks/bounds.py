@@ -21,8 +21,8 @@ ROUNDED: dict[type[Operation], dict[str, int]] = {
     arith.DivfOp: {"f64": 8, "f32": 7},
 }
 """
-Instructions on the floating-point pipe of rounded roots and quotients, as the assembler expands `sqrt.rn` and `div.rn`:
-what the peers' programs pay.
+Instructions on the floating-point pipe of rounded roots and quotients, as the assembler expands
+`sqrt.rn` and `div.rn`: what the peers' programs pay.
 """
 
 ONE_BY: dict[str, int] = {"f64": 5, "f32": 2}
@@ -30,7 +30,10 @@ ONE_BY: dict[str, int] = {"f64": 5, "f32": 2}
 
 
 def pipe_operations(op: Operation, element: str) -> int:
-    """What an operation of a program takes of the floating-point pipe: one, but for roots and quotients."""
+    """
+    What an operation of a program takes of the floating-point pipe: one, but for roots and
+    quotients.
+    """
     if type(op) not in ROUNDED or is_approximate(op):
         return instructions(op)[0]
     if isinstance(op, arith.DivfOp) and float_constant(op.lhs) == 1.0:
@@ -40,8 +43,9 @@ def pipe_operations(op: Operation, element: str) -> int:
 
 def fma_bound(compiled: CompiledProgram, element: str) -> float:
     """
-    GCells/s at which the floating-point pipe is full of a step's operations: one each, also where it
-    is not fused; a rounded quotient or root is as many as the assembler's own sequence has, whatever ours takes.
+    GCells/s at which the floating-point pipe is full of a step's operations: one each, also where
+    it is not fused; a rounded quotient or root is as many as the assembler's own sequence has,
+    whatever ours takes.
     """
     functions = [cell_function(update) for update in loops_of(compiled.module)[0].updates]
     operations = sum(

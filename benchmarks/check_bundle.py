@@ -1,11 +1,13 @@
 """
-Compile the C of bundles, run it on a GPU, and compare the fields with the CPU executor, bit for bit.
+Compile the C of bundles, run it on a GPU, and compare the fields with the CPU executor, bit for
+bit.
 
     python benchmarks/check_bundle.py [PROGRAM.mlir ...] [--steps 1 7 20] [--cuda /usr/local/cuda]
 
-Without programs the script takes those of check_programs.py. The C is compiled by `cc` or `gcc`, and
-linked with the CUDA driver alone. Python and the C program share files: the fields before and after.
-A program that a bundle refuses is listed with the refusal. Exits with 1 if a run differs or fails.
+Without programs the script takes those of check_programs.py. The C is compiled by `cc` or `gcc`,
+and linked with the CUDA driver alone. Python and the C program share files: the fields before and
+after. A program that a bundle refuses is listed with the refusal. Exits with 1 if a run differs or
+fails.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ static void download(const char *folder, const char *name, CUdeviceptr from, siz
 
 
 def main_program(name: str, arguments: Sequence[dict[str, Any]], values: Sequence[Any]) -> str:
-    """C that reads fields from `<argument>.in`, runs a bundle, and writes them to `<argument>.out`."""
+    """
+    C that reads fields from `<argument>.in`, runs a bundle, and writes them to `<argument>.out`.
+    """
     before: list[str] = []
     after: list[str] = []
     for argument, value in zip(arguments, values, strict=True):
@@ -123,8 +127,9 @@ def left_by_bundle(
     program: timetile.CompiledProgram, values: Sequence[Any], steps: int, cuda: Path
 ) -> list[Any]:
     """
-    The values of a program's arguments after `steps` steps by the C of its bundle. Raises CompileError
-    where the program has no bundle, and CalledProcessError where the C does not compile or run.
+    The values of a program's arguments after `steps` steps by the C of its bundle. Raises
+    CompileError where the program has no bundle, and CalledProcessError where the C does not
+    compile or run.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

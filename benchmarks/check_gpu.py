@@ -1,13 +1,15 @@
-"""Run programs on the GPU and compare every buffer with the CPU executor, bit for bit.
+"""
+Run programs on the GPU and compare every buffer with the CPU executor, bit for bit.
 
     python benchmarks/check_gpu.py
     compute-sanitizer --tool memcheck --error-exitcode 9 python benchmarks/check_gpu.py --small
 
-The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients and
-roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the device, sums
-by rows, by halves and by columns, runs of many launches, chunks that go on in the next column, and domains with
-every remainder; each with halos that buffers have in common, and with others. What programs hold on the GPU and give
-back, streams and threads are checked by `check_gpu_runtime.py`.
+The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients
+and roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the
+device, sums by rows, by halves and by columns, runs of many launches, chunks that go on in the next
+column, and domains with every remainder; each with halos that buffers have in common, and with
+others. What programs hold on the GPU and give back, streams and threads are checked by
+`check_gpu_runtime.py`.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ HALOS: tuple[Halos, ...] = ("apart", "common")
 @dataclass(frozen=True)
 class Case:
     """
-    A program (a stencil's name, or `wave` and a radius), its domain, steps and depth, and what of its
-    schedule is given.
+    A program (a stencil's name, or `wave` and a radius), its domain, steps and depth, and what of
+    its schedule is given.
     """
 
     name: str
@@ -131,8 +133,8 @@ OTHERS = (
 
 def check(case: Case, halos: Halos) -> bool:
     """
-    The GPU leaves in every buffer, halos included, the bits that the CPU leaves, and does so again: a run that is made
-    again goes as a graph.
+    The GPU leaves in every buffer, halos included, the bits that the CPU leaves, and does so again:
+    a run that is made again goes as a graph.
     """
     text, halo, count = source(case.name, case.domain, case.element)
     shape = tuple(n + 2 * halo for n in case.domain)

@@ -1,9 +1,10 @@
-"""Check on a GPU what programs hold there and give back, and that calls go on where others ended.
+"""
+Check on a GPU what programs hold there and give back, and that calls go on where others ended.
 
     python benchmarks/check_gpu_runtime.py
 
-Each check prints its name and what was wrong, if something was; the exit status is 0 where nothing was. The checks
-need one GPU; with several, that of arrays on another one runs, too.
+Each check prints its name and what was wrong, if something was; the exit status is 0 where nothing
+was. The checks need one GPU; with several, that of arrays on another one runs, too.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""Compare the functions of the mathematical library on the GPU with the CPU's: the largest distance of each, in ulps.
+"""
+Compare the functions of the mathematical library on the GPU with the CPU's: the largest distance of
+each, in ulps.
 
     python benchmarks/check_math.py
     python benchmarks/check_math.py --cells 10000000 exp tanh
 
-For every function and type a line: the largest distance between both results over a range of ordinary numbers, over
-all magnitudes, and at special numbers; where it is; and the bound, the sum of the documented errors of both libraries.
-The exit status is 1 if a distance is larger than its bound.
+For every function and type a line: the largest distance between both results over a range of
+ordinary numbers, over all magnitudes, and at special numbers; where it is; and the bound, the sum
+of the documented errors of both libraries. The exit status is 1 if a distance is larger than its
+bound.
 """
 
 from __future__ import annotations
@@ -51,15 +54,30 @@ ERRORS: dict[str, tuple[int, int, int, int]] = {
     "tanh": (1, 2, 2, 2),
 }
 """
-Documented maximum errors in ulps: of CUDA and of the GNU C library in FP64, of both in FP32. (CUDA C++ programming guide,
-mathematical functions, standard functions; the GNU C library manual, errors in math functions, x86_64.)
+Documented maximum errors in ulps: of CUDA and of the GNU C library in FP64, of both in FP32. (CUDA
+C++ programming guide, mathematical functions, standard functions; the GNU C library manual, errors
+in math functions, x86_64.)
 """
 
 RANGES: dict[str, tuple[float, float]] = {
-    "acos": (-1, 1), "acosh": (1, 100), "asin": (-1, 1), "atanh": (-1, 1), "exp": (-80, 80), "exp2": (-120, 120),
-    "expm1": (-20, 20), "cosh": (-80, 80), "sinh": (-80, 80), "log": (0, 10), "log10": (0, 10), "log2": (0, 10),
-    "log1p": (-1, 10), "pow": (0, 20), "cos": (-1000, 1000), "sin": (-1000, 1000), "tan": (-1000, 1000),
-}  # fmt: skip
+    "acos": (-1, 1),
+    "acosh": (1, 100),
+    "asin": (-1, 1),
+    "atanh": (-1, 1),
+    "exp": (-80, 80),
+    "exp2": (-120, 120),
+    "expm1": (-20, 20),
+    "cosh": (-80, 80),
+    "sinh": (-80, 80),
+    "log": (0, 10),
+    "log10": (0, 10),
+    "log2": (0, 10),
+    "log1p": (-1, 10),
+    "pow": (0, 20),
+    "cos": (-1000, 1000),
+    "sin": (-1000, 1000),
+    "tan": (-1000, 1000),
+}
 """Where ordinary arguments lie; from -10 to 10 for the others."""
 
 SPECIAL = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -3.0, np.inf, -np.inf, np.nan)

@@ -4,9 +4,9 @@ Runs programs on a GPU and on the CPU, and compares all that they leave, bit for
 
     python benchmarks/check_programs.py [PROGRAM.mlir ...] [--executor gpu] [--steps 1 2 5 12]
 
-Without programs it takes the examples of docs/programs.md, of examples/, and the kinds of test/programs that run.
-Arrays are random, equal on both
-sides; numbers are 1, and 0.5 where they are not whole. Exits with 1 if any run differs or fails.
+Without programs it takes the examples of docs/programs.md, of examples/, and the kinds of
+test/programs that run. Arrays are random, equal on both sides; numbers are 1, and 0.5 where they
+are not whole. Exits with 1 if any run differs or fails.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""Run the steps of examples/python on the GPU and compare what they leave with the CPU executor, bit for bit.
+"""
+Run the steps of examples/python on the GPU and compare what they leave with the CPU executor, bit
+for bit.
 
     python benchmarks/check_python.py
     python benchmarks/check_python.py --steps 1000 --size 1000
 
-The arrays are NumPy's, and CuPy's and PyTorch's in GPU memory where these are installed, also on a stream that is not
-the default one. Arrays of a state must stay as they are, and calls must go on where others ended.
+The arrays are NumPy's, and CuPy's and PyTorch's in GPU memory where these are installed, also on a
+stream that is not the default one. Arrays of a state must stay as they are, and calls must go on
+where others ended.
 """
 
 from __future__ import annotations
@@ -55,7 +58,10 @@ def difference(name: str, found: np.ndarray, expected: np.ndarray) -> str:
     if not other.any():
         return ""
     first = tuple(int(k) for k in np.argwhere(other)[0])
-    return f"{name}: {other.sum()} cells, {list(first)} is {found[first]!r} instead of {expected[first]!r}"
+    return (
+        f"{name}: {other.sum()} cells, {list(first)} is {found[first]!r} instead of "
+        f"{expected[first]!r}"
+    )
 
 
 def wrong(name: str, dtype: str, size: int, steps: int, way: Way) -> list[str]:

@@ -1,14 +1,15 @@
-"""How fast the CPU executor is: beside NumPy written with slices, and the same loops compiled by gcc.
+"""
+How fast the CPU executor is: beside NumPy written with slices, and the same loops compiled by gcc.
 
     python benchmarks/cpu.py --threads 1 2 --out benchmarks/results/cpu.json
 
-NumPy, and for each number of threads gcc, the executor and the executor without blocking, take turns; of each
-the fastest repetition counts. Repetitions are short and many, so that on a machine with other work each has some
-that nothing interrupts; the load of the machine is in the rows. Each repetition begins with the same
-numbers: numbers that run towards zero take longer. Results are compared first: NumPy and gcc round
-differently, so up to some units in the last place. `peak_bytes` is what the process takes at most while a
-program runs, less what it took before the run, plus its arrays. Needs gcc with OpenMP, and Linux.
-Two thread counts take three minutes on an idle machine.
+NumPy, and for each number of threads gcc, the executor and the executor without blocking, take
+turns; of each the fastest repetition counts. Repetitions are short and many, so that on a machine
+with other work each has some that nothing interrupts; the load of the machine is in the rows. Each
+repetition begins with the same numbers: numbers that run towards zero take longer. Results are
+compared first: NumPy and gcc round differently, so up to some units in the last place. `peak_bytes`
+is what the process takes at most while a program runs, less what it took before the run, plus its
+arrays. Needs gcc with OpenMP, and Linux. Two thread counts take three minutes on an idle machine.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ def check(program: CpuProgram, runners: Sequence[Runner]) -> None:
 
 @dataclass
 class Contestant:
-    """What is timed: how many steps it runs in a repetition, and the fastest step so far, in seconds."""
+    """
+    What is timed: how many steps it runs in a repetition, and the fastest step so far, in seconds.
+    """
 
     run: Runner
     steps: int
@@ -195,7 +198,8 @@ def circumstances(options: argparse.Namespace) -> dict[str, Any]:
         "commit": said("git", "-C", str(SOURCE.parent), "rev-parse", "--short", "HEAD"),
         "machine": f"{model or platform.machine()}, {os.cpu_count()} cores",
         "versions": {name: version(name) for name in packages} | {"gcc": said("gcc", "--version")},
-        "command": f"python benchmarks/cpu.py --threads {threads} --repetitions {options.repetitions}",
+        "command": f"python benchmarks/cpu.py --threads {threads} --repetitions "
+        f"{options.repetitions}",
     }
 
 

@@ -1,4 +1,6 @@
-"""The programs of cpu.py: their text at the measured size, and one step written with NumPy's slices."""
+"""
+The programs of cpu.py: their text at the measured size, and one step written with NumPy's slices.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +74,8 @@ def star25(fields: list[Array], scalars: tuple[float, ...]) -> list[Array]:
 @dataclass(frozen=True)
 class CpuProgram:
     """
-    A program to measure: an example at another size. `fields` of `dtype` with a halo of `halo` cells are
-    its arguments, then the scalars.
+    A program to measure: an example at another size. `fields` of `dtype` with a halo of `halo`
+    cells are its arguments, then the scalars.
     """
 
     name: str

@@ -1,10 +1,13 @@
-"""Measure operators of Devito on a GPU: points per second of `apply`, beside the bound that copying sets.
+"""
+Measure operators of Devito on a GPU: points per second of `apply`, beside the bound that copying
+sets.
 
     python benchmarks/devito_operators.py --out benchmarks/results/h200-devito.json
 
-Each operator is first compared with Devito's own C (which needs gcc) on a small grid. Times are those of the kernels,
-without the transfer of Devito's arrays to the GPU and back, which is shown beside them. The bound is what a device copy
-would take that reads and writes each array once a step.
+Each operator is first compared with Devito's own C (which needs gcc) on a small grid. Times are
+those of the kernels, without the transfer of Devito's arrays to the GPU and back, which is shown
+beside them. The bound is what a device copy would take that reads and writes each array once a
+step.
 """
 
 from __future__ import annotations
@@ -36,7 +39,10 @@ dv.configuration["log-level"] = "ERROR"
 
 @dataclass
 class Model:
-    """Equations, the functions that they change, the time step, and the arrays that a step reads and writes."""
+    """
+    Equations, the functions that they change, the time step, and the arrays that a step reads and
+    writes.
+    """
 
     equations: list[Any]
     changed: list[Any]
@@ -46,7 +52,10 @@ class Model:
 
 @dataclass
 class Row:
-    """One measurement: steps, GPoints/s, the bound of copying and the part of it that was reached, seconds."""
+    """
+    One measurement: steps, GPoints/s, the bound of copying and the part of it that was reached,
+    seconds.
+    """
 
     operator: str
     shape: tuple[int, ...]
@@ -59,7 +68,9 @@ class Row:
 
 
 def drawn(function: Any, low: float, high: float) -> Any:
-    """The function with cells between two bounds, halo included; one plane is drawn and repeated."""
+    """
+    The function with cells between two bounds, halo included; one plane is drawn and repeated.
+    """
     data: Any = function.data_with_halo
     shape: tuple[int, ...] = data.shape[-2:]
     random = np.random.default_rng(sum(map(ord, function.name)))
@@ -78,7 +89,10 @@ def acoustic(shape: tuple[int, ...]) -> Model:
 
 
 def elastic(shape: tuple[int, ...]) -> Model:
-    """Velocities and stresses of order 4: nine fields and three coefficients are read, nine fields written."""
+    """
+    Velocities and stresses of order 4: nine fields and three coefficients are read, nine fields
+    written.
+    """
     grid = dv.Grid(shape=shape, extent=tuple(10.0 * (n - 1) for n in shape), dtype=np.float32)
     v = dv.VectorTimeFunction(name="v", grid=grid, space_order=4)
     tau = dv.TensorTimeFunction(name="tau", grid=grid, space_order=4)

@@ -33,8 +33,8 @@ class Cells:
         self, shape: tuple[int, ...], element: str, count: int, halo: int = 0
     ) -> list[np.ndarray[Any, Any]]:
         """
-        Fields that differ from each other: each begins a prime number of cells further in the numbers. Those with a
-        `halo` have the first one's.
+        Fields that differ from each other: each begins a prime number of cells further in the
+        numbers. Those with a `halo` have the first one's.
         """
         size, apart = int(np.prod(shape)), 7919
         needed = size + count * apart

@@ -1,13 +1,14 @@
-"""How well the cost model predicts its samples, and which values of its parameters would do better.
+"""
+How well the cost model predicts its samples, and which values of its parameters would do better.
 
     python benchmarks/fit.py                                 rank correlation, row by row
     python benchmarks/fit.py --refit waiting.barrier ...     the best value of each, one by one
     python benchmarks/fit.py --refit all
     python benchmarks/fit.py --undecided                     parameters that no sample decides
 
-A row is a program with its domain. Rows whose name's hash falls into the first quarter are held out:
-values are fitted to the others, and judged by the rows that are held out. Nothing is written: a value
-goes by hand into the file of its fit (`passes/targets/fits`), with its evidence.
+A row is a program with its domain. Rows whose name's hash falls into the first quarter are held
+out: values are fitted to the others, and judged by the rows that are held out. Nothing is written:
+a value goes by hand into the file of its fit (`passes/targets/fits`), with its evidence.
 """
 
 from __future__ import annotations
@@ -237,8 +238,8 @@ def refit(
 
 def undecided(rows: Mapping[str, list[Prepared]], target: Target) -> Iterator[str]:
     """
-    The parameters on which no prediction depends, neither speed nor registers, of `ASKED` samples of
-    each row.
+    The parameters on which no prediction depends, neither speed nor registers, of `ASKED` samples
+    of each row.
     """
     asked = [p for samples in rows.values() for p in samples[:: max(1, len(samples) // ASKED)]]
     said = [(p.speed(target), p.registers(target)) for p in asked]

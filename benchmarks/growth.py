@@ -137,8 +137,8 @@ def main() -> None:
             # What is measured stays, should the rest not be.
             options.out.write_text(json.dumps(report, indent=1) + "\n")
             print(
-                f"{' x '.join(map(str, domain))}, {steps} steps: {time:.4f} ms, {rate:.0f} GCells/s, "
-                f"copy {copy:.4f} ms"
+                f"{' x '.join(map(str, domain))}, {steps} steps: {time:.4f} ms, {rate:.0f} "
+                f"GCells/s, copy {copy:.4f} ms"
             )
 
 

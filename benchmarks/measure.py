@@ -53,7 +53,9 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 
 @dataclass
 class Bench:
-    """What rows share: the fields of the last shape, and what the unfused program leaves in them."""
+    """
+    What rows share: the fields of the last shape, and what the unfused program leaves in them.
+    """
 
     gpu: Device
     terms: Terms = field(default_factory=Terms)

@@ -1,7 +1,8 @@
-"""The best figure that any published system's own code reached on one H200 (GCells/s).
+"""
+The best figure that any published system's own code reached on one H200 (GCells/s).
 
-Each was built for sm_90 and ran all of its configurations; the best is kept. AN5D's FP32 figure for the
-gradient is with fast arithmetic; in FP64 its quotients and roots are rounded.
+Each was built for sm_90 and ran all of its configurations; the best is kept. AN5D's FP32 figure for
+the gradient is with fast arithmetic; in FP64 its quotients and roots are rounded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The programs of a table's rows: their text, how they are compiled, and what a row says of its schedule."""
+"""
+The programs of a table's rows: their text, how they are compiled, and what a row says of its
+schedule.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, 
 
 
 def parse_row(text: str) -> tuple[str, str, tuple[int, ...], int | None, dict[str, Any]]:
-    """`j2d5pt:f64:8352x8352[:depth[:cells=6,2;ahead=1]]`; depth 0 leaves the choice to the compiler."""
+    """
+    `j2d5pt:f64:8352x8352[:depth[:cells=6,2;ahead=1]]`; depth 0 leaves the choice to the compiler.
+    """
     name, element, domain, *rest = text.split(":")
     changes: dict[str, Any] = {}
     for entry in rest[1].split(";") if len(rest) > 1 else ():
@@ -46,7 +51,10 @@ def parse_row(text: str) -> tuple[str, str, tuple[int, ...], int | None, dict[st
 
 @dataclass(frozen=True)
 class Terms:
-    """What the rows of a table are compiled with: how the fields' halos are, and how quotients are rounded."""
+    """
+    What the rows of a table are compiled with: how the fields' halos are, and how quotients are
+    rounded.
+    """
 
     halos: Halos = "common"
     fp_division: FpDivision = "exact"

@@ -1,10 +1,11 @@
-"""How good the compiler's choice is: every schedule that it compares, measured.
+"""
+How good the compiler's choice is: every schedule that it compares, measured.
 
     python benchmarks/search.py --out benchmarks/results/h200-search.json j2d5pt:f64:8352x8352 ...
 
-The schedules of a row are those that the cost model compares, at every depth; where those are many, the
-ones that it predicts most of, its choice first. They are assembled by several processes ahead of the
-measurements.
+The schedules of a row are those that the cost model compares, at every depth; where those are many,
+the ones that it predicts most of, its choice first. They are assembled by several processes ahead
+of the measurements.
 """
 
 from __future__ import annotations
@@ -62,8 +63,9 @@ class Case:
 
     def trials(self, most: int, *, spilled: bool) -> list[tuple[Trial, float]]:
         """
-        What the compiler compares, with its predictions (GCells/s), its choice first; so many at most. `spilled`: with
-        the schedules that it leaves out because they may not fit the registers.
+        What the compiler compares, with its predictions (GCells/s), its choice first; so many at
+        most. `spilled`: with the schedules that it leaves out because they may not fit the
+        registers.
         """
         module = self.raised()
         (loop,) = loops_of(module)

@@ -1,7 +1,8 @@
-"""The stencil programs of the benchmarks, as text in xDSL's stencil dialect.
+"""
+The stencil programs of the benchmarks, as text in xDSL's stencil dialect.
 
-Coefficients are the papers' (AN5D, EBISU, SSAM), folded. The order of a cell's terms is: the far plane,
-the in-plane terms row by row, the newest plane.
+Coefficients are the papers' (AN5D, EBISU, SSAM), folded. The order of a cell's terms is: the far
+plane, the in-plane terms row by row, the newest plane.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ Offset = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Stencil:
-    """A weighted sum of neighbours: offsets (slowest axis first) and coefficients, in program order."""
+    """
+    A weighted sum of neighbours: offsets (slowest axis first) and coefficients, in program order.
+    """
 
     name: str
     terms: tuple[tuple[Offset, float], ...]
@@ -29,7 +32,9 @@ class Stencil:
         return max(abs(d) for offset, _ in self.terms for d in offset)
 
     def scaled(self) -> Stencil:
-        """The same stencil with coefficients whose absolute values sum to 1, so that it does not grow."""
+        """
+        The same stencil with coefficients whose absolute values sum to 1, so that it does not grow.
+        """
         total = sum(abs(c) for _, c in self.terms)
         return Stencil(self.name, tuple((o, c / total) for o, c in self.terms))
 
@@ -53,8 +58,8 @@ def star(name: str, rank: int, radius: int) -> Stencil:
 
 def late_rows(terms: dict[Offset, float]) -> tuple[tuple[Offset, float], ...]:
     """
-    Terms of a 3D star in the order of the benchmarks: far planes, the own row, the other rows of the
-    plane, newer planes: what crosses warps comes late.
+    Terms of a 3D star in the order of the benchmarks: far planes, the own row, the other rows of
+    the plane, newer planes: what crosses warps comes late.
     """
 
     def place(offset: Offset) -> tuple[int, bool, Offset]:
@@ -265,7 +270,8 @@ def two_buffers(
     return f"""func.func @run(%a: {field}, %b: {field}, %steps: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %ra, %rb = scf.for %t = %zero to %steps step %one iter_args(%u = %a, %v = %b) -> ({field}, {field}) {{
+  %ra, %rb = scf.for %t = %zero to %steps step %one
+      iter_args(%u = %a, %v = %b) -> ({field}, {field}) {{
     %in = stencil.load %u : {field} -> {temp}
     %out = stencil.apply(%x = %in : {temp}) -> ({temp}) {{
       {body}
@@ -281,9 +287,10 @@ def two_buffers(
 
 def gradient(domain: Sequence[int], element: str = "f64", *, fast: bool = False) -> str:
     """
-    The gradient of AN5D's collection: a cell plus the inverse root of the squared differences to its
-    four neighbours, `0.25 f + 1 / sqrt(1.0001 + sum (f - f_n)^2)`, rounded at every operation; if it is `fast`, the root
-    and the quotient say that they may be approximate, as fast arithmetic lets all of a program's.
+    The gradient of AN5D's collection: a cell plus the inverse root of the squared differences to
+    its four neighbours, `0.25 f + 1 / sqrt(1.0001 + sum (f - f_n)^2)`, rounded at every operation;
+    if it is `fast`, the root and the quotient say that they may be approximate, as fast arithmetic
+    lets all of a program's.
     """
     flags = " fastmath<afn>" if fast else ""
     field = field_type(domain, 1, element)
@@ -360,10 +367,12 @@ def wave(domain: Sequence[int], radius: int, element: str = "f32") -> str:
         f"%g = arith.addf %e, %f : {element}",
     ]
     body = "\n      ".join(lines)
-    return f"""func.func @run(%a: {field}, %b: {field}, %c: {field}, %velocity: {field}, %steps: index) {{
+    return f"""func.func @run(
+    %a: {field}, %b: {field}, %c: {field}, %velocity: {field}, %steps: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %ra, %rb, %rc = scf.for %t = %zero to %steps step %one iter_args(%t0 = %a, %t1 = %b, %t2 = %c) -> ({field}, {field}, {field}) {{
+  %ra, %rb, %rc = scf.for %t = %zero to %steps step %one
+      iter_args(%t0 = %a, %t1 = %b, %t2 = %c) -> ({field}, {field}, {field}) {{
     %in = stencil.load %t0 : {field} -> {temp}
     %old = stencil.load %t2 : {field} -> {temp}
     %vel = stencil.load %velocity : {field} -> {temp}

@@ -21,8 +21,9 @@ def events(
     gpu: Device, run: Callable[[], object], repeats: int, *, queued: bool = False
 ) -> list[float]:
     """
-    Milliseconds of each of `repeats` runs, after one that warms up. What is `queued` waits behind another
-    run of its kind, so that the host's share, 10 to 20 us a launch, passes before the first event.
+    Milliseconds of each of `repeats` runs, after one that warms up. What is `queued` waits behind
+    another run of its kind, so that the host's share, 10 to 20 us a launch, passes before the first
+    event.
     """
     cuda = gpu.cuda
     run()
@@ -50,8 +51,9 @@ def copy_bandwidth(gpu: Device, size: int = 2 << 30) -> float:
 
 def launch_of(compiled: CompiledProgram, facts: Any, fields: Fields) -> tuple[Kernel, Arguments]:
     """
-    A kernel and what it is launched with: sources are the first fields, what is captured the last ones, targets those
-    between and as many more as it stores, and no two of these are one. Halos are the program's own fields.
+    A kernel and what it is launched with: sources are the first fields, what is captured the last
+    ones, targets those between and as many more as it stores, and no two of these are one. Halos
+    are the program's own fields.
     """
     kinds = [role.role[0] for role in facts.roles]
     captured = range(len(fields.host) - kinds.count("capture"), len(fields.host))
@@ -83,8 +85,8 @@ def launch_times(
     compiled: CompiledProgram, facts: Any, fields: Fields, repeats: int
 ) -> list[float]:
     """
-    Milliseconds of each of `repeats` launches of a kernel. Short ones go as a graph, as long runs make them, and
-    what lies between two launches counts.
+    Milliseconds of each of `repeats` launches of a kernel. Short ones go as a graph, as long runs
+    make them, and what lies between two launches counts.
     """
     gpu = fields.gpu
     kernel, arguments = launch_of(compiled, facts, fields)

@@ -30,15 +30,34 @@ COLUMNS = (
 )  # fmt: skip
 
 SEARCHED = (
-    "stencil", "type", "domain", "schedules", "chosen depth", "GCells/s", "best depth", "GCells/s", "share",
-)  # fmt: skip
+    "stencil",
+    "type",
+    "domain",
+    "schedules",
+    "chosen depth",
+    "GCells/s",
+    "best depth",
+    "GCells/s",
+    "share",
+)
 COMPARED = ("stencil", "type", "depth", "schedule", "GCells/s", "model", "registers", "spilled")
 TILES = ("stencil", "type", "domain", "depth", "tile", "GCells/s", "registers", "spilled", "commit")
 
 ON_CPU = (
-    "program", "type", "domain", "threads", "MCells/s", "single steps", "gcc", "NumPy", "of NumPy", "of gcc",
-    "of single steps", "memory", "load",
-)  # fmt: skip
+    "program",
+    "type",
+    "domain",
+    "threads",
+    "MCells/s",
+    "single steps",
+    "gcc",
+    "NumPy",
+    "of NumPy",
+    "of gcc",
+    "of single steps",
+    "memory",
+    "load",
+)
 
 Row = dict[str, Any]
 
@@ -88,19 +107,31 @@ def searched_cells(row: Row) -> tuple[str, ...]:
     """What was chosen, and the best of all that was compared."""
     chosen, best = row["chosen"], row["best"]
     return (
-        row["stencil"], TYPES[row["dtype"]], " x ".join(map(str, row["domain"])), str(row["schedules"]), str(chosen["depth"]),
-        number(chosen["gcells_per_s"]), str(best["depth"]), number(best["gcells_per_s"]),
+        row["stencil"],
+        TYPES[row["dtype"]],
+        " x ".join(map(str, row["domain"])),
+        str(row["schedules"]),
+        str(chosen["depth"]),
+        number(chosen["gcells_per_s"]),
+        str(best["depth"]),
+        number(best["gcells_per_s"]),
         f"{100 * row['share_of_best']:.0f}%",
-    )  # fmt: skip
+    )
 
 
 def compared_cells(row: Row) -> tuple[str, ...]:
     """A schedule beside the default one, which stands first for every stencil."""
     changes = ", ".join(f"{name} {value}" for name, value in row["changes"].items())
     return (
-        row["stencil"], TYPES[row["dtype"]], str(row["depth"]), changes or "default", number(row["gcells_per_s"]),
-        number(row["gcells_per_s_predicted"]), str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
-    )  # fmt: skip
+        row["stencil"],
+        TYPES[row["dtype"]],
+        str(row["depth"]),
+        changes or "default",
+        number(row["gcells_per_s"]),
+        number(row["gcells_per_s_predicted"]),
+        str(row["registers"]),
+        f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
+    )
 
 
 def tile_cells(row: Row) -> tuple[str, ...]:
@@ -115,10 +146,16 @@ def tile_cells(row: Row) -> tuple[str, ...]:
         late += ["barriers of the grid"] if every == 1 else [f"one of the grid in {every} steps"]
     late += ["sums in halves"] if changes.get("form") == "halves" else []
     return (
-        row["stencil"], TYPES[row["dtype"]], " x ".join(map(str, row["domain"])), str(row["depth"]),
-        ", ".join([*shape, *stays, *late]) or "default", number(row["gcells_per_s"]),
-        str(row["registers"]), f"{row['spill_bytes']} B" if row["spill_bytes"] else "", row["commit"],
-    )  # fmt: skip
+        row["stencil"],
+        TYPES[row["dtype"]],
+        " x ".join(map(str, row["domain"])),
+        str(row["depth"]),
+        ", ".join([*shape, *stays, *late]) or "default",
+        number(row["gcells_per_s"]),
+        str(row["registers"]),
+        f"{row['spill_bytes']} B" if row["spill_bytes"] else "",
+        row["commit"],
+    )
 
 
 def cpu_cells(row: Row) -> tuple[str, ...]:
@@ -129,10 +166,15 @@ def cpu_cells(row: Row) -> tuple[str, ...]:
         for other in ("numpy", "gcc", "single_steps")
     )
     return (
-        row["program"], TYPES[row["dtype"]], " x ".join(map(str, row["domain"])), str(row["threads"]),
+        row["program"],
+        TYPES[row["dtype"]],
+        " x ".join(map(str, row["domain"])),
+        str(row["threads"]),
         *(number(row[f"{other}mcells_per_s"]) for other in ("", "single_steps_", "gcc_", "numpy_")),
-        *ratios, number(row["peak_bytes"] / row["array_bytes"], 3), str(row["load_average"]),
-    )  # fmt: skip
+        *ratios,
+        number(row["peak_bytes"] / row["array_bytes"], 3),
+        str(row["load_average"]),
+    )
 
 
 def cpu_section(rows: list[Row]) -> str:

@@ -22,8 +22,8 @@ PAGE = Path(__file__).parent / "reference.md"
 OPENING = """\
 # Reference
 
-This page is made by `docs/make_reference.py` from the docstrings; a test keeps it current. The command
-line is in [command_line.md](command_line.md), how it all fits together in
+This page is made by `docs/make_reference.py` from the docstrings; a test keeps it current. The
+command line is in [command_line.md](command_line.md), how it all fits together in
 [architecture.md](architecture.md).
 
 - [Python](#python)
@@ -105,8 +105,14 @@ def python() -> Iterator[str]:
         yield f"- `{signature(part.__name__, part)}`: {text}"
     yield ""
     yield "### Environment\n"
-    yield "- `TIMETILE_CACHE_DIR`: below which the folder of the disk cache lies, in place of the user's own."
-    yield "- `TIMETILE_CACHE_SIZE`: the bytes that its entries have together at most (`500M`, `2G`), 1 GiB unless set."
+    yield (
+        "- `TIMETILE_CACHE_DIR`: below which the folder of the disk cache lies, in place of the "
+        "user's own."
+    )
+    yield (
+        "- `TIMETILE_CACHE_SIZE`: the bytes that its entries have together at most (`500M`, "
+        "`2G`), 1 GiB unless set."
+    )
     yield "- `TIMETILE_NUM_THREADS`: the threads of the executor `cpu`, in place of all cores."
     yield '- Messages go to `logging.getLogger("timetile")`.\n'
 
@@ -137,7 +143,8 @@ def text_of_pass(item: Any) -> str:
 def passes() -> Iterator[str]:
     yield "## Passes\n"
     yield (
-        "As `xdsl-opt -p 'name{option=value}'` takes them, in the order of the pipeline. What an option "
+        "As `xdsl-opt -p 'name{option=value}'` takes them, in the order of the pipeline. What an "
+        "option "
         "without a default is about is read from the loop's schedule, or chosen.\n"
     )
     ordered = dict.fromkeys([item.name for item in timetile.pipeline()] + list(PASSES))

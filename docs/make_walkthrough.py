@@ -1,4 +1,6 @@
-"""Writes walkthrough.md: heat in a plate, through every pass. `--check` fails unless it is current."""
+"""
+Writes walkthrough.md: heat in a plate, through every pass. `--check` fails unless it is current.
+"""
 
 from __future__ import annotations
 
@@ -90,8 +92,8 @@ def kernel_and_host(module: ModuleOp) -> str:
 
 def kernel_loops(module: ModuleOp) -> list[scf.ForOp]:
     """
-    The loops over stream steps of the kernel of two time steps, the interior variant's first: without the one around
-    them, over the columns in which a chunk goes on.
+    The loops over stream steps of the kernel of two time steps, the interior variant's first:
+    without the one around them, over the columns in which a chunk goes on.
     """
     lowered = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
     own = next(op for op in lowered if op.sym_name.data == KERNEL)
@@ -100,15 +102,18 @@ def kernel_loops(module: ModuleOp) -> list[scf.ForOp]:
 
 
 def is_steady(loop: scf.ForOp) -> bool:
-    """The loop stores, which those that fill the pipeline do not, and asks for no cells outside the bounds."""
+    """
+    The loop stores, which those that fill the pipeline do not, and asks for no cells outside the
+    bounds.
+    """
     kinds = {type(op) for op in loop.body.walk()}
     return simt.StoreOp in kinds and simt.OverrideOp not in kinds
 
 
 def steady_loop(module: ModuleOp) -> list[str]:
     """
-    The loop of the interior variant that runs without guards, between its head and its tail: the first
-    line and the lines of the first of its two turns.
+    The loop of the interior variant that runs without guards, between its head and its tail: the
+    first line and the lines of the first of its two turns.
     """
     loop = next(filter(is_steady, kernel_loops(module)))
     head, *lines = str(loop).splitlines()
@@ -135,7 +140,8 @@ def ptx(module: ModuleOp) -> str:
     """The end of the first turn of the steady loop, as PTX."""
     own = [f for f in kernels_of(module) if f.sym_name.data == KERNEL]
     lines = print_module(own, ISAS["sm_90"].ptx_version, "sm_90").splitlines()
-    # A loop has two, one a turn; ahead of the loops a chunk waits for all copies of the one before, with 0.
+    # A loop has two, one a turn; ahead of the loops a chunk waits for all copies of the one before,
+    # with 0.
     waits = [k for k, line in enumerate(lines) if re.search(r"wait_group [1-9]", line)]
     before = next(k for k, loop in enumerate(kernel_loops(module)) if is_steady(loop))
     start = waits[2 * before]
@@ -160,20 +166,20 @@ OPENING = """\
 # Heat in a plate, pass by pass
 
 This page is made by `docs/make_walkthrough.py`, which runs the passes and prints what they leave; a
-test keeps it current. The program is `examples/heat2d.mlir`, compiled for two time steps per pass over
-memory, so that everything fits on a page (left to itself the compiler goes deeper), on a plate of
-{plate} x {plate} cells (smaller ones are not streamed). `!field` stands for `{field}`:
-the plate, and one cell of halo on every side.
+test keeps it current. The program is `examples/heat2d.mlir`, compiled for two time steps per pass
+over memory, so that everything fits on a page (left to itself the compiler goes deeper), on a plate
+of {plate} x {plate} cells (smaller ones are not streamed). `!field` stands for `{field}`: the
+plate, and one cell of halo on every side.
 """
 
 CLOSING = """\
 ## Running it
 
-The script also ran the program as it stands in the file, on 256 x 256 cells, for {steps} steps: with NumPy from the
-IR after `contract-cells`, and with an interpreter of the per-thread code, which tracks what is unset and which accesses
-are ordered.
-All buffers, halos included, were equal bit for bit, as they are on a GPU: no pass after
-`contract-cells` changes which operations make a cell, or their order.
+The script also ran the program as it stands in the file, on 256 x 256 cells, for {steps} steps:
+with NumPy from the IR after `contract-cells`, and with an interpreter of the per-thread code, which
+tracks what is unset and which accesses are ordered. All buffers, halos included, were equal bit for
+bit, as they are on a GPU: no pass after `contract-cells` changes which operations make a cell, or
+their order.
 """
 
 SECTIONS = (
@@ -182,20 +188,20 @@ SECTIONS = (
         "The program",
         """\
 What a frontend emits, or a person writes: xDSL's `stencil` dialect inside an ordinary `scf.for`. A
-step reads one field and writes the other; the `scf.yield` swaps them. A field is memory with bounds; the
-store's bounds, `<[0, 0], [4096, 4096]>`, say which cells the step writes. What lies outside is halo and
-keeps what the caller put there.""",
+step reads one field and writes the other; the `scf.yield` swaps them. A field is memory with
+bounds; the store's bounds, `<[0, 0], [4096, 4096]>`, say which cells the step writes. What lies
+outside is halo and keeps what the caller put there.""",
         host,
     ),
     Section(
         (RaiseTimeLoopPass(),),
         "raise-time-loop",
         """\
-The loop becomes one operation that says what it computes and nothing about how. `rotate [1, 0]`: after
-a step, `%old` names the buffer that `%new` named, and the other way round. The step's arithmetic is a
-function of scalars, held once; its arguments are the *taps* of the update, in order. From here on the
-time loop belongs to the compiler. A loop that has another form stays as it is, with a remark that says
-why.""",
+The loop becomes one operation that says what it computes and nothing about how. `rotate [1, 0]`:
+after a step, `%old` names the buffer that `%new` named, and the other way round. The step's
+arithmetic is a function of scalars, held once; its arguments are the *taps* of the update, in
+order. From here on the time loop belongs to the compiler. A loop that has another form stays as it
+is, with a remark that says why.""",
         whole,
     ),
     Section(
@@ -208,11 +214,12 @@ why.""",
         ),
         "expand-powers, expand-cells, simplify-cells, contract-cells, share-subexpressions",
         """\
-This cell has no powers, no integers, no quotients by constants and nothing that is computed twice, which the
-first three and the last of these passes look for. Products and sums become fused multiply-adds, as `nvcc` does by default, but here, once, before any
-schedule is chosen. No later pass contracts, and the PTX is printed with explicit rounding, which the
-assembler leaves alone. That is why all schedules, and the CPU, compute the same bits.
-(`fp-contract=off` leaves the cell as it was.)""",
+This cell has no powers, no integers, no quotients by constants and nothing that is computed twice,
+which the first three and the last of these passes look for. Products and sums become fused
+multiply-adds, as `nvcc` does by default, but here, once, before any schedule is chosen. No later
+pass contracts, and the PTX is printed with explicit rounding, which the assembler leaves alone.
+That is why all schedules, and the CPU, compute the same bits. (`fp-contract=off` leaves the cell as
+it was.)""",
         cell,
     ),
     Section(
@@ -220,77 +227,78 @@ assembler leaves alone. That is why all schedules, and the CPU, compute the same
         "temporal-fusion, choose-schedule",
         """\
 `temporal-fusion{depths=2}` writes down for which depths there will be kernels; 1 is always among
-them. `choose-schedule` picks the rest from a model of the target: who holds a tile, how many cells a
-thread has, where planes are kept. It is all on the loop, as an attribute that the later passes read
-unless their own options say otherwise, and that a person may write instead.""",
+them. `choose-schedule` picks the rest from a model of the target: who holds a tile, how many cells
+a thread has, where planes are kept. It is all on the loop, as an attribute that the later passes
+read unless their own options say otherwise, and that a person may write instead.""",
         host,
     ),
     Section(
         (DeviceTilingPass(),),
         "device-tiling",
         """\
-Each depth becomes a kernel: a list of *stages*, one per time level. A tile is streamed plane by plane
-(here: row by row, `stream 0`), and a `!tile.queue` is the sequence of planes that one version of one
-buffer takes. An operation runs once per stream step. At step i the newest plane of a queue of lag L is
-plane i - L; so the second stage, of lag 2, taps the first, of lag 1, at the plane made in this step (for
-offset +1), one step ago (0) and two steps ago (-1).
+Each depth becomes a kernel: a list of *stages*, one per time level. A tile is streamed plane by
+plane (here: row by row, `stream 0`), and a `!tile.queue` is the sequence of planes that one version
+of one buffer takes. An operation runs once per stream step. At step i the newest plane of a queue
+of lag L is plane i - L; so the second stage, of lag 2, taps the first, of lag 1, at the plane made
+in this step (for offset +1), one step ago (0) and two steps ago (-1).
 
 The first stage's `else` says what lies outside the bounds: the halo of the buffer that this step
-writes, read from memory. The second stage needs none, as nobody reads its neighbours. The roles tell
-the arguments apart: `%src` and `%dst` hold data and may be scratch memory in a longer plan, `%old` and
-`%new` are the program's own buffers, of which a kernel reads only the halos: here that of `%new`, as `%src`
-comes with the right one around it.""",
+writes, read from memory. The second stage needs none, as nobody reads its neighbours. The roles
+tell the arguments apart: `%src` and `%dst` hold data and may be scratch memory in a longer plan,
+`%old` and `%new` are the program's own buffers, of which a kernel reads only the halos: here that
+of `%new`, as `%src` comes with the right one around it.""",
         kernel_and_host,
     ),
     Section(
         (SplitSumsPass(), MultiQueueBufferingPass()),
         "split-sums, multi-queue-buffering",
         """\
-`split-sums` leaves this star as it is (for a box, `form=rows` or `form=lanes` would make a chain of partial
-sums, one stage for each row or column). `multi-queue-buffering` gives every queue a home. Here planes stay in
-registers: each thread keeps its own cells of the two older planes, and the stream loop will be unrolled by two,
-so that planes age by renaming. The field is fetched some planes `ahead`. With `storage=shared` all queues
-would share a circular buffer in shared memory instead.""",
+`split-sums` leaves this star as it is (for a box, `form=rows` or `form=lanes` would make a chain of
+partial sums, one stage for each row or column). `multi-queue-buffering` gives every queue a home.
+Here planes stay in registers: each thread keeps its own cells of the two older planes, and the
+stream loop will be unrolled by two, so that planes age by renaming. The field is fetched some
+planes `ahead`. With `storage=shared` all queues would share a circular buffer in shared memory
+instead.""",
         kernel,
     ),
     Section(
         (RegisterStreamingPass(), CarryHalosPass(), PeelBoundariesPass()),
         "register-streaming, carry-halos, peel-boundaries",
         """\
-`register-streaming` finds nothing to do in a kernel whose queues are in registers and whose tiles are
-single warps. (Where a tile has several warps, neighbours in other warps are published through shared
-memory; this pass shrinks what is published to the edges and lets it be read a step later.)
-`carry-halos` has nothing to do at a depth of two: from the third level on, a level would take its cells
-outside the bounds from the level two before it, which is of the same buffer.
-`peel-boundaries` decides on two lowered copies: tiles inside the bounds, and tiles on the rim, which
-test for them. Both come from the same stages. The stream is cut into chunks of `planes` rows each so
-that the launch ends early.""",
+`register-streaming` finds nothing to do in a kernel whose queues are in registers and whose tiles
+are single warps. (Where a tile has several warps, neighbours in other warps are published through
+shared memory; this pass shrinks what is published to the edges and lets it be read a step later.)
+`carry-halos` has nothing to do at a depth of two: from the third level on, a level would take its
+cells outside the bounds from the level two before it, which is of the same buffer.
+`peel-boundaries` decides on two lowered copies: tiles inside the bounds, and tiles on the rim,
+which test for them. Both come from the same stages. The stream is cut into chunks of `planes` rows
+each so that the launch ends early.""",
         kernel,
     ),
     Section(
         (LowerTileToGpuPass(),),
         "lower-tile-to-gpu",
         """\
-The code of one thread. Each variant is a loop over stream steps with a guarded head and tail around a
-steady loop without any test along the stream; this is the steady loop of the interior. (Ahead of the head
-others leave out the levels whose first row is not due yet.) A lane holds
-four cells; its neighbours' are shuffled from the lanes beside it. The field's next row arrives through
-a ring in shared memory of which every lane reads only what it copied itself, so nobody waits for
-anybody. The loop carries two rows of `%src` and two of the first time level.
-`simt.phase` marks which stage an operation came from.""",
+The code of one thread. Each variant is a loop over stream steps with a guarded head and tail around
+a steady loop without any test along the stream; this is the steady loop of the interior. (Ahead of
+the head others leave out the levels whose first row is not due yet.) A lane holds four cells; its
+neighbours' are shuffled from the lanes beside it. The field's next row arrives through a ring in
+shared memory of which every lane reads only what it copied itself, so nobody waits for anybody. The
+loop carries two rows of `%src` and two of the first time level. `simt.phase` marks which stage an
+operation came from.""",
         turn,
     ),
     Section(
         (OrderThreadsPass(), ShareCellsPass(), CarryCellsPass(), ExpandDivisionPass()),
         "order-threads, share-cells, carry-cells, expand-division",
         """\
-The newest row enters every sum last. All that does not need it, of both time levels, now comes first,
-the last level first: it runs while the row is on its way, and each partial sum takes the place of the
-oldest row, which has just been read for the last time. What is left after the wait is one
-multiply-add per cell and level. That is also what lets two unrolled copies do without moves.
-The other three have nothing to do here: differences to a neighbour would be computed once for both cells
-(`share-cells`), those between two turns carried along (`carry-cells`), and quotients and roots of a row become
-multiply-adds now, with one branch for all their special cases.""",
+The newest row enters every sum last. All that does not need it, of both time levels, now comes
+first, the last level first: it runs while the row is on its way, and each partial sum takes the
+place of the oldest row, which has just been read for the last time. What is left after the wait is
+one multiply-add per cell and level. That is also what lets two unrolled copies do without moves.
+The other three have nothing to do here: differences to a neighbour would be computed once for both
+cells (`share-cells`), those between two turns carried along (`carry-cells`), and quotients and
+roots of a row become multiply-adds now, with one branch for all their special cases.""",
         turn,
     ),
     Section(
@@ -298,19 +306,20 @@ multiply-adds now, with one branch for all their special cases.""",
         "convert-gpu-to-nvvm",
         """\
 Thread numbers, shuffles, asynchronous copies and barriers become operations of (a mirror of) MLIR's
-`nvvm` dialect, buffers become `llvm` pointers; these are the lines of the same loop that changed, or
-that the PTX printer will have to look at. A shuffle of a double is two, of its halves. A mask stays a
-boolean operand and becomes a predicate. Printed generically (`xdsl-opt --print-op-generic`), real MLIR
-parses this level, given `--allow-unregistered-dialect` for the few operations of `simt` in it.""",
+`nvvm` dialect, buffers become `llvm` pointers; these are the lines of the same loop that changed,
+or that the PTX printer will have to look at. A shuffle of a double is two, of its halves. A mask
+stays a boolean operand and becomes a predicate. Printed generically (`xdsl-opt
+--print-op-generic`), real MLIR parses this level, given `--allow-unregistered-dialect` for the few
+operations of `simt` in it.""",
         hardware,
     ),
     Section(
         (),
         "-t ptx",
         """\
-PTX, from tables: one instruction per operation. Rounding is explicit everywhere (`fma.rn.f64`). These
-lines are the end of a step: wait for the row, take it from the ring, start the copy of a later one, and
-then the last term of every cell, level by level.""",
+PTX, from tables: one instruction per operation. Rounding is explicit everywhere (`fma.rn.f64`).
+These lines are the end of a step: wait for the row, take it from the ring, start the copy of a
+later one, and then the last term of every cell, level by level.""",
         ptx,
         "",
     ),
@@ -321,13 +330,14 @@ LAUNCHES = Section(
     "plan-launches",
     """\
 The host's side is IR as well. For 100 steps (`plan-launches{steps=100}`): kernels of two steps from
-buffer to buffer, and the last steps one by one, straight into the program's own buffers, so that in the
-end each buffer holds what the unfused program leaves in it, whatever the number of steps. Halo arguments
-are always the program's own buffers, in the roles that they have at the launch's first step. A source has
-its halo around it: after every second step that is the first buffer's, so data alternates between that buffer
-and a scratch one that began as a copy of it. (With an odd depth it is each buffer's own in turn, and no
-scratch is needed. A scratch buffer is added only where no order of launches does without.) Where the
-number of steps is known only at the call, the runtime makes this plan per call.""",
+buffer to buffer, and the last steps one by one, straight into the program's own buffers, so that in
+the end each buffer holds what the unfused program leaves in it, whatever the number of steps. Halo
+arguments are always the program's own buffers, in the roles that they have at the launch's first
+step. A source has its halo around it: after every second step that is the first buffer's, so data
+alternates between that buffer and a scratch one that began as a copy of it. (With an odd depth it
+is each buffer's own in turn, and no scratch is needed. A scratch buffer is added only where no
+order of launches does without.) Where the number of steps is known only at the call, the runtime
+makes this plan per call.""",
     host,
 )
 

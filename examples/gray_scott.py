@@ -1,4 +1,7 @@
-"""Two chemicals that make patterns (Gray-Scott), with two sets of rates; the program is gray_scott.mlir."""
+"""
+Two chemicals that make patterns (Gray-Scott), with two sets of rates; the program is
+gray_scott.mlir.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A shot in layered ground, by the 25-point stencil of seismic imaging; the program is star25.mlir."""
+"""
+A shot in layered ground, by the 25-point stencil of seismic imaging; the program is star25.mlir.
+"""
 
 from __future__ import annotations
 

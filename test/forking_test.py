@@ -92,7 +92,9 @@ def parsed(line: str) -> Pipeline | None:
 
 
 def succeeds(pipeline: Pipeline) -> bool:
-    """Whether all programs of a pipeline end with status 0; each runs when the one before has ended."""
+    """
+    Whether all programs of a pipeline end with status 0; each runs when the one before has ended.
+    """
     given = os.open(os.devnull, os.O_RDONLY)
     status = 0
     for command in pipeline.commands:

@@ -1,14 +1,14 @@
 """
-Random programs under random schedules, many of them: each leaves what an evaluation with NumPy leaves, bit for bit, is
-refused in one sentence, or is a fault.
+Random programs under random schedules, many of them: each leaves what an evaluation with NumPy
+leaves, bit for bit, is refused in one sentence, or is a fault.
 
-    python test/fuzz.py --pairs 20000 --processes 16 --executor planes --out benchmarks/results/fuzz.json
+    python test/fuzz.py --pairs 20000 --processes 16 --out benchmarks/results/fuzz.json
     python test/fuzz.py --pairs 20000 --processes 1 --executor gpu
 
-Pairs are drawn in batches by the number of a seed; `--seed` is the first. What is found goes to the folder of `--keep`,
-a file for each first pair of a kind: the message, and the program. Programs whose products and sums are contracted, and
-cells of any operations, are compared with the executor numpy; the others with an evaluation that shares no code with
-timetile.
+Pairs are drawn in batches by the number of a seed; `--seed` is the first. What is found goes to the
+folder of `--keep`, a file for each first pair of a kind: the message, and the program. Programs
+whose products and sums are contracted, and cells of any operations, are compared with the executor
+numpy; the others with an evaluation that shares no code with timetile.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ SHAPE = (14, 70)
 
 @dataclass
 class Outcome:
-    """How a pair ended: equal, refused, wrong, internal, traceback or time-out, and what was said."""
+    """
+    How a pair ended: equal, refused, wrong, internal, traceback or time-out, and what was said.
+    """
 
     kind: str
     said: str = ""
@@ -131,8 +133,8 @@ LIBRARY = re.compile("|".join(re.escape(op.name) for op in FUNCTIONS))
 
 def expected(pair: Pair, text: str, executor: Executor) -> dict[str, np.ndarray[Any, Any]]:
     """
-    The fields after the unfused program; of a GPU's own functions after single steps on the GPU, as its kernels
-    agree with each other whatever their schedule.
+    The fields after the unfused program; of a GPU's own functions after single steps on the GPU, as
+    its kernels agree with each other whatever their schedule.
     """
     if executor == "gpu" and LIBRARY.search(text):
         return run(replace(pair, depth=1, schedule=None, halos="apart"), "gpu", text)
@@ -194,7 +196,10 @@ def judge_batch(
     for k, pair in enumerate(batch(number, count)):
         outcome = judged(pair, executor, seconds)
         if outcome.kind not in ("equal", "refused"):
-            how = f"batch {number}, pair {k}: {pair.family}, {pair.schedule}, depth {pair.depth}, {pair.steps} steps, "
+            how = (
+                f"batch {number}, pair {k}: {pair.family}, {pair.schedule}, depth {pair.depth}, "
+                f"{pair.steps} steps, "
+            )
             how += f"contraction {pair.contract}, halos {pair.halos}, common {pair.common}"
             outcome.where = f"{outcome.where}\n{how}"
         else:

@@ -1,4 +1,6 @@
-"""An acoustic wave in two media, second order in time, with a sponge at the rim that swallows it."""
+"""
+An acoustic wave in two media, second order in time, with a sponge at the rim that swallows it.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""A spot carried around by a wind that turns: first order upwind, by the sign of the wind in each cell."""
+"""
+A spot carried around by a wind that turns: first order upwind, by the sign of the wind in each
+cell.
+"""
 
 import numpy as np
 

@@ -1,4 +1,6 @@
-"""Maxwell's equations in a plane (Yee's scheme): the electric field reads the new magnetic field."""
+"""
+Maxwell's equations in a plane (Yee's scheme): the electric field reads the new magnetic field.
+"""
 
 import numpy as np
 

@@ -1,7 +1,8 @@
 """
 How much of the tests runs. Profiles: `ci` (the default) draws few examples, and the same ones every
 time; `check` draws fewer; `pytest --hypothesis-profile=nightly` draws many, and others every time.
-A test marked `covering` runs, but for the nightly profile, few rows of the product of its parameters.
+A test marked `covering` runs, but for the nightly profile, few rows of the product of its
+parameters.
 
 What tests of the command line need: a disk cache of their own, and a program as a file.
 """
@@ -38,7 +39,9 @@ collect_ignore = ["test_mlir.py", "test_ptx.py"] if sys.platform == "darwin" els
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of tests marked `covering`, keep the rows that stand for all; a row that is asked for runs."""
+    """
+    Of tests marked `covering`, keep the rows that stand for all; a row that is asked for runs.
+    """
     if is_nightly() or any("[" in argument for argument in config.args):
         return
     products: defaultdict[str, list[pytest.Function]] = defaultdict(list)

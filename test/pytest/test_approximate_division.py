@@ -1,6 +1,6 @@
 """
-What `fp-division=fast` allows: quotients and reciprocal roots off by a few units in the last place, right for special
-operands, and the same wherever a cell lies.
+What `fp-division=fast` allows: quotients and reciprocal roots off by a few units in the last place,
+right for special operands, and the same wherever a cell lies.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ BODIES = {
 }
 
 MOST_OFF = {"quotient": 2, "reciprocal": 1, "reciprocal root": 3, "quotient by a root": 4}
-"""Units in the last place, as `docs/command_line.md` says: PTX promises 22.9 bits of a reciprocal root in FP32."""
+"""
+Units in the last place, as `docs/command_line.md` says: PTX promises 22.9 bits of a reciprocal root
+in FP32.
+"""
 
 
 def run(element: str, body: Body, executor: Executor, a: Array, b: Array) -> Array:

@@ -93,15 +93,15 @@ WRONG = [
         "shape",
         with_first(np.ones((7, 8))),
         ValueError,
-        "argument 0 (%u) has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has shape "
-        "(7, 9); pass an array of that shape",
+        "argument 0 (%u) has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has "
+        "shape (7, 9); pass an array of that shape",
     ),
     Case(
         "rank",
         lambda: [np.ones(SHAPE), np.ones(63), 3],
         ValueError,
-        "argument 1 (%v) has shape (63,), and its field [-1, 6) x [-1, 8), halos included, has shape "
-        "(7, 9); pass an array of that shape",
+        "argument 1 (%v) has shape (63,), and its field [-1, 6) x [-1, 8), halos included, has "
+        "shape (7, 9); pass an array of that shape",
     ),
     Case(
         "element-type",
@@ -182,8 +182,8 @@ ON_DEVICE = [
         "device-shape",
         with_first(DeviceArray(shape=(7, 8))),
         ValueError,
-        "argument 0 (%u) has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has shape "
-        "(7, 9); pass an array of that shape",
+        "argument 0 (%u) has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has "
+        "shape (7, 9); pass an array of that shape",
     ),
     Case(
         "device-element-type",
@@ -272,7 +272,9 @@ def test_a_scalar_that_is_no_number():
 
 @pytest.mark.parametrize("executor", executors())
 def test_scalars_of_any_kind(executor: Executor):
-    """Python's and NumPy's numbers and arrays without axes are scalars, rounded to the program's type."""
+    """
+    Python's and NumPy's numbers and arrays without axes are scalars, rounded to the program's type.
+    """
     program = entry("forced-2d").make(DOMAIN)
     run = timetile.compile(program_text(program), executor=executor, depth=2, cache=False)
     inputs = random_inputs(program, seed=1)

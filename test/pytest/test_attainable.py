@@ -60,15 +60,27 @@ SEVENTEEN = [at for at in box(3, 1) if at[0] == 0 or sum(map(abs, at)) == 3]
         (box(3, 1), 28, 5.5),
         (near(2), 20, 5.5),
     ],
-    ids=["j2d5pt", "j2d9pt", "j2d9pt-gol", "j2d25pt", "j3d7pt", "j3d13pt", "j3d17pt", "j3d27pt", "poisson"],
-)  # fmt: skip
+    ids=[
+        "j2d5pt",
+        "j2d9pt",
+        "j2d9pt-gol",
+        "j2d25pt",
+        "j3d7pt",
+        "j3d13pt",
+        "j3d17pt",
+        "j3d27pt",
+        "poisson",
+    ],
+)
 def test_shared_accesses_are_those_of_table_2(taps: Offsets, without: float, with_registers: float):
     assert 1 + shared_reads(taps, 0, in_registers=False) == without
     assert 1 + shared_reads(taps, 0, in_registers=True) == with_registers
 
 
 def test_the_stream_axis_is_the_one_whose_planes_are_kept():
-    """A stencil along one axis reads no neighbour where that is the stream, and two where it is not."""
+    """
+    A stencil along one axis reads no neighbour where that is the stream, and two where it is not.
+    """
     line = [(0, -1), (0, 0), (0, 1)]
     assert shared_reads(line, 1, in_registers=True) == 1
     assert shared_reads(line, 0, in_registers=True) == 3
@@ -95,7 +107,8 @@ def test_valid_shares_are_those_of_section_6_3():
     assert valid_share_of_time(2.05e-6, 1.2e-6) == pytest.approx(0.63, abs=0.005)
     assert valid_share_of_time(2.42e-6, 1.2e-6) == pytest.approx(0.67, abs=0.005)
     assert attainable(2, 8, GLOBAL, 3) == pytest.approx(292e9, rel=0.002)
-    # The paper's 77% for two of the three steps: what the first computes beyond the tile was loaded.
+    # The paper's 77% for two of the three steps: what the first computes beyond the tile was
+    # loaded.
     assert attainable(2, 8, GLOBAL, 3, 0.77) == pytest.approx(225e9, rel=0.005)
 
 

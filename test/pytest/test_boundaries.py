@@ -1,4 +1,7 @@
-"""Boundaries of updates: cells outside the box are what NumPy's pad makes of those inside, on every executor."""
+"""
+Boundaries of updates: cells outside the box are what NumPy's pad makes of those inside, on every
+executor.
+"""
 
 from __future__ import annotations
 

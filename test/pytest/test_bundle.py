@@ -1,6 +1,6 @@
 """
-A bundle's C launches what its plan says, in order: compiled against a driver that notes each call. The plan
-is what the runtime launches for the same steps.
+A bundle's C launches what its plan says, in order: compiled against a driver that notes each call.
+The plan is what the runtime launches for the same steps.
 """
 
 from __future__ import annotations

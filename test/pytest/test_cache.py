@@ -1,4 +1,7 @@
-"""What the disk cache keeps of programs: not compiled again, rebuilt where it is wrong, and keys tell apart."""
+"""
+What the disk cache keeps of programs: not compiled again, rebuilt where it is wrong, and keys tell
+apart.
+"""
 
 from __future__ import annotations
 
@@ -93,8 +96,11 @@ def test_a_kernels_numbers_are_numbers(cache: Cache):
     assert parts is not None
     facts = json.loads(parts["facts.json"])
     wrong: list[dict[str, object]] = [
-        facts | {"grid": "7"}, facts | {"block": True}, facts | {"surprise": 1}, {**facts, "grid": None},
-    ]  # fmt: skip
+        facts | {"grid": "7"},
+        facts | {"block": True},
+        facts | {"surprise": 1},
+        {**facts, "grid": None},
+    ]
     for each in wrong:
         cache.write(key, {**parts, "facts.json": json.dumps(each).encode()})
         assert kernels(cache).kernel("run_d2") == made
@@ -148,7 +154,10 @@ def key_of_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path],
 def test_another_state_of_the_sources_has_another_key(
     tmp_path: Path, key_of_package: Callable[[Path], str]
 ):
-    """A file of the compiler that changes, with its size and time as before, one that is new, and one by another name."""
+    """
+    A file of the compiler that changes, with its size and time as before, one that is new, and one
+    by another name.
+    """
     here = package(tmp_path)
     cost = tmp_path / "passes" / "cost.py"
     keys = [key_of_package(here)]

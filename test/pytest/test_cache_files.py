@@ -1,4 +1,7 @@
-"""The files of the disk cache: entries appear whole or not at all, nothing else is touched, nothing that fails is an error."""
+"""
+The files of the disk cache: entries appear whole or not at all, nothing else is touched, nothing
+that fails is an error.
+"""
 
 from __future__ import annotations
 
@@ -281,8 +284,8 @@ def test_a_folder_that_cannot_be_written_is_one_warning(
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
-        f"the cache folder {cache.directory} cannot be used ({said}); kernels are compiled anew, set "
-        "TIMETILE_CACHE_DIR to a folder that can be written, or use no cache"
+        f"the cache folder {cache.directory} cannot be used ({said}); kernels are compiled anew, "
+        "set TIMETILE_CACHE_DIR to a folder that can be written, or use no cache"
     )
     assert cache.why_unusable() == f"cannot be used ({said})"
 

@@ -95,6 +95,6 @@ def test_a_size_that_is_none_is_one_warning(
     assert store.default_limit() == store.default_limit() == 1 << 30
     (record,) = caplog.records
     assert record.getMessage() == (
-        "TIMETILE_CACHE_SIZE is 'much', which is no size, so that the cache keeps 1G; write a number of bytes, or one "
-        "with K, M or G"
+        "TIMETILE_CACHE_SIZE is 'much', which is no size, so that the cache keeps 1G; write a "
+        "number of bytes, or one with K, M or G"
     )

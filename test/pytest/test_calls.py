@@ -1,4 +1,7 @@
-"""Calling a compiled program: by position and by name, what a call leaves for the next one, and what a program says of itself."""
+"""
+Calling a compiled program: by position and by name, what a call leaves for the next one, and what a
+program says of itself.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +213,8 @@ def test_a_number_of_steps_is_not_negative_by_position(executor: Executor):
 
 def test_a_program_says_what_it_takes():
     assert repr(heat()) == (
-        "<timetile program @run(%u: f64 [-1, 6) x [-1, 8), %v: f64 [-1, 6) x [-1, 8), %steps: index) for cpu>"
+        "<timetile program @run(%u: f64 [-1, 6) x [-1, 8), %v: f64 [-1, 6) x [-1, 8), %steps: "
+        "index) for cpu>"
     )
 
 

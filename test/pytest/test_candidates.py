@@ -79,7 +79,10 @@ def nine_points(side: int) -> list[Candidate]:
 
 
 def test_chunks_keep_to_their_column_where_sums_leave_few_registers():
-    """Of schedules with as many threads a multiprocessor, those whose columns are alone take more registers."""
+    """
+    Of schedules with as many threads a multiprocessor, those whose columns are alone take more
+    registers.
+    """
     found = [c for c in nine_points(8784) if c.schedule.form == "rows"]
     registers: dict[tuple[int, bool], set[int]] = {}
     for candidate in found:
@@ -121,7 +124,10 @@ def test_rows_of_eight_words_are_for_neighbours_one_cell_away(radius: int, cells
 
 @pytest.mark.parametrize(("radius", "depth"), [(1, 12), (2, 7), (3, 4), (4, 3)])
 def test_neighbours_farther_away_take_registers(radius: int, depth: int):
-    """The deepest stars of FP32 in strips of eight warps that are considered: a level more spills (assembled)."""
+    """
+    The deepest stars of FP32 in strips of eight warps that are considered: a level more spills
+    (assembled).
+    """
     text = program_text(sum_program("f32", list(star(2, radius)))((16384, 16384)))
     cells = 8 if radius == 1 else 6
     strips = [c for c in considered(text) if c.schedule.cells == (cells,) and c.schedule.pack == 8]
@@ -140,7 +146,9 @@ def test_neighbours_farther_away_take_registers(radius: int, depth: int):
 def test_approximate_quotients_take_registers_in_strips(
     name: str, domain: tuple[int, ...], fast: bool, counted: bool
 ):
-    """Those of the cells of a lane are at work together; lines and blocks were not seen to need more."""
+    """
+    Those of the cells of a lane are at work together; lines and blocks were not seen to need more.
+    """
     text = program_text(entry(name).make(domain))
     division = "fast" if fast else "exact"
     module = raise_program(load(text), Options(halos="common", fp_division=division))
@@ -233,7 +241,10 @@ def raised_heat(side: int) -> tuple[ModuleOp, LoopOp]:
 
 
 def test_lanes_of_plates_that_stay_hold_16_bytes_of_a_row():
-    """Wider accesses take turns. Of the device's tiles, whose overlap is their whole width, they hold more."""
+    """
+    Wider accesses take turns. Of the device's tiles, whose overlap is their whole width, they hold
+    more.
+    """
     module, loop = raised_heat(512)
     found = candidates(loop, module, target_named("sm_90"), None)
     cells = {(c.schedule.tile, c.schedule.cells[1]) for c in found if c.schedule.stays}
@@ -265,7 +276,10 @@ def test_long_lines_are_deeper_than_planes():
 
 
 def test_every_schedule_is_compared_or_left_out_with_a_reason():
-    """The deepest candidate of a schedule has the depth before the one at which the schedule is left out."""
+    """
+    The deepest candidate of a schedule has the depth before the one at which the schedule is left
+    out.
+    """
     module, loop = raised_heat(512)
     target = target_named("sm_90")
     comparison = compare(loop, module, target, 3)

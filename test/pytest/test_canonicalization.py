@@ -44,11 +44,17 @@ def drawn_update(random: Random, written: str, readable: tuple[str, ...]) -> str
     near = 0 if written in (first, second) else random.choice([-1, 0, 1])
     boundary = random.choice(BOUNDARIES) if (low, high) == (2, 10) else ""
     cell = random.choice(["same", "same", "mean"])
-    return f"    temporal.update %{written} = @{cell}(%{first}[{near}], %{second}[0]) in <[{low}], [{high}]>{boundary}"
+    return (
+        f"    temporal.update %{written} = @{cell}(%{first}[{near}], %{second}[0]) in "
+        f"<[{low}], [{high}]>{boundary}"
+    )
 
 
 def drawn_program(seed: int) -> str:
-    """A loop of random updates over two buffers that take turns, one that stays, and one of the function's own."""
+    """
+    A loop of random updates over two buffers that take turns, one that stays, and one of the
+    function's own.
+    """
     random = Random(seed)
     updates = [
         drawn_update(random, random.choice((*NAMES, "x")), random.choice([NAMES, (*NAMES, "x")]))
@@ -111,7 +117,9 @@ def test_a_canonical_program_is_canonical(seed: int):
 
 
 def test_drawn_programs_have_updates_without_effect():
-    """The law above is about something: in the first programs a third of the updates have no effect."""
+    """
+    The law above is about something: in the first programs a third of the updates have no effect.
+    """
     texts = [drawn_program(seed) for seed in range(15)]
     before, after = (
         sum(updates_in(module) for module in modules)

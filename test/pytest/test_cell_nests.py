@@ -1,4 +1,7 @@
-"""Sources and receivers on far memory: cells of a nest move together, and are what cells one by one would be."""
+"""
+Sources and receivers on far memory: cells of a nest move together, and are what cells one by one
+would be.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from timetile.runtime.host.cell_nests import FarMemory
 POINTS = """
 !field = !stencil.field<[-1,9]x[-1,9]xf32>
 !temp = !stencil.temp<?x?xf32>
-func.func @shot(%A: !field, %B: !field, %at: memref<3x2xi64>, %wave: memref<8x3xf32>, %trace: memref<8x3xf32>, %n: index) {
+func.func @shot(%A: !field, %B: !field, %at: memref<3x2xi64>, %wave: memref<8x3xf32>,
+    %trace: memref<8x3xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -37,7 +41,8 @@ func.func @shot(%A: !field, %B: !field, %at: memref<3x2xi64>, %wave: memref<8x3x
       %i1 = arith.index_cast %i0 : i64 to index
       %j1 = arith.index_cast %j0 : i64 to index
       %w = memref.load %wave[%t, %p] : memref<8x3xf32>
-      "scf.parallel"(%c0, %c0, %c2, %c2, %c1, %c1) <{operandSegmentSizes = array<i32: 2, 2, 2, 0>}> ({
+      "scf.parallel"(%c0, %c0, %c2, %c2, %c1, %c1)
+          <{operandSegmentSizes = array<i32: 2, 2, 2, 0>}> ({
       ^bb0(%di: index, %dj: index):
         %i = arith.addi %i1, %di : index
         %j = arith.addi %j1, %dj : index
@@ -95,7 +100,10 @@ def test_points_are_added_and_noted(executor: Any):
 
 
 def test_cells_of_a_nest_move_together(monkeypatch: pytest.MonkeyPatch):
-    """From the second step on each nest reads a field once; the one that writes puts all cells back at once."""
+    """
+    From the second step on each nest reads a field once; the one that writes puts all cells back at
+    once.
+    """
     fetched: list[int] = []
     put: list[int] = []
     fetch, store = FieldMemory.fetch, FieldMemory.put

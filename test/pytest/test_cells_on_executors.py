@@ -1,4 +1,7 @@
-"""Every operation in every type means the same on every executor, at the edges of its types, too; its PTX assembles."""
+"""
+Every operation in every type means the same on every executor, at the edges of its types, too; its
+PTX assembles.
+"""
 
 from __future__ import annotations
 

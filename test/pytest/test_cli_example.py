@@ -1,4 +1,7 @@
-"""`timetile example`: what is listed, shown and written is what examples/ holds, and its commands are right."""
+"""
+`timetile example`: what is listed, shown and written is what examples/ holds, and its commands are
+right.
+"""
 
 from __future__ import annotations
 

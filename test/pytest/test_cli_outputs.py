@@ -83,7 +83,8 @@ def test_a_disk_without_room_is_known_before_the_run(
     size = 2 * 16 * 21 * 8
     assert capsys.readouterr() == (
         "",
-        f"timetile: {out} takes {size} bytes, and its disk has 100; free some, or write elsewhere\n",
+        f"timetile: {out} takes {size} bytes, and its disk has 100; free some, or write "
+        "elsewhere\n",
     )
     assert not out.exists()
     disk_of(monkeypatch, Disk(0, 0, 0))

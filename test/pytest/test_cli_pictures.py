@@ -1,4 +1,7 @@
-"""What `timetile run --plot` draws: start and end, from the cells that steps write, NaN in a colour of its own."""
+"""
+What `timetile run --plot` draws: start and end, from the cells that steps write, NaN in a colour of
+its own.
+"""
 
 from __future__ import annotations
 

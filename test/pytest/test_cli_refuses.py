@@ -62,7 +62,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("", "the following arguments are required: run|compile|explain|example|cache|doctor; see timetile --help"),
+        ("", "the following arguments are required: run|compile|explain|example|cache|doctor; see "
+            "timetile --help"),
         ("run", "the following arguments are required: PROGRAM.mlir; see timetile run --help"),
         (
             "run {heat} --steps -1",
@@ -75,11 +76,13 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ("run no.mlir", "cannot open no.mlir: No such file or directory"),
         (
             "run heat2d --steps 1",
-            "heat2d is the name of an example, and no file; timetile example heat2d --out DIR writes the file",
+            "heat2d is the name of an example, and no file; timetile example heat2d --out DIR "
+            "writes the file",
         ),
         (
             "explain model.py",
-            "model.py is a program in Python; run it with python model.py, or give a program in MLIR, as the mlir of a model",
+            "model.py is a program in Python; run it with python model.py, or give a program in "
+            "MLIR, as the mlir of a model",
         ),
         (
             "run {heat} --stpes=3",
@@ -114,10 +117,11 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "run {heat} --steps 99999999999999999999",
-            "argument --steps: '99999999999999999999' is more than 9223372036854775807, the largest that "
-            "fits; see timetile run --help",
+            "argument --steps: '99999999999999999999' is more than 9223372036854775807, the "
+            "largest that fits; see timetile run --help",
         ),
-        ("compile {heat} --pipeline ''", "--pipeline names no pass; leave it out for the default ones"),
+        ("compile {heat} --pipeline ''", "--pipeline names no pass; leave it out for the default "
+            "ones"),
         (
             "run {heat} --executor cpu --device 7",
             "--device has no effect with --executor cpu; leave it out",
@@ -165,22 +169,24 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {small}",
-            "argument 0 (%u) has shape (3, 3), and its field [-1, 15) x [-1, 20), halos included, has "
-            "shape (16, 21); pass an array of that shape",
+            "argument 0 (%u) has shape (3, 3), and its field [-1, 15) x [-1, 20), halos included, "
+            "has shape (16, 21); pass an array of that shape",
         ),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {single}",
             "argument 0 (%u) has elements of float32, and its field of float64; pass it as float64",
         ),
-        ("run {heat} --steps 1 --random 0 --set k=1 --out {folder}", "cannot open {folder}: Is a directory"),
+        ("run {heat} --steps 1 --random 0 --set k=1 --out {folder}", "cannot open {folder}: Is a "
+            "directory"),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --plot {folder}/x.none",
-            "{folder}/x.none is of no kind of picture that is known; give it a name that ends in .png",
+            "{folder}/x.none is of no kind of picture that is known; give it a name that ends in "
+            ".png",
         ),
         (
             "run {heat} --steps 1 --executor numpy --check",
-            "--check compares with another executor, and numpy is the last; run with --executor gpu, cpu, "
-            "planes, simt or ptx",
+            "--check compares with another executor, and numpy is the last; run with --executor "
+            "gpu, cpu, planes, simt or ptx",
         ),
         (
             "run {heat} --steps 1 --executor simt --threads 2",
@@ -190,7 +196,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
             "explain {heat} --steps 5",
             "--steps has no effect without --all, which shows launches; give --all",
         ),
-        ("compile {heat} -o {folder}/none/x.ptx", "cannot open {folder}/none/x.ptx: No such file or directory"),
+        ("compile {heat} -o {folder}/none/x.ptx", "cannot open {folder}/none/x.ptx: No such file "
+            "or directory"),
         (
             "compile {heat} --pipeline no-such-pass",
             "--pipeline 'no-such-pass' cannot be used: Unrecognized passes: ['no-such-pass']",
@@ -201,7 +208,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "compile {heat} --pipeline cse --depth 2",
-            "--depth has no effect with --pipeline; write temporal-fusion{{depths=N}} in the pipeline",
+            "--depth has no effect with --pipeline; write temporal-fusion{{depths=N}} in the "
+            "pipeline",
         ),
         (
             "explain {heat} --pipeline cse",
@@ -210,8 +218,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "compile {empty}",
-            "@empty stores no field: timetile compiles stencil.store operations, in scf.for loops over rotated "
-            "fields or outside them; name another function, or store a result",
+            "@empty stores no field: timetile compiles stencil.store operations, in scf.for loops "
+            "over rotated fields or outside them; name another function, or store a result",
         ),
     ],
 )  # fmt: skip

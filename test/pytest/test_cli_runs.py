@@ -1,4 +1,7 @@
-"""What the command line runs and compiles: arguments, what is said and drawn of a run, what is emitted."""
+"""
+What the command line runs and compiles: arguments, what is said and drawn of a run, what is
+emitted.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +135,8 @@ def test_an_index_that_is_also_computed_with_is_no_trip_count(
     heat.write_text(text)
     line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --steps 1"
     assert error_of(line, capsys) == (
-        "there is no value for arg3 (%steps), a scalar of type index; give it with --set steps=VALUE"
+        "there is no value for arg3 (%steps), a scalar of type index; give it with --set "
+        "steps=VALUE"
     )
     assert run(f"{line} --set steps=2") == 0
 

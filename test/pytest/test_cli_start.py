@@ -1,4 +1,7 @@
-"""What fields hold at the start of `timetile run`: shapes, random numbers of a range; and runs that blow up say so."""
+"""
+What fields hold at the start of `timetile run`: shapes, random numbers of a range; and runs that
+blow up say so.
+"""
 
 from __future__ import annotations
 
@@ -124,11 +127,13 @@ def test_shapes_are_of_the_cells_inside(wave: Path, tmp_path: Path):
         ),
         (
             "--random 1 --random-range steps=0:1",
-            "--random-range steps=0:1 is for a field that --random fills, and arg3 (%steps) is a scalar",
+            "--random-range steps=0:1 is for a field that --random fills, and arg3 (%steps) is a "
+            "scalar",
         ),
         (
             "--random 1 --set p=1 --random-range p=0:1",
-            "--random-range p=0:1 is for a field that --random fills, and arg0 (%p) has its values already",
+            "--random-range p=0:1 is for a field that --random fills, and arg0 (%p) has its values "
+            "already",
         ),
         (
             "--random 1 --random-range p=0:1 --random-range 0=0:1",
@@ -140,12 +145,13 @@ def test_shapes_are_of_the_cells_inside(wave: Path, tmp_path: Path):
         ),
         (
             "--init discs",
-            "there are no values for arg1 (%m); give them with --args IN.npz, or fill them with --random SEED or "
-            "--init discs",
+            "there are no values for arg1 (%m); give them with --args IN.npz, or fill them with "
+            "--random SEED or --init discs",
         ),
         (
             "--init square",
-            "argument --init: invalid choice: 'square' (choose from discs, gaussian, sine); see timetile run --help",
+            "argument --init: invalid choice: 'square' (choose from discs, gaussian, sine); see "
+            "timetile run --help",
         ),
     ],
 )
@@ -162,8 +168,8 @@ def test_a_buffer_without_values_is_told_of_its_partner(
 ):
     line = f"run {heat} --args {inputs(tmp_path, u=np.zeros((16, 21)))} --set k=1 --steps 1"
     assert error_of(line, capsys) == (
-        "there are no values for arg1 (%v), which takes turns with arg0 (%u); give each buffer the array of the other, "
-        "under its own name, if both begin alike"
+        "there are no values for arg1 (%v), which takes turns with arg0 (%u); give each buffer the "
+        "array of the other, under its own name, if both begin alike"
     )
 
 
@@ -207,9 +213,9 @@ def test_a_run_that_blows_up_says_so(wave: Path, capsys: pytest.CaptureFixture[s
     assert run(line) == 0
     said = capsys.readouterr().err
     assert said.splitlines()[-1] == (
-        "warning: arg0 (%p) has 64 of 100 cells that are NaN or infinite, arg2 (%q) has 64 of 100 cells that are NaN or "
-        "infinite after 3 steps, and none at the start; take smaller coefficients, as --random-range and --set give "
-        "them, or a smaller time step"
+        "warning: arg0 (%p) has 64 of 100 cells that are NaN or infinite, arg2 (%q) has 64 of 100 "
+        "cells that are NaN or infinite after 3 steps, and none at the start; take smaller "
+        "coefficients, as --random-range and --set give them, or a smaller time step"
     )
 
 
@@ -241,7 +247,10 @@ def growing() -> timetile.Model:
 
 def test_advance_warns_of_fields_that_blow_up():
     model, state = growing(), {"u": np.ones(5), "w": np.ones(5)}
-    text = "^u has 5 of 5 cells that are NaN or infinite after 4 steps, and none at the start; take smaller"
+    text = (
+        "^u has 5 of 5 cells that are NaN or infinite after 4 steps, and none at the start; "
+        "take smaller"
+    )
     with pytest.warns(RuntimeWarning, match=text) as caught:
         ended = model.advance(state, 4, k=1e200)
     assert len(caught) == 1 and caught[0].filename == __file__

@@ -1,6 +1,7 @@
 """
-Buffers that take turns and have the same cells outside the bounds: kernels of several steps that read no other
-buffer's halo leave what the unfused program leaves, and run only where the halos are the same, bit for bit.
+Buffers that take turns and have the same cells outside the bounds: kernels of several steps that
+read no other buffer's halo leave what the unfused program leaves, and run only where the halos are
+the same, bit for bit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-Loops of which the program states how many steps they run: there are kernels of those depths only that
-their launches advance. A run of more steps than that makes others on demand.
+Loops of which the program states how many steps they run: there are kernels of those depths only
+that their launches advance. A run of more steps than that makes others on demand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-A plane that was copied into shared memory is read by other warps than those that copied it: it has come before, and
-the next copy to its place starts behind. Two fields of one update are read at different ages, so that the barrier that
-one needs does not serve the other.
+A plane that was copied into shared memory is read by other warps than those that copied it: it has
+come before, and the next copy to its place starts behind. Two fields of one update are read at
+different ages, so that the barrier that one needs does not serve the other.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ def test_copies_wait_for_readers(own: Offset, coefficient: Offset, executor: Exe
 def test_either_order_of_a_copy_is_needed(
     order: int, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ):
-    """Without its order behind the copy a reader finds nothing; without that before the next one it races."""
+    """
+    Without its order behind the copy a reader finds nothing; without that before the next one it
+    races.
+    """
     every = synchronisation.copy_orders
 
     def without(*arguments: Any, **named: Any) -> list[Order]:

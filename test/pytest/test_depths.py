@@ -1,4 +1,7 @@
-"""The predicted speed over all depths of the benchmarks' programs: no cliff from one to the next without a reason."""
+"""
+The predicted speed over all depths of the benchmarks' programs: no cliff from one to the next
+without a reason.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,9 @@ def test_every_depth_of_a_row(row: tuple[str, str, Halos]):
 @pytest.mark.parametrize("halos", ["common", "apart"])
 @pytest.mark.parametrize("name", ["j2d5pt", "j2d9pt", "j2d9pt-gol", "gradient"])
 def test_rows_in_fp64_have_none(name: str, halos: Halos):
-    """A tile that takes a few registers too many is better than one that waits for the whole device."""
+    """
+    A tile that takes a few registers too many is better than one that waits for the whole device.
+    """
     speeds = [at_depth(name, "f64", halos, depth) for depth in range(1, DEEPEST + 1)]
     found = [candidate.cost.gcells_per_second for candidate in speeds if candidate is not None]
     assert len(found) == DEEPEST

@@ -1,4 +1,7 @@
-"""What choose-schedule compares of tiles that the device holds: streamed or in place, by words or at barriers of the grid."""
+"""
+What choose-schedule compares of tiles that the device holds: streamed or in place, by words or at
+barriers of the grid.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ def test_streamed_tiles_wait_less_for_words_than_at_barriers():
 
 
 def test_volumes_that_stay_pass_fewer_bytes_at_barriers():
-    """A layer in FP64 takes two words a cell where they are numbered, and one at a barrier: that decides."""
+    """
+    A layer in FP64 takes two words a cell where they are numbered, and one at a barrier: that
+    decides.
+    """
     found = of_device(compared("star-3d", (512, 512, 512)), stays=True)
     assert {c.schedule.sync for c in found} == {"flags", "grid"}
     assert {c.depth for c in found} == set(range(2, DEEPEST_VOLUME + 1))
@@ -124,7 +130,10 @@ def test_tiles_that_stay_are_no_longer_than_what_they_cover():
 
 
 def test_smaller_tiles_are_faster_wherever_both_were_measured():
-    """docs/performance.md, tiles of the device: the model agrees that no tile of the device is chosen there."""
+    """
+    docs/performance.md, tiles of the device: the model agrees that no tile of the device is chosen
+    there.
+    """
     for name, domain in (
         ("heat-2d", (8192, 8192)),
         ("star-3d", (512, 512, 512)),
@@ -138,7 +147,10 @@ def test_smaller_tiles_are_faster_wherever_both_were_measured():
 
 @pytest.mark.parametrize(("element", "reach"), [("f64", 1), ("f32", 1), ("f32", 3), ("f64", 3)])
 def test_volumes_that_stay_fit_the_shared_memory(element: Literal["f64", "f32"], reach: int):
-    """Two whole layers of a block take turns there, with what is read around them: wide stars in FP64 ask for too much."""
+    """
+    Two whole layers of a block take turns there, with what is read around them: wide stars in FP64
+    ask for too much.
+    """
     text = program_text(sum_program(element, star(3, reach))((64, 64, 64)))
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
@@ -165,7 +177,10 @@ def test_tiles_that_stay_on_the_device_must_be_predicted_far_ahead():
 
 
 def test_long_code_of_several_levels_makes_a_launch_longer():
-    """Head, steady part and tail of a block's tile are fetched when they first run; a single step has one loop."""
+    """
+    Head, steady part and tail of a block's tile are fetched when they first run; a single step has
+    one loop.
+    """
     found = compared("heat-3d", (128, 128, 128))
     deep = max((c for c in found if c.schedule.tile == "block"), key=lambda c: c.cost.cycles.issue)
     assert deep.cost.launch_seconds > 2 * LAUNCH_SECONDS
@@ -185,7 +200,10 @@ def test_long_code_of_several_levels_makes_a_launch_longer():
     ],
 )
 def test_what_is_compared_can_be_run(name: str, domain: tuple[int, ...], stays: bool, sync: str):
-    """The interpreter of threads runs the best of each kind, and finds the unfused program's bits and no race."""
+    """
+    The interpreter of threads runs the best of each kind, and finds the unfused program's bits and
+    no race.
+    """
     found = of_device(compared(name, domain), stays=stays)
     best = next(c for c in found if c.schedule.sync == sync)
     program = made(name, domain)

@@ -68,22 +68,22 @@ Equations = Callable[[Any], list[Any]]
 """Equations of a function of Devito."""
 
 LEFT: dict[Equations, str] = {
-    in_order: "equation 1 (u[t + 1, x + 1, y + 1] = u[t + 1, x, y + 1] + 1): it reads u[t + 1, x, y + 1], a cell "
-    "that the equation itself writes in an order that Devito chooses",
+    in_order: "equation 1 (u[t + 1, x + 1, y + 1] = u[t + 1, x, y + 1] + 1): it reads u[t + 1, x, "
+    "y + 1], a cell that the equation itself writes in an order that Devito chooses",
     one_row: "equation 1 (u[t + 1, x + 1, y + 1] = 2*u[t, 4, y + 1]): it reads u[t, 4, y + 1], "
     "one row along x for all cells",
-    a_sum: "equation 2 (line[x + 1] += u[t, x + 1, y + 1]): it writes a function of other dimensions than the "
-    "equations before it do",
-    mixed: "equation 1 (u[t + 1, x + 1, y + 1] = wide[x + 1, y + 1] + u[t, x + 1, y + 1]): it mixes float32 and "
-    "float64; use one of them",
-    whole_numbers: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, y + 1]): mask has cells "
-    "of int32; use float32 or float64",
+    a_sum: "equation 2 (line[x + 1] += u[t, x + 1, y + 1]): it writes a function of other "
+    "dimensions than the equations before it do",
+    mixed: "equation 1 (u[t + 1, x + 1, y + 1] = wide[x + 1, y + 1] + u[t, x + 1, y + 1]): it "
+    "mixes float32 and float64; use one of them",
+    whole_numbers: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, y + 1]): "
+    "mask has cells of int32; use float32 or float64",
     between: "equations without time stand between equations with time; move them",
     one_moment: "kept is read or written at times that may be the same",
-    sum_to_one_row: "equation 2 (total[1, y + 1] += u[t + 1, x + 1, y + 1]): it sums over a dimension that its "
-    "target does not have",
-    diagonal: "equation 1 (u[t + 1, x + 1, y + 1] = u[t, x + 1, x + 1]): it reads u[t, x + 1, x + 1] along "
-    "another dimension than it writes",
+    sum_to_one_row: "equation 2 (total[1, y + 1] += u[t + 1, x + 1, y + 1]): it sums over a "
+    "dimension that its target does not have",
+    diagonal: "equation 1 (u[t + 1, x + 1, y + 1] = u[t, x + 1, x + 1]): it reads u[t, x + 1, x + "
+    "1] along another dimension than it writes",
     unknown_function: "equation 1 (u[t + 1, x + 1, y + 1] = sign(u[t, x + 1, y + 1])): it computes "
     "sign(u[t, x + 1, y + 1]), and timetile has no operation for sign",
 }

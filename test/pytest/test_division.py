@@ -1,6 +1,6 @@
 """
-Quotients and roots are correctly rounded for every operand, whatever Newton's method starts from within
-the hardware's accuracy; and ordinary operands never take the slow side of the branch.
+Quotients and roots are correctly rounded for every operand, whatever Newton's method starts from
+within the hardware's accuracy; and ordinary operands never take the slow side of the branch.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ BODIES = {
     ),
     # Neither the sign nor the lower end of what is under the root is looked at.
     "one by the root of squares": Body(
-        "%c = arith.constant 0.0625 : TYPE  %p = arith.mulf %a, %a : TYPE  %m = arith.addf %c, %p : TYPE"
-        "  %q = arith.mulf %b, %b : TYPE  %w = arith.addf %m, %q : TYPE  %s = math.sqrt %w : TYPE"
-        "  %r = arith.divf %one, %s",
+        "%c = arith.constant 0.0625 : TYPE  %p = arith.mulf %a, %a : TYPE  %m = arith.addf %c, %p "
+        ": TYPE  %q = arith.mulf %b, %b : TYPE  %w = arith.addf %m, %q : TYPE  %s = math.sqrt %w : "
+        "TYPE  %r = arith.divf %one, %s",
         lambda a, b: np.divide(
             a.dtype.type(1), np.sqrt(fma(b, b, fma(a, a, np.full_like(a, 0.0625))))
         ),
@@ -87,7 +87,9 @@ BODIES = {
 
 
 def specials(element: str) -> Array:
-    """Zeros, infinities, NaN, the ends of the ordinary range and of the format, with either sign."""
+    """
+    Zeros, infinities, NaN, the ends of the ordinary range and of the format, with either sign.
+    """
     kind = KINDS[element]
     info = np.finfo(kind)
     farthest = 400 if element == "f64" else 60
@@ -104,8 +106,8 @@ LANES, TILE = 32, 128
 
 def whole_warps(element: str) -> tuple[Array, Array]:
     """
-    Pairs of ends of the ordinary range, of either sign, and of +0, each pair for a whole warp, as a lane
-    with another would take all to the exact side.
+    Pairs of ends of the ordinary range, of either sign, and of +0, each pair for a whole warp, as a
+    lane with another would take all to the exact side.
     """
     kind = KINDS[element]
     farthest = 400 if element == "f64" else 60
@@ -133,8 +135,8 @@ def near_ones(element: str, generator: np.random.Generator, count: int) -> Array
 
 def hard_squares() -> Iterator[float]:
     """
-    FP64 numbers next to the square of a number between two others: k^2 leaves c modulo 2^54, k odd of 54
-    bits, found bit by bit.
+    FP64 numbers next to the square of a number between two others: k^2 leaves c modulo 2^54, k odd
+    of 54 bits, found bit by bit.
     """
     modulus = 1 << 54
     for c in (*range(1, 600, 8), *range(-7, -600, -8)):
@@ -153,7 +155,10 @@ NEXT_TO_MIDDLES = {
     1: (3, 107, 6361, 69431, 20394401, 28059810762433),
     2: (2, 7, 7, 31, 71, 127, 151, 337, 29191, 106681, 122921, 152041),
 }
-"""The primes of 2^106 - k: divisors of 53 bits have a reciprocal that is next to the middle of two FP64 numbers."""
+"""
+The primes of 2^106 - k: divisors of 53 bits have a reciprocal that is next to the middle of two
+FP64 numbers.
+"""
 
 
 def divisors(k: int) -> Iterator[int]:
@@ -173,8 +178,9 @@ def hard_divisors() -> Iterator[float]:
 
 def hard_roots() -> Iterator[tuple[int, int, int]]:
     """
-    Integers r and m, of 53 and 54 bits, m odd, with r m = 2^106 - 2: 1 / r lies next to the middle m of two FP64 numbers.
-    And every x of 53 bits or of 54, an even one, whose root in FP64 is r: x 2^52 is about r^2.
+    Integers r and m, of 53 and 54 bits, m odd, with r m = 2^106 - 2: 1 / r lies next to the middle
+    m of two FP64 numbers. And every x of 53 bits or of 54, an even one, whose root in FP64 is r: x
+    2^52 is about r^2.
     """
     for root in divisors(2):
         middle = (2**106 - 2) // root
@@ -187,9 +193,9 @@ def hard_roots() -> Iterator[tuple[int, int, int]]:
 
 def test_one_by_a_root_is_a_single_step_away():
     """
-    In FP64 the step from y, the nearest number to 1 / sqrt(x), is wrong for divisors of 2^106 - 2 only if y is the second
-    next number to the middle, or farther. No x has its 1 / sqrt(x) so near to that one, by a sixteenth of the distance
-    of two numbers, that is far more than y may be off.
+    In FP64 the step from y, the nearest number to 1 / sqrt(x), is wrong for divisors of 2^106 - 2
+    only if y is the second next number to the middle, or farther. No x has its 1 / sqrt(x) so near
+    to that one, by a sixteenth of the distance of two numbers, that is far more than y may be off.
     """
     assert all(prod(primes) == 2**106 - k for k, primes in NEXT_TO_MIDDLES.items())
     found = list(hard_roots())
@@ -255,7 +261,10 @@ def test_every_operand_is_rounded_correctly(element: str, body: str, executor: E
 def test_fp64_quotients_are_correctly_rounded_for_any_guess_of_20_bits(
     body: str, sign: int, monkeypatch: pytest.MonkeyPatch
 ):
-    """One by a root wants all of the 20: the hardware's guess is off by 0.98 * 2^-20 at most (measured for every one)."""
+    """
+    One by a root wants all of the 20: the hardware's guess is off by 0.98 * 2^-20 at most (measured
+    for every one).
+    """
     guess_off_by(sign * (2.0**-22 if body == "reciprocal root" else 2.0**-20), monkeypatch)
     check("f64", body, "simt")
 
@@ -263,7 +272,9 @@ def test_fp64_quotients_are_correctly_rounded_for_any_guess_of_20_bits(
 @pytest.mark.skipif("gpu" not in kernel_executors(), reason="needs a GPU")
 @pytest.mark.parametrize("body", ["reciprocal", "root", "reciprocal root"])
 def test_fp32_quotients_are_correctly_rounded_for_every_fraction_on_the_gpu(body: str):
-    """In FP32 a single step follows the hardware's approximation, which must be as good as it is."""
+    """
+    In FP32 a single step follows the hardware's approximation, which must be as good as it is.
+    """
     a = np.arange(2**23, dtype=np.uint32)
     for power in (0x3F800000, 0x40000000):
         compare("f32", body, "gpu", *2 * ((a + np.uint32(power)).view(np.float32),))

@@ -1,4 +1,7 @@
-"""The examples in the documentation of every operation and attribute: they parse, verify, and are of it."""
+"""
+The examples in the documentation of every operation and attribute: they parse, verify, and are of
+it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ PLANE = "!stencil.field<[-1,9]x[-1,9]xf64>"
 
 CONTEXTS: dict[str, str] = {
     "temporal": """
-        func.func @around(%n: index, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.field<[-1,65]xf64>) {
+        func.func @around(
+            %n: index, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.field<[-1,65]xf64>) {
           EXAMPLE
           func.return
         }""",
@@ -40,8 +44,8 @@ CONTEXTS: dict[str, str] = {
           func.return
         }}""",
     "temporal.gather": f"""
-        func.func @around(%near: !stencil.field<[0,8]xf64>, %A: {PLANE}, %i: !stencil.field<[0,8]xi64>,
-            %j: !stencil.field<[0,8]xi64>) {{
+        func.func @around(%near: !stencil.field<[0,8]xf64>, %A: {PLANE},
+            %i: !stencil.field<[0,8]xi64>, %j: !stencil.field<[0,8]xi64>) {{
           EXAMPLE
           func.return
         }}""",
@@ -84,7 +88,8 @@ CONTEXTS: dict[str, str] = {
           func.return
         }""",
     "simt.copy_async": """
-        func.func @around(%ring: memref<64xf64, 3>, %s: i32, %field: memref<64xf64, 1>, %i: i32, %m: i1) {
+        func.func @around(
+            %ring: memref<64xf64, 3>, %s: i32, %field: memref<64xf64, 1>, %i: i32, %m: i1) {
           EXAMPLE
           func.return
         }""",
@@ -139,11 +144,15 @@ CONTEXTS: dict[str, str] = {
     "nvvm.cp.async.shared.global": """
         func.func @around(%dst: !llvm.ptr<3>, %src: !llvm.ptr<1>) { EXAMPLE func.return }""",
 }
-"""What stands around an example, by operation, or by dialect where the operation has none of its own."""
+"""
+What stands around an example, by operation, or by dialect where the operation has none of its own.
+"""
 
 
 def example_of(documented: type) -> str:
-    """The example in the documentation of an operation or attribute: fenced, or between back quotes."""
+    """
+    The example in the documentation of an operation or attribute: fenced, or between back quotes.
+    """
     text = inspect.cleandoc(documented.__doc__ or "")
     found = re.search(r"Example:\s*(?:```\n(.*?)```|`([^`]+)`)", text, re.DOTALL)
     assert found is not None, f"the documentation of {documented.__name__} has no example"

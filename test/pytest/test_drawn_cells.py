@@ -1,4 +1,7 @@
-"""Every cell function that verifies passes every level: drawn cells leave the same bits on all executors."""
+"""
+Every cell function that verifies passes every level: drawn cells leave the same bits on all
+executors.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The examples: their programs agree on all executors, their drivers run, their pictures are there."""
+"""
+The examples: their programs agree on all executors, their drivers run, their pictures are there.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def shrunken(text: str) -> str:
 
 
 def arguments_for(program: CompiledProgram) -> list[Any]:
-    """Random fields, halos included, a small number for every rate, and no steps by the argument."""
+    """
+    Random fields, halos included, a small number for every rate, and no steps by the argument.
+    """
     random = np.random.default_rng(3)
 
     def scalar(dtype: np.dtype[Any]) -> float:

@@ -1,4 +1,6 @@
-"""What a program explains of itself: data, its text, its page in a notebook, and advice that is new."""
+"""
+What a program explains of itself: data, its text, its page in a notebook, and advice that is new.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +61,15 @@ def test_an_explanation_begins_with_about_ten_lines():
     assert len(lines) <= 15
     labels = [line[2:].partition("  ")[0] for line in lines[1:-2]]
     assert labels[:8] == [
-        "A step", "GCells/s predicted", "Without fusion", "Limited by", "A tile", "A launch", "A block",
+        "A step",
+        "GCells/s predicted",
+        "Without fusion",
+        "Limited by",
+        "A tile",
+        "A launch",
+        "A block",
         "Next best schedule",
-    ]  # fmt: skip
+    ]
     assert lines[-1] == f"{HINT}."
     assert str(found) in found.full() or found.full().startswith("\n".join(lines[:-2]))
     assert HINT not in found.full()
@@ -161,8 +169,8 @@ def test_advice_fits_the_program():
     [
         (2e-6, 1e-6, 0.0, 10, "the floating-point units"),
         (1e-6, 2e-6, 0.0, 10, "global memory"),
-        (2e-6, 1e-6, 1.9e-6, 10, "waits of a tile's warps and blocks for each other, 94% of a step; "
-         "then by the floating-point units"),
+        (2e-6, 1e-6, 1.9e-6, 10, "waits of a tile's warps and blocks for each other, 94% of a "
+         "step; then by the floating-point units"),
         (2e-7, 1e-7, 0.0, 1, "launch overhead, 91% of a launch; then by the floating-point units"),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """
-No read and no store lies outside a field, at any depth, under any schedule, on any side: fields have bounds of their own,
-and need not have the cells that other fields have. The executor `simt` reports every access outside a field.
+No read and no store lies outside a field, at any depth, under any schedule, on any side: fields
+have bounds of their own, and need not have the cells that other fields have. The executor `simt`
+reports every access outside a field.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def update(cell: Expression, *stores: tuple[str, Box]) -> Update:
 
 
 def staggered() -> Program:
-    """Fluxes between cells, each in a field of exactly the faces inside, and the cells that they change."""
+    """
+    Fluxes between cells, each in a field of exactly the faces inside, and the cells that they
+    change.
+    """
     cells = Box((0, 0), (11, 70))
     rows, columns = Box((1, 0), (11, 70)), Box((0, 1), (11, 70))
     inside = Box((1, 1), (10, 69))
@@ -90,7 +94,10 @@ def stores_of_two_lengths() -> Program:
 
 
 def first_covers_second() -> Program:
-    """The second update looks a plane back and begins a plane later: no field has a plane before the first."""
+    """
+    The second update looks a plane back and begins a plane later: no field has a plane before the
+    first.
+    """
     cells, out = Box((0, -1), (9, 41)), Box((0, 0), (9, 40))
     return Program(
         "f32",
@@ -105,7 +112,10 @@ def first_covers_second() -> Program:
 
 
 def behind_the_first_plane() -> Program:
-    """Three buffers without a halo along the stream, of which the second update reads a plane behind its own."""
+    """
+    Three buffers without a halo along the stream, of which the second update reads a plane behind
+    its own.
+    """
     cells, out = Box((0, -1, -1), (24, 9, 31)), Box((0, 0, 0), (24, 8, 30))
     turns = ("now", "next", "old")
     return Program(
@@ -121,7 +131,10 @@ def behind_the_first_plane() -> Program:
 
 
 def apart_from_the_bounds() -> Program:
-    """A coefficient field lies beyond all that is written, as it is read far away; so does one that takes turns."""
+    """
+    A coefficient field lies beyond all that is written, as it is read far away; so does one that
+    takes turns.
+    """
     cells, far = Box((0, 0), (8, 50)), Box((10, 3), (18, 53))
     return Program(
         "f64",
@@ -137,7 +150,9 @@ def apart_from_the_bounds() -> Program:
 
 
 def shorter_on_every_side() -> Program:
-    """In a volume, fields that lack a layer on each side in turn, and a step that needs them all."""
+    """
+    In a volume, fields that lack a layer on each side in turn, and a step that needs them all.
+    """
     whole = Box((0, 0, 0), (6, 7, 40))
     low, high = Box((1, 1, 1), (6, 7, 40)), Box((0, 0, 0), (5, 6, 39))
     core = Box((1, 1, 1), (5, 6, 39))
@@ -322,7 +337,10 @@ def test_where_a_field_has_all_cells_steady_loops_and_inner_tiles_test_nothing()
 def untested(
     geometry: Geometry, shape: FieldShape, lag: int, *, steady: bool, stores: bool = False
 ) -> bool:
-    """What was decided if steady loops never tested a plane, as where a field has all planes that they may touch."""
+    """
+    What was decided if steady loops never tested a plane, as where a field has all planes that they
+    may touch.
+    """
     return not steady and is_plane_tested(geometry, shape, lag, steady=False, stores=stores)
 
 
@@ -341,7 +359,10 @@ def test_simt_reports_the_access(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_halo_of_a_field_is_compared_that_has_not_all_that_a_step_writes():
-    """The loop writes cells 0 to 11 of others; the buffers that take turns have 2 to 13, and write 4 to 9."""
+    """
+    The loop writes cells 0 to 11 of others; the buffers that take turns have 2 to 13, and write 4
+    to 9.
+    """
     turns, other = Box((2,), (14,)), Box((0,), (12,))
     program = Program(
         "f32",

@@ -1,6 +1,6 @@
 """
-What `test/filecheck` must have: a file for every pass, dialect and target, every operation and attribute
-in its dialect's, and every sentence that the compiler says to its user, word for word.
+What `test/filecheck` must have: a file for every pass, dialect and target, every operation and
+attribute in its dialect's, and every sentence that the compiler says to its user, word for word.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def test_dialect_has_its_files(name: str, file: str):
 
 
 def test_every_file_is_of_something_registered():
-    """A file is called like its pass or target, and may add what it is about: `ptx-refused.mlir`."""
+    """
+    A file is called like its pass or target, and may add what it is about: `ptx-refused.mlir`.
+    """
     for folder, names in (("passes", PASSES), ("targets", TARGETS)):
         for file in (FILECHECK / folder).iterdir():
             assert any(file.stem == name or file.stem.startswith(f"{name}-") for name in names), (

@@ -1,7 +1,7 @@
 """
-The first steps of a chunk leave out the levels whose first plane is not due; how early each is needed, and where the code
-for it is short enough; and runs are right with them. (A stage that is left out a step too long shows in the SIMT
-interpreter: what is stored was never set.)
+The first steps of a chunk leave out the levels whose first plane is not due; how early each is
+needed, and where the code for it is short enough; and runs are right with them. (A stage that is
+left out a step too long shows in the SIMT interpreter: what is stored was never set.)
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def test_each_level_of_a_star_is_due_two_radii_after_the_one_below(radius: int, 
 
 
 def test_sums_are_due_with_their_first_plane():
-    """The parts of a sum, from the first row to the last: a level's own plane comes with the last one."""
+    """
+    The parts of a sum, from the first row to the last: a level's own plane comes with the last one.
+    """
     geometry = Geometry(deepest(compiled("f64", BOXES[1], (8784, 8784), 3).kernels.tiled, 3))
     stages = [stage for stage in geometry.kernel.stages if isinstance(stage, ApplyOp)]
     assert [first_step(geometry, stage) for stage in stages] == [0, 1, 2, 2, 3, 4, 4, 5, 6]

@@ -55,7 +55,8 @@ def failing(error: BaseException) -> Any:
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
-        (CompileError("temporal.loop in @run (<program>:4): 3 are too many"), "refused", "3 are too many"),
+        (CompileError("temporal.loop in @run (<program>:4): 3 are too many"), "refused", "3 are "
+            "too many"),
         (CompileError("the IR is wrong after cse: no"), "internal", "after cse"),
         (KeyError("negf"), "traceback", "negf"),
     ],
@@ -92,8 +93,11 @@ def test_wrong_bits_and_lost_time_are_found(fuzz: ModuleType, monkeypatch: pytes
 
 
 def test_counts_are_written(
-    fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):  # fmt: skip
+    fuzz: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
     counts, keep = fuzz.Counts(), tmp_path / "found"
     refused = "temporal.loop in @run (<program>:4): depth 12 is left out"
     fuzz.count(counts, "roles", fuzz.Outcome("refused", refused), keep)

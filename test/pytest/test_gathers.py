@@ -1,4 +1,7 @@
-"""Cells at computed places: read from memory, the nearest cell where a place is outside, on every executor."""
+"""
+Cells at computed places: read from memory, the nearest cell where a place is outside, on every
+executor.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,9 @@ func.func @jump(%A: !field, %n: index) {
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_pointers_jump_in_place(executor: Any):
-    """Every step each cell points where the one that it points to pointed before: all find the root."""
+    """
+    Every step each cell points where the one that it points to pointed before: all find the root.
+    """
     program = timetile.compile(LIST, executor=executor, cache=False)
     found = np.maximum(np.arange(12) - 1, 0)
     program(found, 4)
@@ -135,7 +140,7 @@ def test_the_kernels_of_a_gpu_assemble(cell_bytes: int, scatter: bool):
 def test_a_time_loop_that_gathers_runs_a_step_at_a_time(caplog: pytest.LogCaptureFixture):
     timetile.compile(LIST, executor="cpu", cache=False)
     assert any(
-        "the time loop runs a step at a time: it reads cells at computed places from memory, as no kernel of "
-        "several steps does; read at constant offsets for that" in r.getMessage()
+        "the time loop runs a step at a time: it reads cells at computed places from memory, as no "
+        "kernel of several steps does; read at constant offsets for that" in r.getMessage()
         for r in caplog.records
     )

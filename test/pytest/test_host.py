@@ -41,7 +41,8 @@ def test_time_loops_start_and_step_as_they_like(low: int, high: int, step: int, 
     """As many steps as Python's range has, also none."""
     text = f"""
 func.func @count(%A: !field, %B: !field, %k: f64, %low: index, %high: index, %by: index) {{
-  %r:2 = scf.for %t = %low to %high step %by iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  %r:2 = scf.for %t = %low to %high step %by
+      iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
   func.return
 }}"""
     start = np.random.default_rng(5).random(12)
@@ -71,7 +72,8 @@ func.func @scaled(%A: !field, %B: !field, %s: f64) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %k = {operation} : f64
-  %r:2 = scf.for %t = %zero to %one step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  %r:2 = scf.for %t = %zero to %one step %one
+      iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
   func.return
 }}"""
     start = np.random.default_rng(6).random(12)
@@ -89,7 +91,8 @@ func.func @count(%A: !field, %B: !field, %k: f64, %n: index, %m: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %steps = {operation} : index
-  %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  %r:2 = scf.for %t = %zero to %steps step %one
+      iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
   func.return
 }}"""
     start = np.random.default_rng(7).random(12)
@@ -104,7 +107,8 @@ func.func @memory(%M: memref<12xf64>, %N: memref<12xf64>, %k: f64, %steps: index
   %one = arith.constant 1 : index
   %A = stencil.external_load %M : memref<12xf64> -> !field
   %B = stencil.external_load %N : memref<12xf64> -> !field
-  %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  %r:2 = scf.for %t = %zero to %steps step %one
+      iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
   stencil.external_store %r#0 to %M : !field to memref<12xf64>
   func.return
 }}"""
@@ -130,8 +134,10 @@ def test_buffers_of_a_second_loop_are_not_one_field():
 func.func @twice(%A: !field, %B: !field, %k: f64, %steps: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
-  %s:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %r#0, %b = %B) -> (!field, !field) {{{STEP}  }}
+  %r:2 = scf.for %t = %zero to %steps step %one
+      iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}  }}
+  %s:2 = scf.for %t = %zero to %steps step %one
+      iter_args(%a = %r#0, %b = %B) -> (!field, !field) {{{STEP}  }}
   func.return
 }}"""
     start = np.random.default_rng(9).random(12)
@@ -206,7 +212,8 @@ func.func @outer(%A: !field, %B: !field, %k: f64) {{
   %three = arith.constant 3 : index
   scf.for %i = %zero to %three step %one {{
     %steps = arith.divui %i, %one : index
-    %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}    }}
+    %r:2 = scf.for %t = %zero to %steps step %one
+        iter_args(%a = %A, %b = %B) -> (!field, !field) {{{STEP}    }}
   }}
   func.return
 }}"""
@@ -218,13 +225,17 @@ func.func @outer(%A: !field, %B: !field, %k: f64) {{
 
 @pytest.mark.parametrize("executor", ["cpu", "simt"])
 def test_two_results_of_one_cast_are_two_fields(executor: Executor):
-    """They are what another dialect had together; only a cast of one value to one is another name of it."""
+    """
+    They are what another dialect had together; only a cast of one value to one is another name of
+    it.
+    """
     text = f"""
 func.func @pair(%A: !field, %B: !field, %k: f64, %steps: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %P, %Q = builtin.unrealized_conversion_cast %A, %B : !field, !field to !field, !field
-  %r:2 = scf.for %t = %zero to %steps step %one iter_args(%a = %P, %b = %Q) -> (!field, !field) {{{STEP}  }}
+  %r:2 = scf.for %t = %zero to %steps step %one
+      iter_args(%a = %P, %b = %Q) -> (!field, !field) {{{STEP}  }}
   func.return
 }}"""
     start = np.random.default_rng(13).random(12)

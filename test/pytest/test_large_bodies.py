@@ -1,4 +1,7 @@
-"""Cells with more values or scalars than a thread has registers for get kernels that do not spill by the kilobyte."""
+"""
+Cells with more values or scalars than a thread has registers for get kernels that do not spill by
+the kilobyte.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ def filtered(reach: int, element: Element) -> Program:
 
 
 def tangled(values: int) -> str:
-    """A program whose cell makes so many values, all of which it takes again at its end, the first one last."""
+    """
+    A program whose cell makes so many values, all of which it takes again at its end, the first one
+    last.
+    """
     field, temp = "!stencil.field<[0,64]x[0,64]xf64>", "!stencil.temp<?x?xf64>"
     lines = [f"%v0 = stencil.access %x[0, 0] : {temp}"]
     for k in range(values):

@@ -1,8 +1,8 @@
 """
-Plans of launches, run symbolically: a buffer holds the name of the version that was stored in it, and has
-a halo that no launch writes. Every launch reads the versions that the unfused program reads, with its halo
-around them where kernels count on that, writes nothing that it reads, and in the end every buffer of the
-program holds what the unfused program leaves in it.
+Plans of launches, run symbolically: a buffer holds the name of the version that was stored in it,
+and has a halo that no launch writes. Every launch reads the versions that the unfused program
+reads, with its halo around them where kernels count on that, writes nothing that it reads, and in
+the end every buffer of the program holds what the unfused program leaves in it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class Versions:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a time loop by roles: which are read, which are written, how they rotate after it."""
+    """
+    A step of a time loop by roles: which are read, which are written, how they rotate after it.
+    """
 
     rotate: tuple[int, ...]
     read: frozenset[int]
@@ -46,7 +48,9 @@ class Step:
 
     @property
     def rotation(self) -> Rotation:
-        """What the planner is told: a role is live if this step or a later one reads what it holds."""
+        """
+        What the planner is told: a role is live if this step or a later one reads what it holds.
+        """
         successor = {source: role for role, source in enumerate(self.rotate)}
         live = set(self.read)
         while True:
@@ -110,8 +114,8 @@ def run_plan(
     common: bool = False,
 ) -> list[Version]:
     """
-    What each buffer of the program holds after the plan; AssertionError where a launch is wrong. Where halos are
-    `common`, any buffer of a cycle has the right one.
+    What each buffer of the program holds after the plan; AssertionError where a launch is wrong.
+    Where halos are `common`, any buffer of a cycle has the right one.
     """
     rotation = replace(step.rotation, common_halos=common)
     memory = [versions.number(f"buffer {k}") for k in step.roles]
@@ -213,8 +217,8 @@ def test_steps_of_many_buffers(step: Step, depths: set[int], steps: int, common:
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 7, 12])
 def test_a_plan_uses_its_deepest_kernel(depth: int):
     """
-    A long run is a loop of the deepest launches, in the program's own two buffers, or in the first one and
-    a copy, where an odd number of launches takes an even number of steps.
+    A long run is a loop of the deepest launches, in the program's own two buffers, or in the first
+    one and a copy, where an odd number of launches takes an even number of steps.
     """
     found = check(HEAT, (depth,), 1000)
     assert found.scratch_like == (() if depth % 2 else (0,))
@@ -279,7 +283,9 @@ def beside(first: Step, second: Step) -> Step:
 
 
 def test_a_cycle_takes_no_scratch_that_another_needs():
-    """A wave needs one buffer more; a pair beside it whose data stays at home is not copied for it."""
+    """
+    A wave needs one buffer more; a pair beside it whose data stays at home is not copied for it.
+    """
     step, depths = beside(HEAT, WAVE), (5, 3)
     found = plan(step.rotation, depths, 1000)
     versions = Versions()

@@ -26,7 +26,9 @@ def sources(layer: str) -> list[Path]:
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Every module that a file imports, wherever in the file, with its line; relative ones as dots."""
+    """
+    Every module that a file imports, wherever in the file, with its line; relative ones as dots.
+    """
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
             case ast.Import(names=names):

@@ -1,4 +1,7 @@
-"""Given passes replace the default ones of every level, and passes and dialects of other packages are known."""
+"""
+Given passes replace the default ones of every level, and passes and dialects of other packages are
+known.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,9 @@ SHAPE = (16, 21)
 
 @dataclass(frozen=True)
 class NotePass(ModulePass):
-    """A pass of another package: it notes the dialects that it meets, and whether it knows its own."""
+    """
+    A pass of another package: it notes the dialects that it meets, and whether it knows its own.
+    """
 
     name = "note"
     met: ClassVar[list[set[str]]] = []
@@ -210,8 +215,8 @@ def test_a_package_that_cannot_be_loaded_is_a_warning(
         assert same(run_on("cpu", cache=False, halos="apart"), expected)
     (said,) = caplog.messages
     assert said == (
-        "dialects and passes of other packages are left out, as an entry point xdsl.universe cannot be loaded "
-        "(no module named 'elsewhere'); xdsl-opt --help says which"
+        "dialects and passes of other packages are left out, as an entry point xdsl.universe "
+        "cannot be loaded (no module named 'elsewhere'); xdsl-opt --help says which"
     )
 
 
@@ -232,11 +237,13 @@ def test_a_package_that_cannot_be_loaded_is_a_warning(
         ),
         (
             {"passes": timetile.pipeline(), "fp_contract": "off"},
-            "fp_contract has no effect where passes find time loops; write contract-cells{fp-contract=off} there",
+            "fp_contract has no effect where passes find time loops; write "
+            "contract-cells{fp-contract=off} there",
         ),
         (
             {"passes": timetile.pipeline(), "fp_division": "fast"},
-            "fp_division has no effect where passes find time loops; write simplify-cells{fp-division=fast} there",
+            "fp_division has no effect where passes find time loops; write "
+            "simplify-cells{fp-division=fast} there",
         ),
         (
             {"passes": timetile.pipeline(arch="sm_80")},

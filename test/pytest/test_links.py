@@ -1,4 +1,6 @@
-"""Links of the documentation lead somewhere: to a file of the repository, and to a heading of it."""
+"""
+Links of the documentation lead somewhere: to a file of the repository, and to a heading of it.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,10 @@ def test_a_dead_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_every_experiment_that_is_cited_is_in_the_log():
-    """Constants and pages cite "log 141": an entry of this number is in docs/experiments/, and in its index."""
+    """
+    Constants and pages cite "log 141": an entry of this number is in docs/experiments/, and in its
+    index.
+    """
     folder = ROOT / "docs" / "experiments"
     entries = {
         int(number)

@@ -1,4 +1,7 @@
-"""Pipelines by hand compile in seconds whatever they ask for: loops that would be too long are made shorter, with a remark."""
+"""
+Pipelines by hand compile in seconds whatever they ask for: loops that would be too long are made
+shorter, with a remark.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +55,12 @@ def test_turns_of_a_loop_are_short(
 ):
     schedule = Schedule("long", tiling, buffering, streaming, planes=5)
     compiled = timetile.compile(
-        program_text(program), executor="planes", passes=schedule.passes(2), fp_contract="off", cache=False
-    )  # fmt: skip
+        program_text(program),
+        executor="planes",
+        passes=schedule.passes(2),
+        fp_contract="off",
+        cache=False,
+    )
     assert_as_unfused(compiled, program, random_inputs(program, 3), 3)
     for steps, operations in lengths(compiled.kernels):
         assert steps <= MOST_STEPS

@@ -1,4 +1,6 @@
-"""Programs of so many fields that the usual schedules do not fit a multiprocessor still have one."""
+"""
+Programs of so many fields that the usual schedules do not fit a multiprocessor still have one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ LARGEST_BLOCK = 232448
 
 
 def many_fields(fields: int, rank: int, size: int) -> str:
-    """The cell before along the first axis, and the sum of the same cell of so many coefficient fields."""
+    """
+    The cell before along the first axis, and the sum of the same cell of so many coefficient
+    fields.
+    """
     field = f"!stencil.field<{'x'.join([f'[-1,{size + 1}]'] * rank)}xf64>"
     temp = f"!stencil.temp<{'?x' * rank}f64>"
     here, before, high = [0] * rank, [-1] + [0] * (rank - 1), [size] * rank
@@ -91,6 +96,7 @@ def test_blocks_that_need_more_shared_memory_than_there_is_are_refused():
     )
     with pytest.raises(
         CompileError,
-        match=r"tile.kernel in @many_d2: it takes \d+ bytes of shared memory a block, and sm_90 has 232448; give device-tiling a smaller pack",
+        match=r"tile.kernel in @many_d2: it takes \d+ bytes of shared memory a block, and sm_90 "
+        r"has 232448; give device-tiling a smaller pack",
     ):
         compiled.kernels.kernel("many_d2")

@@ -1,4 +1,7 @@
-"""Steps that no tile holds: kernels that read every tap from memory, a step in as many of them as it takes."""
+"""
+Steps that no tile holds: kernels that read every tap from memory, a step in as many of them as it
+takes.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ def memory_passes() -> tuple[ModulePass, ...]:
 def check(
     program: Program, steps: int, passes: tuple[ModulePass, ...] | None = None
 ) -> list[LoopOp]:
-    """Every executor of kernels leaves what the unfused program does; the loops with their kernels."""
+    """
+    Every executor of kernels leaves what the unfused program does; the loops with their kernels.
+    """
     inputs = random_inputs(program, seed=steps)
     loops: list[LoopOp] = []
     for executor in kernel_executors():
@@ -59,7 +64,10 @@ def test_any_program(program: Program, steps: int):
 
 
 def chain(updates: int, reach: Offset, domain: tuple[int, ...], element: Element) -> Program:
-    """Each update looks on both sides at what the one before it wrote; the last one writes the first's buffer."""
+    """
+    Each update looks on both sides at what the one before it wrote; the last one writes the first's
+    buffer.
+    """
     bounds = Box.of(domain).grown(reach, reach)
     names = [f"b{k}" for k in range(updates)]
     back = tuple(-distance for distance in reach)
@@ -76,7 +84,10 @@ def chain(updates: int, reach: Offset, domain: tuple[int, ...], element: Element
 
 
 def in_place(domain: tuple[int, ...], reach: int) -> Program:
-    """Two pairs of coupled fields, each of which adds to its own cell what it sees of the other far away."""
+    """
+    Two pairs of coupled fields, each of which adds to its own cell what it sees of the other far
+    away.
+    """
     bounds = Box.of(domain).grown((reach,) * len(domain), (reach,) * len(domain))
 
     def added(own: str, other: str) -> Expression:

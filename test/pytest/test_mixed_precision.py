@@ -1,6 +1,6 @@
 """
-Fields of single precision whose cells are computed in double precision: partial sums, and what waits in
-their place outside the bounds, are of another type than the planes.
+Fields of single precision whose cells are computed in double precision: partial sums, and what
+waits in their place outside the bounds, are of another type than the planes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def program(offsets: tuple[tuple[int, int], ...]) -> str:
     return f"""func.func @run(%a: {field}, %b: {field}, %steps: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %ra, %rb = scf.for %t = %zero to %steps step %one iter_args(%u = %a, %v = %b) -> ({field}, {field}) {{
+  %ra, %rb = scf.for %t = %zero to %steps step %one
+      iter_args(%u = %a, %v = %b) -> ({field}, {field}) {{
     %in = stencil.load %u : {field} -> {temp}
     %out = stencil.apply(%x = %in : {temp}) -> ({temp}) {{
       {body}

@@ -1,4 +1,6 @@
-"""Fields of fewer axes: executors on the processor read them as they are, if nothing writes them."""
+"""
+Fields of fewer axes: executors on the processor read them as they are, if nothing writes them.
+"""
 
 from __future__ import annotations
 

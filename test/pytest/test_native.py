@@ -151,7 +151,8 @@ def test_smaller_lags_would_be_wrong(name: str, monkeypatch: pytest.MonkeyPatch)
 
 OF_TWO_RANKS = """
 func.func @both(%a: !stencil.field<[-1,41]xf64>, %b: !stencil.field<[-1,41]xf64>,
-                %u: !stencil.field<[-1,21]x[-1,31]xf64>, %v: !stencil.field<[-1,21]x[-1,31]xf64>, %n: index) {
+                %u: !stencil.field<[-1,21]x[-1,31]xf64>, %v: !stencil.field<[-1,21]x[-1,31]xf64>,
+                %n: index) {
   %start = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:4 = scf.for %t = %start to %n step %one iter_args(%p = %a, %q = %b, %x = %u, %y = %v) -> (
@@ -172,7 +173,8 @@ func.func @both(%a: !stencil.field<[-1,41]xf64>, %b: !stencil.field<[-1,41]xf64>
       %s = arith.mulf %l, %r : f64
       stencil.return %s : f64
     }
-    stencil.store %product to %y(<[0, 0], [20, 30]>) : !stencil.temp<?x?xf64> to !stencil.field<[-1,21]x[-1,31]xf64>
+    stencil.store %product to %y(<[0, 0], [20, 30]>)
+      : !stencil.temp<?x?xf64> to !stencil.field<[-1,21]x[-1,31]xf64>
     scf.yield %q, %p, %y, %x : !stencil.field<[-1,41]xf64>, !stencil.field<[-1,41]xf64>,
       !stencil.field<[-1,21]x[-1,31]xf64>, !stencil.field<[-1,21]x[-1,31]xf64>
   }
@@ -219,8 +221,8 @@ func.func @run(%A: !stencil.field<[-1,41]x[-1,18]xf64>, %B: !stencil.field<[-1,4
 @pytest.mark.parametrize("kind", ["periodic", "mirror"])
 def test_boundaries_are_updates_as_others(kind: str):
     """
-    A periodic axis reaches across the whole box: no team has blocks for all updates of its step, which
-    then run one by one.
+    A periodic axis reaches across the whole box: no team has blocks for all updates of its step,
+    which then run one by one.
     """
     text = BOUNDED.replace("KIND", kind)
     start = np.random.default_rng(4).random((2, 42, 19))

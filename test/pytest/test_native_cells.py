@@ -1,4 +1,6 @@
-"""Every operation of a cell, in every type: machine code computes what NumPy computes, bit for bit."""
+"""
+Every operation of a cell, in every type: machine code computes what NumPy computes, bit for bit.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ from timetile.passes.targets.target import NAMES
         ({"gpu": None}, "gpu is a number from 0 on, got None"),
         (
             {"cache": "some/path"},
-            "cache is True, False or a Cache (TIMETILE_CACHE_DIR names another folder), got 'some/path'",
+            "cache is True, False or a Cache (TIMETILE_CACHE_DIR names another folder), got "
+            "'some/path'",
         ),
         (
             {"cache": None},
@@ -84,7 +85,8 @@ def test_numbers_have_as_many_bits_as_their_type():
     fields = [np.zeros((16, 21)) for _ in range(2)]
     with pytest.raises(
         ValueError,
-        match=r"argument 3 \(%steps\) is of type index, and 9223372036854775808 is not between -9223372036854775808 and",
+        match=r"argument 3 \(%steps\) is of type index, and 9223372036854775808 is not between "
+        r"-9223372036854775808 and",
     ):
         compiled(*fields, 0.25, 2**63)
     broken: Any = 2.5

@@ -1,8 +1,10 @@
 """
-The code of the documentation runs: every Python block and every `sh` block of README.md and of docs/.
+The code of the documentation runs: every Python block and every `sh` block of README.md and of
+docs/.
 
-A page's Python blocks run in order, in one namespace, as a file whose line numbers are the page's. An `sh` block runs in
-bash, in a folder that has `examples/`. What is only shown stands in a `console` block, behind a `$`.
+A page's Python blocks run in order, in one namespace, as a file whose line numbers are the page's.
+An `sh` block runs in bash, in a folder that has `examples/`. What is only shown stands in a
+`console` block, behind a `$`.
 """
 
 from __future__ import annotations
@@ -55,7 +57,10 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def python_of(page: str) -> str:
-    """The Python blocks of a page as one file, in which each line has the number that it has on the page."""
+    """
+    The Python blocks of a page as one file, in which each line has the number that it has on the
+    page.
+    """
     lines: list[str] = []
     inside = False
     for line in text_of(page).splitlines():
@@ -88,7 +93,10 @@ def test_python_of_a_page_runs(page: str, folder: Path, capsys: pytest.CaptureFi
 
 
 def run_in_bash(script: str) -> None:
-    """Run a script in bash, with the tools beside this interpreter, whether or not its environment is active."""
+    """
+    Run a script in bash, with the tools beside this interpreter, whether or not its environment is
+    active.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],

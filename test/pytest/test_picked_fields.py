@@ -1,4 +1,7 @@
-"""Fields that a condition picks: which memory they are is known when they run, and none is taken for another."""
+"""
+Fields that a condition picks: which memory they are is known when they run, and none is taken for
+another.
+"""
 
 from __future__ import annotations
 
@@ -183,7 +186,9 @@ func.func @step(%A: !field, %B: !field, %C: !field, %n: index) {
 @pytest.mark.parametrize("executor", ["numpy", "planes"])
 @pytest.mark.parametrize("steps", [1, 2])
 def test_what_a_loop_carries_may_be_a_field_of_outside(steps: int, executor: Any):
-    """After one step the second loop carries B, after two A, which it reads by its own name, too."""
+    """
+    After one step the second loop carries B, after two A, which it reads by its own name, too.
+    """
     program = timetile.compile(AGAIN, executor=executor, fp_contract="off", cache=False)
     found, right = ([np.random.default_rng(k).random(14) for k in range(3)] for _ in range(2))
     program(*found, steps)
@@ -213,7 +218,8 @@ func.func @scaled(%A: !field, %saved: memref<8xf64>, %m: memref<8xf64>, %factor:
     stencil.return %p : f64
   }
   stencil.store %v to %A(<[0], [8]>) : !stencil.temp<?xf64> to !field
-  "gpu.memcpy"(%m, %own) {operandSegmentSizes = array<i32: 0, 1, 1>} : (memref<8xf64>, memref<8xf64>) -> ()
+  "gpu.memcpy"(%m, %own) {operandSegmentSizes = array<i32: 0, 1, 1>}
+    : (memref<8xf64>, memref<8xf64>) -> ()
   return
 }
 """
@@ -221,7 +227,10 @@ func.func @scaled(%A: !field, %saved: memref<8xf64>, %m: memref<8xf64>, %factor:
 
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt", "ptx"])
 def test_numbers_by_reference_and_copies_of_memory(executor: Any):
-    """A pointer that is only loaded is a number of the caller; copies keep their places among the sweeps."""
+    """
+    A pointer that is only loaded is a number of the caller; copies keep their places among the
+    sweeps.
+    """
     program = timetile.compile(NUMBERS, executor=executor, cache=False)
     a, saved, m = np.arange(8.0), np.zeros(8), np.zeros(8)
     program(a, saved, m, 3.0)
@@ -241,7 +250,9 @@ def test_other_pointers_are_refused():
 
 
 def test_a_module_of_modules_is_one():
-    inner = f"builtin.module {{\n{NUMBERS.replace('!field = !stencil.field<[0,8]xf64>', '').replace('!field', '!stencil.field<[0,8]xf64>')}\n}}\n"
+    field = "!stencil.field<[0,8]xf64>"
+    text = NUMBERS.replace(f"!field = {field}", "").replace("!field", field)
+    inner = f"builtin.module {{\n{text}\n}}\n"
     program = timetile.compile(f"builtin.module {{\n{inner}}}", executor="cpu", cache=False)
     assert program.name == "@scaled"
     other = inner.replace("@scaled", "@other")

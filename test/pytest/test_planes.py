@@ -1,6 +1,7 @@
 """
-What the planes executor finds: lags, depths and slots under which a plane is read that is not there,
-and cells that nothing has set. Each kernel is made by the passes, runs as it is, and is then spoiled.
+What the planes executor finds: lags, depths and slots under which a plane is read that is not
+there, and cells that nothing has set. Each kernel is made by the passes, runs as it is, and is then
+spoiled.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def program_of(schedule: Schedule) -> Program:
 
 
 def compiled(schedule: Schedule, before: str = "", after: str = "") -> CompiledProgram:
-    """The program under a schedule, two steps a launch, with a text in its placed kernels replaced."""
+    """
+    The program under a schedule, two steps a launch, with a text in its placed kernels replaced.
+    """
     compiled = timetile.compile(
         program_text(program_of(schedule)),
         executor="planes",
@@ -147,7 +150,8 @@ CASES = [
         "base 3",
         "base 6",
         "tile.apply",
-        "the plane of age 2 that it reads is not kept: another queue of the ring has overwritten it",
+        "the plane of age 2 that it reads is not kept: another queue of the ring has overwritten "
+        "it",
     ),
     Case(
         "slots-of-mail",

@@ -1,4 +1,7 @@
-"""Every kind of program of test/programs is what the stencil dialect says, on every executor, or is refused."""
+"""
+Every kind of program of test/programs is what the stencil dialect says, on every executor, or is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,14 @@ GIVEN: dict[str, Any] = {"n": STEPS, "off": -1, "flag": True, "edge": 17, "timer
 """What the caller gives for arguments that are no arrays, by name."""
 
 REFUSED = {
-    "half_precision": "stencil.load in @step ({file}:9): the time loop is left as it is: it has a field of f16; "
-    "use f32 or f64",
-    "four_axes": "{file}:3: what stands here has 4 axes, and programs have 1 to 3; give each index of the "
-    "outermost axes a field of its own, or run the program once for each of them",
-    "private_functions": "builtin.module: the module must hold one public function, and holds @mean (private), "
-    "@less (private); name one with --function (function= in Python)",
-    "written_after_its_load": "stencil.store in @step ({file}:10): the time loop is left as it is: it writes a "
-    "field that was loaded before the loop; load it inside",
+    "half_precision": "stencil.load in @step ({file}:9): the time loop is left as it is: it has a "
+    "field of f16; use f32 or f64",
+    "four_axes": "{file}:3: what stands here has 4 axes, and programs have 1 to 3; give each index "
+    "of the outermost axes a field of its own, or run the program once for each of them",
+    "private_functions": "builtin.module: the module must hold one public function, and holds "
+    "@mean (private), @less (private); name one with --function (function= in Python)",
+    "written_after_its_load": "stencil.store in @step ({file}:10): the time loop is left as it is: "
+    "it writes a field that was loaded before the loop; load it inside",
 }
 RUN = sorted(path.stem for path in FOLDER.glob("*.mlir") if path.stem not in REFUSED)
 
@@ -93,8 +96,9 @@ def test_a_recurrence_is_named_once(caplog: pytest.LogCaptureFixture):
     """It is no recurrence: a load is a snapshot."""
     (said,) = told("recurrence", caplog)
     assert said == (
-        f"stencil.apply in @step ({FOLDER / 'recurrence.mlir'}:10): it reads beside the cell the field that it is "
-        "stored to: old values are read, as a stencil.load is a snapshot; a recurrence along an axis is no stencil"
+        f"stencil.apply in @step ({FOLDER / 'recurrence.mlir'}:10): it reads beside the cell the "
+        "field that it is stored to: old values are read, as a stencil.load is a snapshot; a "
+        "recurrence along an axis is no stencil"
     )
 
 

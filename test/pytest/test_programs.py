@@ -1,8 +1,9 @@
 """
-Every program of the table leaves in every buffer what an independent evaluation leaves, bit for bit,
-halos included: for any number of steps, on odd and prime sizes, down to a single interior cell. The
-SIMT executor also checks each kernel for races, wild accesses and values that were never set. Two
-executors run a program on a domain, and the others on its next one; in `make nightly`, all do.
+Every program of the table leaves in every buffer what an independent evaluation leaves, bit for
+bit, halos included: for any number of steps, on odd and prime sizes, down to a single interior
+cell. The SIMT executor also checks each kernel for races, wild accesses and values that were never
+set. Two executors run a program on a domain, and the others on its next one; in `make nightly`, all
+do.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def check_result(program: Program, result: RunResult, steps: int, names: dict[st
 
 def runs(depth: int, executor: Executor) -> list[int]:
     """
-    Steps: none, fewer than a launch takes, every remainder, two deep launches. Where threads are interpreted, which
-    takes long, one run of each kind: every kernel once, alone and behind others.
+    Steps: none, fewer than a launch takes, every remainder, two deep launches. Where threads are
+    interpreted, which takes long, one run of each kind: every kernel once, alone and behind others.
     """
     every = range(2 * depth + 3)
     few = {0, 1, depth, 2 * depth - 1, 2 * depth + 2}
@@ -80,7 +81,10 @@ def test_every_buffer_is_what_the_unfused_program_leaves(
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda e: e.name)
 def test_contraction_is_decided_before_any_executor(case: Entry, executor: Executor):
-    """With contraction, the default, executors still agree bit for bit, and closely with the plain sums."""
+    """
+    With contraction, the default, executors still agree bit for bit, and closely with the plain
+    sums.
+    """
     program = case.make(case.domains[0])
     text, steps = program_text(program), case.depth + 2
     inputs = random_inputs(program, seed=1)

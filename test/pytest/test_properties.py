@@ -1,6 +1,6 @@
 """
-Random programs under random schedules leave what an independent evaluation leaves, bit for bit, in all
-buffers, halos included; the executors take turns. `pytest --hypothesis-profile=nightly
+Random programs under random schedules leave what an independent evaluation leaves, bit for bit, in
+all buffers, halos included; the executors take turns. `pytest --hypothesis-profile=nightly
 test/pytest/test_properties.py` tries many, on all executors.
 """
 

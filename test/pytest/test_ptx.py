@@ -1,6 +1,6 @@
 """
-What reaches the GPU, without one: all PTX of the table assembles, the default schedules do not spill,
-and the inner loops hold no more instructions than the stencil asks for.
+What reaches the GPU, without one: all PTX of the table assembles, the default schedules do not
+spill, and the inner loops hold no more instructions than the stencil asks for.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def test_the_assembler_says_what_is_wrong():
 
 
 def test_every_rounding_is_explicit():
-    """ptxas contracts plain products and sums by itself; explicitly rounded ones it leaves alone."""
+    """
+    ptxas contracts plain products and sums by itself; explicitly rounded ones it leaves alone.
+    """
     for kernel in made_kernels(entry("roots-2d"), 2, "sm_90"):
         instructions = {line.split()[0] for line in kernel.ptx.splitlines() if line.strip()}
         floating = {word for word in instructions if word.endswith((".f64", ".f32"))}
@@ -74,7 +76,8 @@ def test_every_rounding_is_explicit():
         assert floating and not plain
 
 
-# What the steady loop of the interior does: per stream step, for all of a thread's cells and levels.
+# What the steady loop of the interior does: per stream step, for all of a thread's cells and
+# levels.
 
 DEPTH = 3
 
@@ -110,7 +113,10 @@ def kind_of(op: Operation) -> str | None:
 
 @cache
 def steady_loop(name: str, domain: Domain, schedule: Schedule) -> dict[str, float]:
-    """What one stream step of the deepest kernel's interior does: a loop without any guard, which stores."""
+    """
+    What one stream step of the deepest kernel's interior does: a loop without any guard, which
+    stores.
+    """
     text = program_text(entry(name).make(domain))
     compiled = timetile.compile(text, executor="simt", passes=schedule.passes(DEPTH), cache=False)
     threads = compiled.kernels.threads(f"run_d{DEPTH}")
@@ -171,7 +177,9 @@ def test_a_box_that_gathers_shuffles_all_its_planes():
 
 @pytest.mark.parametrize(("delay", "barriers"), [(0, DEPTH), (1, 1)])
 def test_edges_a_step_late_need_one_barrier(delay: int, barriers: int):
-    """Published at once, every level waits for its neighbours; a step later, one wait serves all."""
+    """
+    Published at once, every level waits for its neighbours; a step later, one wait serves all.
+    """
     tiling = block_plane((3, 2), (4, 1))
     schedule = Schedule("volume", tiling, Buffering(ahead=3), Streaming(delay=delay, what="edges"))
     count = steady_loop("heat-3d", (64, 64, 128), schedule)
@@ -199,8 +207,8 @@ def test_copies_serve_the_first_level():
 
 def test_planes_in_shared_memory_need_one_synchronisation():
     """
-    One circular multi-queue for all levels: a warp waits once a step, a block too. Rows that change hands
-    before they are stored ask the warp to wait once more.
+    One circular multi-queue for all levels: a warp waits once a step, a block too. Rows that change
+    hands before they are stored ask the warp to wait once more.
     """
     shared = Buffering(storage="shared", addressing="computed")
     warp = Schedule("warp", warp_row(cells=4, pack=4), shared, streaming=None)
@@ -218,14 +226,15 @@ APART = Schedule(
 
 def test_blocks_send_one_message_a_side():
     """
-    The edges of all levels go together, and come together; and the slots of messages, which come round as
-    the loop does, cost nothing to find.
+    The edges of all levels go together, and come together; and the slots of messages, which come
+    round as the loop does, cost nothing to find.
     """
     count = steady_loop("heat-3d", (64, 64, 128), APART)
     assert (count["post"], count["take"]) == (2, 2)
     assert (count["wait"], count["arrive"]) == (1, 1)
     assert "barrier" not in count
-    # The loaded level is copied; of the others both edges are published, and what came is put beside them.
+    # The loaded level is copied; of the others both edges are published, and what came is put
+    # beside them.
     assert count["store shared"] == (2 + 2) * (DEPTH - 1)
     assert count["load shared"] == 2 * DEPTH + 3
 

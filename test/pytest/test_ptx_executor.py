@@ -1,6 +1,6 @@
 """
-What the PTX of a kernel does is what the program means, bit for bit: the text is parsed and run, not compared. And the
-executor of PTX finds what is wrong with text in which something is missing.
+What the PTX of a kernel does is what the program means, bit for bit: the text is parsed and run,
+not compared. And the executor of PTX finds what is wrong with text in which something is missing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 @pytest.mark.parametrize("contract", ["off", "fast"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
 def test_text_means_the_program(case: Entry, contract: FpContract):
-    """Two launches of the deepest kernel and one of a single step, or what else makes up so many steps."""
+    """
+    Two launches of the deepest kernel and one of a single step, or what else makes up so many
+    steps.
+    """
     program, steps = case.make(case.domains[-1]), 2 * case.depth + 1
     text = program_text(program)
     compiled = timetile.compile(
@@ -132,7 +135,9 @@ def run_changed(
     change: Callable[[str], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A run with kernels whose text was changed; SimtError or AssertionError where that is found."""
+    """
+    A run with kernels whose text was changed; SimtError or AssertionError where that is found.
+    """
     make = ProgramKernels.make
 
     def make_and_change(kernels: ProgramKernels, name: str) -> Kernel:
@@ -160,8 +165,18 @@ Case = tuple[Program, Schedule]
 MISSING: list[tuple[str, Case, Change, str]] = [
     ("barriers", EDGES, without(r"bar\.sync"), RACES),
     ("warp-syncs", RING, without(r"bar\.warp\.sync"), RACES),
-    ("waits-for-copies", RING, without(r"cp\.async\.wait_group"), "a value that was never set|on its way"),
-    ("commits-of-copies", RING, without(r"cp\.async\.commit_group"), "a value that was never set|on its way"),
+    (
+        "waits-for-copies",
+        RING,
+        without(r"cp\.async\.wait_group"),
+        "a value that was never set|on its way",
+    ),
+    (
+        "commits-of-copies",
+        RING,
+        without(r"cp\.async\.commit_group"),
+        "a value that was never set|on its way",
+    ),
     ("arrivals", ARRIVALS, without(r"mbarrier\.arrive"), "waits for what never comes"),
     (
         "waits-for-arrivals",
@@ -176,7 +191,12 @@ MISSING: list[tuple[str, Case, Change, str]] = [
         lambda text: re.sub(r"arrive\.expect_tx(.*\]), .*;", r"arrive\1;", text),
         f"never set|never comes|{RACES}|before what was sent",
     ),
-    ("cluster-barriers", CLUSTER, without(r"barrier\.cluster"), "mbarrier ready|is ready|before what was sent"),
+    (
+        "cluster-barriers",
+        CLUSTER,
+        without(r"barrier\.cluster"),
+        "mbarrier ready|is ready|before what was sent",
+    ),
     (
         "messages",
         MESSAGES,
@@ -191,7 +211,7 @@ MISSING: list[tuple[str, Case, Change, str]] = [
         RACES,
     ),
     ("registers", RING, without(r"shfl\.sync\.up"), "depends on an unset register|was never set"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

@@ -264,8 +264,9 @@ def printed(op: Operation, *, bounded: bool) -> str:
     )
     body = "\n".join(w.lines)
     return (
-        f".version 8.1\n.target sm_90\n.address_size 64\n.extern .shared .align 128 .b8 {SHARED_SYMBOL}[];\n"
-        f"{device_functions(w.functions, 'sm_90')}.visible .entry k()\n{{\n{registers}\n{body}\n}}\n"
+        ".version 8.1\n.target sm_90\n.address_size 64\n.extern .shared .align 128 .b8 "
+        f"{SHARED_SYMBOL}[];\n{device_functions(w.functions, 'sm_90')}.visible .entry "
+        f"k()\n{{\n{registers}\n{body}\n}}\n"
     )
 
 

@@ -1,4 +1,7 @@
-"""Kernels keep their names in PTX where PTX takes them, and others that are as different where it does not."""
+"""
+Kernels keep their names in PTX where PTX takes them, and others that are as different where it does
+not.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,25 @@ from timetile.lowering.ptx.symbols import PLAIN, SHARED_SYMBOL, report_symbol, s
 from timetile.runtime.kernels.assembler import assemble
 
 NAMES = (
-    "heat", "_heat", "__", "heat.2d", "heat-2d", "2d", "_", "wärme", "a b", "heat/2d", "$", "a$2e$b", "a.b",
-    "🙂", "WARP_SZ", SHARED_SYMBOL, "add", "k$report",
-)  # fmt: skip
+    "heat",
+    "_heat",
+    "__",
+    "heat.2d",
+    "heat-2d",
+    "2d",
+    "_",
+    "wärme",
+    "a b",
+    "heat/2d",
+    "$",
+    "a$2e$b",
+    "a.b",
+    "🙂",
+    "WARP_SZ",
+    SHARED_SYMBOL,
+    "add",
+    "k$report",
+)
 
 KERNEL = """.version 8.0
 .target sm_90

@@ -1,4 +1,7 @@
-"""The examples of examples/python leave what NumPy loops leave, bit for bit, and their pictures are there."""
+"""
+The examples of examples/python leave what NumPy loops leave, bit for bit, and their pictures are
+there.
+"""
 
 from __future__ import annotations
 

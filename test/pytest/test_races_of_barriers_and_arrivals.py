@@ -1,7 +1,7 @@
 """
-What the SIMT interpreter finds of races inside a block and between the blocks of a cluster: accesses
-that no barrier, no arrival and no synchronisation of the warp orders. Kernels are written by hand; in
-generated ones every synchronisation is needed.
+What the SIMT interpreter finds of races inside a block and between the blocks of a cluster:
+accesses that no barrier, no arrival and no synchronisation of the warp orders. Kernels are written
+by hand; in generated ones every synchronisation is needed.
 """
 
 from __future__ import annotations
@@ -51,36 +51,38 @@ RACES = [
     Case(
         "read-after-write",
         WRITE_SHARED + READ_MIRRORED,
-        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
-        "synchronisation between; the other access is simt.store %v to %s[%t + 0]",
+        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without "
+        "a synchronisation between; the other access is simt.store %v to %s[%t + 0]",
         WRITE_SHARED + BARRIER + READ_MIRRORED,
     ),
     Case(
         "read-after-write-inside-a-warp",
         WRITE_SHARED + READ_NEIGHBOUR,
-        "%w = simt.load %s[%neighbour + 0] : f64: reads what another thread wrote, cell 1, without a "
-        "synchronisation between; the other access is simt.store %v to %s[%t + 0]",
+        "%w = simt.load %s[%neighbour + 0] : f64: reads what another thread wrote, cell 1, without "
+        "a synchronisation between; the other access is simt.store %v to %s[%t + 0]",
         WRITE_SHARED + WARP_SYNC + READ_NEIGHBOUR,
     ),
     Case(
         "warp-sync-between-warps",
         WRITE_SHARED + WARP_SYNC + READ_MIRRORED,
-        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
-        "synchronisation between; the other access is simt.store %v to %s[%t + 0]",
+        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without "
+        "a synchronisation between; the other access is simt.store %v to %s[%t + 0]",
         WRITE_SHARED + WARP_SYNC + BARRIER + READ_MIRRORED,
     ),
     Case(
         "write-after-read",
         WRITE_SHARED + BARRIER + READ_MIRRORED + OVERWRITE,
-        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, without "
-        "a synchronisation between; the other access is %w = simt.load %s[%mirrored + 0] : f64",
+        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, "
+        "without a synchronisation between; the other access is %w = simt.load %s[%mirrored + 0] : "
+        "f64",
         WRITE_SHARED + BARRIER + READ_MIRRORED + BARRIER + OVERWRITE,
     ),
     Case(
         "write-after-read-inside-a-warp",
         WRITE_SHARED + WARP_SYNC + READ_NEIGHBOUR + OVERWRITE,
-        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, without "
-        "a synchronisation between; the other access is %w = simt.load %s[%neighbour + 0] : f64",
+        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, "
+        "without a synchronisation between; the other access is %w = simt.load %s[%neighbour + 0] "
+        ": f64",
         WRITE_SHARED + WARP_SYNC + READ_NEIGHBOUR + WARP_SYNC + OVERWRITE,
     ),
     Case(
@@ -91,8 +93,9 @@ RACES = [
         + "%z = simt.load %s[%mirrored + 0] : f64\n"
         + WARP_SYNC
         + OVERWRITE,
-        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, without "
-        "a synchronisation between; the other access is %z = simt.load %s[%mirrored + 0] : f64",
+        "simt.store %x to %s[%t + 0]: overwrites what another thread may still read, cell 0, "
+        "without a synchronisation between; the other access is %z = simt.load %s[%mirrored + 0] : "
+        "f64",
         WRITE_SHARED
         + BARRIER
         + READ_NEIGHBOUR
@@ -103,8 +106,8 @@ RACES = [
     Case(
         "write-after-write",
         "simt.store %x to %s[%t + 0]\nsimt.store %x to %s[%mirrored + 0]",
-        "simt.store %x to %s[%mirrored + 0]: overwrites what another thread wrote, cell 63, without a "
-        "synchronisation between; the other access is simt.store %x to %s[%t + 0]",
+        "simt.store %x to %s[%mirrored + 0]: overwrites what another thread wrote, cell 63, "
+        "without a synchronisation between; the other access is simt.store %x to %s[%t + 0]",
         f"simt.store %x to %s[%t + 0]\n{BARRIER}\nsimt.store %x to %s[%mirrored + 0]",
     ),
     Case(
@@ -136,21 +139,24 @@ RACES = [
     Case(
         "a-copy-that-nobody-waited-for",
         COPY + READ_NEIGHBOUR,
-        "%w = simt.load %s[%neighbour + 0] : f64: reads what another thread wrote, cell 1, without a "
-        "synchronisation between; the other access is simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8",
+        "%w = simt.load %s[%neighbour + 0] : f64: reads what another thread wrote, cell 1, without "
+        "a synchronisation between; the other access is simt.copy_async %s[%t + 0], %f[%t + 0] "
+        "bytes 8",
         COPY + wait(0) + WARP_SYNC + READ_NEIGHBOUR,
     ),
     Case(
         "a-copy-waited-for-after-the-barrier",
         COPY + BARRIER + "\n" + wait(0) + READ_MIRRORED,
-        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
-        "synchronisation between; the other access is simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8",
+        "%w = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without "
+        "a synchronisation between; the other access is simt.copy_async %s[%t + 0], %f[%t + 0] "
+        "bytes 8",
         COPY + wait(0) + BARRIER + READ_MIRRORED,
     ),
     Case(
         "a-copy-over-one-that-is-on-its-way",
         COPY + COPY + wait(0),
-        "simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8: copies to cell 0 while a copy to it is on its way",
+        "simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8: copies to cell 0 while a copy to it is on "
+        "its way",
         COPY + wait(0) + COPY + wait(0),
     ),
 ]
@@ -184,15 +190,15 @@ TWO_HALVES = [
     Case(
         "arrivals-that-nobody-waits-for",
         READY + BARRIER + MINE + "\n" + ARRIVE + "\n" + THEIRS,
-        "%y = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
-        "synchronisation between; the other access is simt.store %x to %s[%t + 0]",
+        "%y = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without "
+        "a synchronisation between; the other access is simt.store %x to %s[%t + 0]",
         READY + BARRIER + MINE + "\n" + ARRIVE + "\n" + WAIT + "\n" + THEIRS,
     ),
     Case(
         "written-after-the-arrival",
         READY + BARRIER + ARRIVE + "\n" + MINE + "\n" + WAIT + "\n" + THEIRS,
-        "%y = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without a "
-        "synchronisation between; the other access is simt.store %x to %s[%t + 0]",
+        "%y = simt.load %s[%mirrored + 0] : f64: reads what another thread wrote, cell 63, without "
+        "a synchronisation between; the other access is simt.store %x to %s[%t + 0]",
         READY + BARRIER + MINE + "\n" + ARRIVE + "\n" + WAIT + "\n" + THEIRS,
     ),
     Case(
@@ -204,14 +210,16 @@ TWO_HALVES = [
     Case(
         "arrivals-that-may-not-be-ready",
         READY + ARRIVE + "\n" + WAIT,
-        f"simt.arrive %w phase %zero : {WORDS}: nothing before it sees to it that the arrivals are ready",
+        f"simt.arrive %w phase %zero : {WORDS}: nothing before it sees to it that the arrivals are "
+        "ready",
         READY + BARRIER + ARRIVE + "\n" + WAIT,
     ),
     Case(
         "cells-of-another-block-at-once",
         "\n".join((READY, OTHERS, CLUSTER, SEND, EXPECT, OWN, WAIT)),
         "%y = simt.load %s[%t + 0] : f64: reads what another thread wrote, cell 0, without a "
-        "synchronisation between; the other access is simt.send %x to %peer[%t + 0] arrivals %there phase %zero",
+        "synchronisation between; the other access is simt.send %x to %peer[%t + 0] arrivals "
+        "%there phase %zero",
         "\n".join((READY, OTHERS, CLUSTER, SEND, EXPECT, WAIT, OWN)),
         grid=2,
         cluster=2,
@@ -219,9 +227,9 @@ TWO_HALVES = [
     Case(
         "sent-over-what-is-still-read",
         "\n".join((READY, MINE, OTHERS, CLUSTER, OWN, SEND, EXPECT, WAIT)),
-        "simt.send %x to %peer[%t + 0] arrivals %there phase %zero: overwrites what another thread may "
-        "still read, cell 128, without a synchronisation between; the other access is %y = simt.load "
-        "%s[%t + 0] : f64",
+        "simt.send %x to %peer[%t + 0] arrivals %there phase %zero: overwrites what another thread "
+        "may still read, cell 128, without a synchronisation between; the other access is %y = "
+        "simt.load %s[%t + 0] : f64",
         "\n".join((READY, MINE, OWN, OTHERS, CLUSTER, SEND, EXPECT, WAIT)),
         grid=2,
         cluster=2,
@@ -299,7 +307,10 @@ def is_synchronisation(op: Operation) -> bool:
 
 @pytest.mark.parametrize("schedule", PLACED, ids=lambda schedule: schedule.name)
 def test_every_synchronisation_of_a_generated_kernel_is_needed(schedule: Schedule):
-    """A kernel passes; with one of its barriers removed it has a race: a part of them, or any, by profile."""
+    """
+    A kernel passes; with one of its barriers removed it has a race: a part of them, or any, by
+    profile.
+    """
     in_plane = len(schedule.tiling.cells or ())
     name, domain = ("heat-3d", (31, 7, 29)) if in_plane == 2 else ("heat-2d", (31, 61))
     program = entry(name).make(domain)

@@ -1,7 +1,7 @@
 """
-What the SIMT interpreter finds of messages between blocks, and of the barriers of a tile: what nobody
-sends, what is overwritten before it is taken, what a message does not order. Kernels are written by
-hand; in generated ones every message, barrier and slot is needed.
+What the SIMT interpreter finds of messages between blocks, and of the barriers of a tile: what
+nobody sends, what is overwritten before it is taken, what a message does not order. Kernels are
+written by hand; in generated ones every message, barrier and slot is needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ INBOX = """
 %there = arith.addi %start_beside, %t : i32
 %theirs = arith.muli %there, %two : i32
 """
-"""Two blocks: the words in which a thread finds what the same thread of the other block sends it."""
+"""
+Two blocks: the words in which a thread finds what the same thread of the other block sends it.
+"""
 
 
 def post(number: str, offset: int = 0) -> str:
@@ -68,7 +70,10 @@ def two_blocks(name: str, wrong: Sequence[str], message: str, right: Sequence[st
 
 
 ROUNDS = (post("one"), take("one"), post("two", 256), take("two", 256, "z"))
-"""Two messages each way, in two slots: who has taken the second one knows that its own first was taken."""
+"""
+Two messages each way, in two slots: who has taken the second one knows that its own first was
+taken.
+"""
 
 PLAIN_POST = "simt.post %x to %mail[%theirs + 0]"
 PLAIN_TAKE = "%y = simt.take %mail[%mine + 0] : f64"
@@ -172,15 +177,15 @@ MESSAGES = [
     two_blocks(
         "a-message-orders-nothing-else",
         (STORE_HERE, post("one"), take("one"), LOAD_THERE),
-        f"{LOAD_THERE}: reads what another thread wrote, cell 64, without a synchronisation between; the "
-        f"other access is {STORE_HERE}",
+        f"{LOAD_THERE}: reads what another thread wrote, cell 64, without a synchronisation "
+        f"between; the other access is {STORE_HERE}",
         (STORE_HERE, tile_barrier(), LOAD_THERE),
     ),
     two_blocks(
         "a-cell-that-no-barrier-publishes",
         (PLAIN_POST, BARRIER, PLAIN_TAKE),
-        f"{PLAIN_TAKE}: reads what another thread wrote, cell 0, without a synchronisation between; the "
-        f"other access is {PLAIN_POST}",
+        f"{PLAIN_TAKE}: reads what another thread wrote, cell 0, without a synchronisation "
+        f"between; the other access is {PLAIN_POST}",
         (PLAIN_POST, tile_barrier(), PLAIN_TAKE),
     ),
     two_blocks(
@@ -246,7 +251,9 @@ def run_blocks(kernels: ProgramKernels, threads: gpu.ModuleOp, program: Program)
 
 
 def messages_of_a_side(module: gpu.ModuleOp) -> list[list[Operation]]:
-    """The branches in which warps at a block's edge take, or send, messages: one list a side and kind."""
+    """
+    The branches in which warps at a block's edge take, or send, messages: one list a side and kind.
+    """
     found: dict[tuple[SSAValue, type[Operation]], list[Operation]] = {}
     for branch in [op for op in module.walk() if isinstance(op, scf.IfOp)]:
         kinds = {type(op) for op in branch.true_region.block.ops} & {simt.TakeOp, simt.PostOp}
@@ -271,7 +278,10 @@ NOT_TOLD = (
 def test_every_message_of_a_generated_kernel_is_needed(
     group: Callable[[gpu.ModuleOp], list[list[Operation]]],
 ):
-    """A kernel passes; if one side takes or sends nothing, or a warp does not arrive or wait, it does not."""
+    """
+    A kernel passes; if one side takes or sends nothing, or a warp does not arrive or wait, it does
+    not.
+    """
     kernels, threads, program = kernel_of_blocks(2)
     run_blocks(kernels, threads.clone(), program)
     count = len(group(threads))
@@ -290,7 +300,10 @@ NOT_MET = "without a synchronisation between|are not numbered one after the othe
 
 @pytest.mark.parametrize("every", [1, 2])
 def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int):
-    """With any barrier left to the block alone, a block reads what the others wrote, or misses a number."""
+    """
+    With any barrier left to the block alone, a block reads what the others wrote, or misses a
+    number.
+    """
     streaming = Streaming(sync="grid", every=every)
     # Enough planes for the steady loop, which is unrolled by more where barriers are rare.
     schedule = replace(MEETING, streaming=streaming)
@@ -307,7 +320,10 @@ def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int)
 
 
 def test_every_barrier_of_a_tile_that_stays_is_needed():
-    """Warps read at their corners what others took from the blocks beside: without a barrier behind, too early."""
+    """
+    Warps read at their corners what others took from the blocks beside: without a barrier behind,
+    too early.
+    """
     schedule = Schedule("stays", solid("device", (2, 2, 1), (1, 4, 1), blocks=4), planes=None)
     program = entry("box-3d").make((6, 6, 28))
     compiled = timetile.compile(
@@ -334,7 +350,9 @@ def test_every_barrier_of_a_tile_that_stays_is_needed():
     ids=["messages", "barriers"],
 )
 def test_a_slot_of_a_generated_kernel_is_needed(schedule: Schedule, message: str):
-    """Where the edges of two steps share a slot, one is written over what may not have been taken."""
+    """
+    Where the edges of two steps share a slot, one is written over what may not have been taken.
+    """
     kernels, threads, program = kernel_of_blocks(2, schedule)
     (slot,) = {min(op.places) for op in threads.walk() if isinstance(op, simt.PostOp)} - {0}
     module = threads.clone()

@@ -73,7 +73,10 @@ def test_an_entry_that_is_whole_and_wrong_is_raised_again(
 
 
 def test_a_file_is_known_by_its_text_and_named_as_it_is_now(tmp_path: Path):
-    """Machines and folders share what was raised, and what is said of a program names the file that was given."""
+    """
+    Machines and folders share what was raised, and what is said of a program names the file that
+    was given.
+    """
     cache = Cache(tmp_path / "cache")
     for name in ("first.mlir", "second.mlir"):
         path = tmp_path / name

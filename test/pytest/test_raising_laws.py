@@ -1,4 +1,6 @@
-"""Raised programs do what the stencil dialect says, whatever the order of loads, applies and stores."""
+"""
+Raised programs do what the stencil dialect says, whatever the order of loads, applies and stores.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_random_loops_run_as_kernels(seed: int):
 
 
 def test_the_generator_draws_what_is_hard():
-    """Stores between a load and its apply, values that are read, and cells that the host changes."""
+    """
+    Stores between a load and its apply, values that are read, and cells that the host changes.
+    """
     texts = [random_program(seed, looped=True, host=True) for seed in range(60)]
     assert any("stencil.combine" in text for text in texts)
     assert any("memref.store" in text for text in texts)

@@ -1,6 +1,6 @@
 """
-Cells whose results are no values of their own: a constant, a tap, or one value returned twice. Kernels tell
-cells of different planes apart by their values, so each result is made one.
+Cells whose results are no values of their own: a constant, a tap, or one value returned twice.
+Kernels tell cells of different planes apart by their values, so each result is made one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ CONSTANT = f"""
 func.func @run(%a0: {PLANE}, %b0: {PLANE}, %c0: {PLANE}, %d0: {PLANE}, %e0: {PLANE}, %n: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %r:5 = scf.for %t = %zero to %n step %one iter_args(%a = %a0, %b = %b0, %c = %c0, %d = %d0, %e = %e0)
+  %r:5 = scf.for %t = %zero to %n step %one
+      iter_args(%a = %a0, %b = %b0, %c = %c0, %d = %d0, %e = %e0)
       -> ({", ".join([PLANE] * 5)}) {{
     %half = stencil.apply() -> ({TEMP}) {{
       %x = arith.constant 0.5 : f64

@@ -1,4 +1,7 @@
-"""Scalar arguments are taken where the program's type has them, and refused where it has not; so are masks and strides."""
+"""
+Scalar arguments are taken where the program's type has them, and refused where it has not; so are
+masks and strides.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,10 @@ def test_a_scalar_that_does_not_fit_changes_nothing():
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
 def test_masked_arrays_are_refused(mask: bool, executor: Any):
-    """Whether or not something is masked: what a run makes of such an array must not depend on its cells."""
+    """
+    Whether or not something is masked: what a run makes of such an array must not depend on its
+    cells.
+    """
     program = timetile.compile(HEAT, executor=executor, cache=False, depth=2)
     masked = np.ma.masked_array(np.ones((16, 21)), mask=np.full((16, 21), mask))
     for fields in ((masked, np.ones((16, 21))), (np.ones((16, 21)), masked)):
@@ -165,8 +171,12 @@ def test_device_arrays_with_an_axis_of_one_cell_are_taken(
 ):
     class Array:
         __cuda_array_interface__ = {
-            "shape": shape, "typestr": "<f8", "data": (4096, False), "version": 3, "strides": strides,
-        }  # fmt: skip
+            "shape": shape,
+            "typestr": "<f8",
+            "data": (4096, False),
+            "version": 3,
+            "strides": strides,
+        }
 
     found = from_cuda_array_interface(0, Array())
     assert found.shape == shape and found.bytes == 8 * math.prod(shape)

@@ -1,4 +1,7 @@
-"""Scalars of every type reach cells: as arguments, constants, numbers of steps, and what the host computes of them."""
+"""
+Scalars of every type reach cells: as arguments, constants, numbers of steps, and what the host
+computes of them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ TWICE = {
 
 
 def program(kind: str, before: str, *, given: bool) -> str:
-    """Each cell becomes its left neighbour plus a scalar of a type; `before` computes %s of %k ahead of the loop."""
+    """
+    Each cell becomes its left neighbour plus a scalar of a type; `before` computes %s of %k ahead
+    of the loop.
+    """
     whole = "      %whole = arith.index_cast %q : index to i64\n" if kind == "index" else ""
     argument = f"%k: {kind}, " if given else ""
     return f"""func.func @add(%u: {FIELD}, %v: {FIELD}, {argument}%n: i32) {{

@@ -1,4 +1,7 @@
-"""How planes and edges lie in shared memory: every cell has a place of its own, and rows begin with a vector."""
+"""
+How planes and edges lie in shared memory: every cell has a place of its own, and rows begin with a
+vector.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,8 @@ def test_every_cell_of_a_padded_plane_has_its_place(
 @pytest.mark.parametrize(
     ("warps", "cells", "edges", "expected"),
     [
-        # Rows of 32 lanes with two cells each, between eight warps: two edges of one row for each, and for both ends.
+        # Rows of 32 lanes with two cells each, between eight warps: two edges of one row for each,
+        # and for both ends.
         ((8, 1), (4, 2), (1, 1), 10 * 2 * 64),
         # Columns between four warps: single cells.
         ((1, 4), (4, 2), (1, 3), 6 * 2 * 3),
@@ -67,7 +71,9 @@ def test_edges_take_a_place_for_every_warp_and_for_both_ends(
 
 
 def placed_kernels(program: Program, schedule: Schedule, depth: int) -> CompiledProgram:
-    """A program with the kernels of a schedule; kernels that small tiles cannot hold are left out."""
+    """
+    A program with the kernels of a schedule; kernels that small tiles cannot hold are left out.
+    """
     try:
         compiled = timetile.compile(
             program_text(program),
@@ -107,7 +113,10 @@ def test_a_kernel_allocates_the_slices_of_its_layout(data: st.DataObject, depth:
 
 @given(data=st.data(), depth=st.integers(1, 3))
 def test_the_cost_model_counts_the_bytes_of_the_layout(data: st.DataObject, depth: int):
-    """Before homes are chosen, for planes in registers: all bytes of a streamed kernel, and enough for others."""
+    """
+    Before homes are chosen, for planes in registers: all bytes of a streamed kernel, and enough for
+    others.
+    """
     program = data.draw(programs())
     registers = schedules(program.rank).filter(lambda schedule: schedule.streaming is not None)
     tiled = placed_kernels(program, data.draw(registers), depth).kernels.tiled

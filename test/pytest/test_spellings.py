@@ -16,12 +16,17 @@ Array = NDArray[np.float64]
 EARTH = """
 module {
   // func @not_this: a comment
-  func @columns(%in: !stencil.field<?x?x?xf64>, %out: !stencil.field<?x?x?xf64>, %w: !stencil.field<0x?x0xf64>,
+  func @columns(%in: !stencil.field<?x?x?xf64>, %out: !stencil.field<?x?x?xf64>,
+      %w: !stencil.field<0x?x0xf64>,
       %s : f64) attributes {stencil.program} {
-    %0 = stencil.cast %in([-1, -1, 0] : [7, 6, 4]) : (!stencil.field<?x?x?xf64>) -> !stencil.field<8x7x4xf64>
-    %1 = stencil.cast %out ([-1, -1, 0]:[7, 6, 4]) : (!stencil.field<?x?x?xf64>) -> !stencil.field<8x7x4xf64>
-    %2 = stencil.cast %w([-1, -1, 0] : [7, 6, 4]) : (!stencil.field<0x?x0xf64>) -> !stencil.field<0x7x0xf64>
-    %3 = stencil.load %0([-1, -1, 0] : [7, 6, 4]) : (!stencil.field<8x7x4xf64>) -> !stencil.temp<8x7x4xf64>
+    %0 = stencil.cast %in([-1, -1, 0] : [7, 6, 4])
+      : (!stencil.field<?x?x?xf64>) -> !stencil.field<8x7x4xf64>
+    %1 = stencil.cast %out ([-1, -1, 0]:[7, 6, 4])
+      : (!stencil.field<?x?x?xf64>) -> !stencil.field<8x7x4xf64>
+    %2 = stencil.cast %w([-1, -1, 0] : [7, 6, 4])
+      : (!stencil.field<0x?x0xf64>) -> !stencil.field<0x7x0xf64>
+    %3 = stencil.load %0([-1, -1, 0] : [7, 6, 4])
+      : (!stencil.field<8x7x4xf64>) -> !stencil.temp<8x7x4xf64>
     %4 = stencil.load %2 : (!stencil.field<0x7x0xf64>) -> !stencil.temp<0x?x0xf64>
     %5:2 = stencil.apply (%a = %3 : !stencil.temp<8x7x4xf64>, %b = %4 : !stencil.temp<0x?x0xf64>,
         %c = %s : f64) -> (!stencil.temp<?x?x?xf64>, !stencil.temp<?x?x?xf64>) {
@@ -49,11 +54,14 @@ module {
       %22 = stencil.store_result %13 : (f64) -> (!stencil.result<f64>)
       stencil.return %21, %22 : !stencil.result<f64>, !stencil.result<f64>
     } to ([0, 0, 0] : [6, 5, 4])
-    %6 = stencil.buffer %5#0([0, 0, 0] : [6, 5, 4]) : (!stencil.temp<?x?x?xf64>) -> !stencil.temp<6x5x4xf64>
+    %6 = stencil.buffer %5#0([0, 0, 0] : [6, 5, 4])
+      : (!stencil.temp<?x?x?xf64>) -> !stencil.temp<6x5x4xf64>
     %7, %8 = stencil.combine 0 at 3 lower = (%6 : !stencil.temp<6x5x4xf64>)
-      upper = (%5#1 : !stencil.temp<?x?x?xf64>) lowerext = (%6 : !stencil.temp<6x5x4xf64>) ([0, 0, 0] : [6, 5, 4])
+      upper = (%5#1 : !stencil.temp<?x?x?xf64>)
+      lowerext = (%6 : !stencil.temp<6x5x4xf64>) ([0, 0, 0] : [6, 5, 4])
       : !stencil.temp<?x?x?xf64>, !stencil.temp<?x?x?xf64>
-    stencil.store %7 to %1([0, 0, 0] : [6, 5, 4]) : !stencil.temp<?x?x?xf64> to !stencil.field<8x7x4xf64>
+    stencil.store %7 to %1([0, 0, 0] : [6, 5, 4])
+      : !stencil.temp<?x?x?xf64> to !stencil.field<8x7x4xf64>
     return
   }
 }
@@ -107,8 +115,10 @@ GENERIC_TYPES = "(!stencil.temp<?x?xf64>, !stencil.field<[-1,9]x[-1,9]xf64>) -> 
 STORES = [
     f"stencil.store %v to %b ([0, 0] : [8, 8]) : {TYPES}",
     f"stencil.store %v to %b<[0, 0], [8, 8]> : {TYPES}",
-    f'"stencil.store"(%v, %b) {{"lb" = #stencil.index<0, 0>, "ub" = #stencil.index<8, 8>}} : {GENERIC_TYPES}',
-    f'"stencil.store"(%v, %b) {{lb = #stencil.index[0, 0], ub = #stencil.index[8, 8]}} : {GENERIC_TYPES}',
+    f'"stencil.store"(%v, %b) {{"lb" = #stencil.index<0, 0>, "ub" = #stencil.index<8, 8>}} : '
+    f"{GENERIC_TYPES}",
+    f'"stencil.store"(%v, %b) {{lb = #stencil.index[0, 0], ub = #stencil.index[8, 8]}} : '
+    f"{GENERIC_TYPES}",
 ]
 
 
@@ -122,9 +132,10 @@ def test_older_spellings_are_the_same_program(body: str, store: str):
 
 def test_operations_are_on_their_lines(caplog: pytest.LogCaptureFixture):
     wrong = EARTH.replace(
-        "[6, 5, 4]) : !stencil.temp<?x?x?xf64> to", "[9, 5, 4]) : !stencil.temp<?x?x?xf64> to"
+        "[6, 5, 4])\n      : !stencil.temp<?x?x?xf64> to",
+        "[9, 5, 4])\n      : !stencil.temp<?x?x?xf64> to",
     )
-    with pytest.raises(CompileError, match=r"<program>:41"):
+    with pytest.raises(CompileError, match=r"<program>:48"):
         timetile.compile(wrong, executor="cpu", cache=False)
 
 
@@ -133,8 +144,8 @@ def test_cells_in_turn_are_refused():
     with pytest.raises(CompileError) as caught:
         timetile.compile(text, executor="cpu", cache=False)
     assert str(caught.value) == (
-        "<program>:11: stencil.apply seq computes cells in turn along an axis, and those of a stencil are "
-        "independent; keep it out of the program"
+        "<program>:16: stencil.apply seq computes cells in turn along an axis, and those of a "
+        "stencil are independent; keep it out of the program"
     )
 
 

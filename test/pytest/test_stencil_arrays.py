@@ -1,4 +1,7 @@
-"""The arrays of a state: copied and left as they are, of NumPy and of other libraries; programs are compiled once."""
+"""
+The arrays of a state: copied and left as they are, of NumPy and of other libraries; programs are
+compiled once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What users of NumPy write first: each is refused with what to write instead, or works as NumPy has it."""
+"""
+What users of NumPy write first: each is refused with what to write instead, or works as NumPy has
+it.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,18 @@ def step(u: Field, v: Field, k: Scalar):
 LINES: list[tuple[str, str]] = [
     (
         "u.next = np.sin(u)",
-        "np.sin takes the values of a cell, and a field has one at each cell; say which, as u[0, 0] for the cell's own",
+        "np.sin takes the values of a cell, and a field has one at each cell; say which, as u[0, "
+        "0] for the cell's own",
     ),
     (
         "u.next = weights * u",
-        "np.multiply takes the values of a cell, and a field has one at each cell; say which, as u[0, 0] for the cell's own",
+        "np.multiply takes the values of a cell, and a field has one at each cell; say which, as "
+        "u[0, 0] for the cell's own",
     ),
     (
         "u.next = u[0] - np.mean(u)",
-        "np.mean is of all cells together, and a step computes one; call it on the arrays between two calls of advance",
+        "np.mean is of all cells together, and a step computes one; call it on the arrays between "
+        "two calls of advance",
     ),
     (
         "u.next = np.roll(u.prev, 1)",
@@ -45,29 +51,40 @@ LINES: list[tuple[str, str]] = [
     ),
     (
         "u.next = np.linalg.norm(u)",
-        "np.norm takes arrays, and a step computes one cell; write it with the values around the cell, as u[-1] and u[0]",
+        "np.norm takes arrays, and a step computes one cell; write it with the values around the "
+        "cell, as u[-1] and u[0]",
     ),
     (
         "if u: u.next = u[0]",
-        "a field has no truth value; write timetile.where(condition, a, b), with a condition of a cell as u[0] > 0",
+        "a field has no truth value; write timetile.where(condition, a, b), with a condition of a "
+        "cell as u[0] > 0",
     ),
     (
         "u.next = u[0]; u.next -= 1",
-        "new values are assigned once, not changed; add all to the value first, then write u.next = value",
+        "new values are assigned once, not changed; add all to the value first, then write u.next "
+        "= value",
     ),
     (
         "u.next = u[0] / u.shape[0]",
-        "'Field' object has no attribute 'shape'; timetile.extent(axis) is the size of the arrays along an axis",
+        "'Field' object has no attribute 'shape'; timetile.extent(axis) is the size of the arrays "
+        "along an axis",
     ),
-    ("u.next = u[...]", "u is indexed by Ellipsis, and offsets are whole numbers; write an int for each axis"),
-    ("u.next = np.where(u[0] > 0)", "np.where is not a function of one cell; write timetile.where(condition, a, b)"),
+    (
+        "u.next = u[...]",
+        "u is indexed by Ellipsis, and offsets are whole numbers; write an int for each axis",
+    ),
+    (
+        "u.next = np.where(u[0] > 0)",
+        "np.where is not a function of one cell; write timetile.where(condition, a, b)",
+    ),
     ("u.next = np.isnan(u[0])", "np.isnan is not supported in a step; write a != a"),
     (
         "u.next = u[0] * weights[coordinate(0)]",
-        "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
-        "indices; an array of numbers is indexed by numbers; pass what differs from cell to cell as a timetile.Field",
+        "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+        "boolean arrays are valid indices; an array of numbers is indexed by numbers; pass what "
+        "differs from cell to cell as a timetile.Field",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("line", "reason"), LINES, ids=lambda text: text[:40])
@@ -141,7 +158,8 @@ WRONG_CALLS: list[tuple[Call, type[Exception], str]] = [
     (
         lambda model: model.on(exec="cpu"),
         TypeError,
-        "on has no option exec; its options are executor, depth, arch, fp_contract, fp_division, gpu, threads, cache",
+        "on has no option exec; its options are executor, depth, arch, fp_contract, fp_division, "
+        "gpu, threads, cache",
     ),
     (
         lambda model: model.advance(STATE, 3.0, k=0.1),

@@ -1,4 +1,7 @@
-"""Steps drawn at random leave what each cell alone computes: the same statements are run by Python, cell by cell."""
+"""
+Steps drawn at random leave what each cell alone computes: the same statements are run by Python,
+cell by cell.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ Read = tuple[str, str, tuple[int, ...], float]
 
 @dataclass(frozen=True)
 class Statement:
-    """`target.next[region] = sum of reads`, other reads where a coordinate is less than a number."""
+    """
+    `target.next[region] = sum of reads`, other reads where a coordinate is less than a number.
+    """
 
     target: str
     region: tuple[slice, ...] | None

@@ -1,4 +1,7 @@
-"""A sweep after a loop reads what the loop left, in whichever buffer that is, also where it writes that buffer itself."""
+"""
+A sweep after a loop reads what the loop left, in whichever buffer that is, also where it writes
+that buffer itself.
+"""
 
 from __future__ import annotations
 

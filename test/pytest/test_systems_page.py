@@ -67,7 +67,8 @@ WITHOUT = {
     "SSAM, travelling sums": f"{WARP},{REGISTERS}",
     "AN5D": f"{BLOCK},multi-queue-buffering{{ahead=0}},register-streaming",
     "EBISU, multi-queue": f"{DEVICE},multi-queue-buffering{{storage=shared}}",
-    "EBISU, register streaming": f"{DEVICE},multi-queue-buffering{{storage=shared addressing=computed every=2}}",
+    "EBISU, register streaming": f"{DEVICE},multi-queue-buffering{{storage=shared "
+    f"addressing=computed every=2}}",
     "DTB": f"{WARP},{REGISTERS}",
     "semi-stencil": f"{BLOCK},{REGISTERS}",
     "its finer relative": f"{BLOCK},{REGISTERS}",
@@ -87,7 +88,9 @@ def printed_ptx(program: str, passes: str) -> str:
 
 @dataclass(frozen=True)
 class Contents:
-    """The kernel of four steps of a row: its stages with their homes, and the code of its threads."""
+    """
+    The kernel of four steps of a row: its stages with their homes, and the code of its threads.
+    """
 
     placed: KernelOp
     threads: gpu.ModuleOp

@@ -1,4 +1,7 @@
-"""What is compiled is for the GPU that was asked for, and what no kernel can have is refused before anything runs."""
+"""
+What is compiled is for the GPU that was asked for, and what no kernel can have is refused before
+anything runs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """
-Tiles that are not streamed (DTB): a tile of the plane, or of the volume, stays in its threads for all steps of a
-launch, and edges or whole planes are exchanged once a level. The bits are those of the unfused program.
+Tiles that are not streamed (DTB): a tile of the plane, or of the volume, stays in its threads for
+all steps of a launch, and edges or whole planes are exchanged once a level. The bits are those of
+the unfused program.
 """
 
 from __future__ import annotations
@@ -128,7 +129,10 @@ VOLUMES = {
     "wave": (entry("wave-3d").make((7, 5, 23)), 1),
     "doubles": (sum_program("f64", star(3, 2))((5, 9, 33)), 1),
 }
-"""Programs and depths: taps along one axis, corners, two fields, edges of two layers of double precision."""
+"""
+Programs and depths: taps along one axis, corners, two fields, edges of two layers of double
+precision.
+"""
 
 INTERPRETED = {
     "warp": ["star"],
@@ -151,7 +155,9 @@ def volumes_for(executor: Executor, schedule: Schedule) -> list[tuple[Program, i
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", SOLIDS, ids=named)
 def test_a_volume_in_resident_tiles_is_right(schedule: Schedule, executor: Executor):
-    """Warps along any axis, blocks along the first; neither the tile nor a block divides the domain."""
+    """
+    Warps along any axis, blocks along the first; neither the tile nor a block divides the domain.
+    """
     for program, depth in volumes_for(executor, schedule):
         check(program, schedule, depth, executor)
 
@@ -175,7 +181,9 @@ ALONG_ROWS: list[Offset] = [(0, -1, 0), (0, 0, 0), (0, 1, 0)]
 
 
 def coupled(domain: Domain, first: list[Offset], second: list[Offset]) -> Program:
-    """Two fields: one follows from the other's neighbours, and that from the new values' of the first."""
+    """
+    Two fields: one follows from the other's neighbours, and that from the new values' of the first.
+    """
     inner, zero = Box.of(domain), (0, 0, 0)
     bounds = inner.grown((1, 1, 1), (1, 1, 1))
     speed = Tap("v", zero) * 0.5 + weighted_sum(normalised(first), "s") * 0.4
@@ -222,7 +230,10 @@ SILENT = {
 def test_exchanges_that_pass_nothing_between_blocks(
     silent: str, sync: Literal["flags", "grid"], executor: Executor
 ):
-    """Their readers wait for the block's own warps; who speaks once only has other words for the next tile."""
+    """
+    Their readers wait for the block's own warps; who speaks once only has other words for the next
+    tile.
+    """
     program, depth = SILENT[silent]
     tiling = solid("device", (3, 2, 1), (1, 3, 1), blocks=3)
     quiet = Schedule("quiet", tiling, streaming=Streaming(sync=sync), planes=None, shown=sync)

@@ -1,7 +1,7 @@
 """
-What the SIMT interpreter finds besides races: values that were never set, wild and misaligned accesses,
-and threads that part where they must not. Each kernel is written by hand, and has a corrected twin
-that passes.
+What the SIMT interpreter finds besides races: values that were never set, wild and misaligned
+accesses, and threads that part where they must not. Each kernel is written by hand, and has a
+corrected twin that passes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ UNSET = [
         "what-is-made-of-unset-values",
         "%u = simt.unset : f64\n%w = arith.addf %u, %x : f64\nsimt.store %w to %f[%t + 64]",
         "simt.store %w to %f[%t + 64]: stores a value that was never set to cell 64",
-        "%u = simt.unset : f64\n%w = arith.addf %u, %x : f64\n%all = arith.cmpi slt, %t, %full : i32\n"
-        "%v = arith.select %all, %w, %x : f64\nsimt.store %v to %f[%t + 64]",
+        "%u = simt.unset : f64\n%w = arith.addf %u, %x : f64\n%all = arith.cmpi slt, %t, %full : "
+        "i32\n%v = arith.select %all, %w, %x : f64\nsimt.store %v to %f[%t + 64]",
     ),
     Case(
         "a-load-whose-mask-is-off",

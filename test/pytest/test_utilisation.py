@@ -1,4 +1,6 @@
-"""The model of AN5D's sections 5 and 6.3, and the classes of a real kernel's cells counted one by one."""
+"""
+The model of AN5D's sections 5 and 6.3, and the classes of a real kernel's cells counted one by one.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def kernels(domain: tuple[int, ...], radius: int, depth: int) -> list[KernelOp]:
 
 
 def stores(axis: AxisTiling, tile: int, cell: int) -> bool:
-    """A tile stores a cell along an axis, if it is inside the bounds: nothing overlaps beyond them."""
+    """
+    A tile stores a cell along an axis, if it is inside the bounds: nothing overlaps beyond them.
+    """
     first = axis.origin + axis.overlap_low + tile * axis.useful
     begins = tile == 0 or first <= cell
     return begins and (tile == axis.count - 1 or cell < first + axis.useful)
@@ -106,7 +110,8 @@ def test_tiles_cover_the_bounds_and_the_outermost_alone_touch_them(
             inner = axis.inner_cells
             assert len(inner) == axis.count * axis.useful
             assert inner.start - axis.origin == axis.overlap_low
-        # What is stored begins with a whole vector, or within one of two cells where that saves a tile.
+        # What is stored begins with a whole vector, or within one of two cells where that saves a
+        # tile.
         last = geometry.axes[-1]
         if (last.origin + last.overlap_low + radius) % geometry.vector:
             assert geometry.vector == 2

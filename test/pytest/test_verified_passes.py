@@ -1,4 +1,6 @@
-"""What passes leave is verified, and IR that is wrong is laid at the door of the pass that made it."""
+"""
+What passes leave is verified, and IR that is wrong is laid at the door of the pass that made it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pipelines with any options are compiled or refused, and whoever follows a way out that a refusal names arrives."""
+"""
+Pipelines with any options are compiled or refused, and whoever follows a way out that a refusal
+names arrives.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,9 @@ def without_numbers(said: str) -> str:
 
 
 def follow(text: str, said: str, name: str, pipeline: Pipeline) -> list[str]:
-    """What is said on a way until nothing is; the way itself is preferred as long as it is named."""
+    """
+    What is said on a way until nothing is; the way itself is preferred as long as it is named.
+    """
     heard = [said]
     while (again := refusal(text, pipeline)) is not None and len(heard) < FARTHEST:
         heard.append(again)

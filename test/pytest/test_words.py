@@ -91,13 +91,22 @@ LIMIT = 4.0
 """Percent of the words of a package's docstrings, and of its comments, that may be pointers."""
 
 REACHED: dict[str, float] = {}
-"""Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better; add none."""
+"""
+Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better;
+add none.
+"""
 
 BEGIN_WITH_THE_SAME: dict[str, int] = {}
-"""How many docstrings of a package may begin with "The same". Lower a number when there are fewer; add none."""
+"""
+How many docstrings of a package may begin with "The same". Lower a number when there are fewer; add
+none.
+"""
 
 WITHOUT_DOCSTRING: dict[str, int] = {}
-"""How many public classes, functions and methods of a package may lack a docstring. Lower a number; add none."""
+"""
+How many public classes, functions and methods of a package may lack a docstring. Lower a number;
+add none.
+"""
 
 INHERITED = frozenset(
     [
@@ -129,7 +138,10 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def sources() -> dict[str, list[Path]]:
-    """The Python files of each package, its own packages included, by its layer or by its folder in a layer."""
+    """
+    The Python files of each package, its own packages included, by its layer or by its folder in a
+    layer.
+    """
     found: dict[str, list[Path]] = {}
     for layer in LAYERS:
         for path in sorted((ROOT / layer).rglob("*.py")):
@@ -145,7 +157,10 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
-    """The line and the text of each docstring: of files, classes, functions, and of names below which one stands."""
+    """
+    The line and the text of each docstring: of files, classes, functions, and of names below which
+    one stands.
+    """
     for node in ast.walk(tree_of(path)):
         for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             if not isinstance(body, list):
@@ -175,7 +190,10 @@ def words_of(text: str) -> list[str]:
 
 
 def pointers_of(words: list[str]) -> int:
-    """How many words point: those of `POINTERS`, and "one" where it stands for a noun, as in "the last one"."""
+    """
+    How many words point: those of `POINTERS`, and "one" where it stands for a noun, as in "the last
+    one".
+    """
     stands_for_a_noun = sum(pair[1] == "one" and pair[0] in BEFORE_ONE for pair in pairwise(words))
     return sum(word in POINTERS for word in words) + stands_for_a_noun
 
@@ -237,7 +255,10 @@ def test_no_docstring_begins_with_the_same(package: str):
 
 @cache
 def documented_methods() -> frozenset[str]:
-    """The names of all methods with a docstring: a method of another class with such a name implements it."""
+    """
+    The names of all methods with a docstring: a method of another class with such a name implements
+    it.
+    """
     return frozenset(
         item.name
         for paths in sources().values()
@@ -305,14 +326,19 @@ BUILT_IN = {name for name in DIALECTS if name == "nvvm"}
 
 
 def entries() -> set[str]:
-    """The words that docs/glossary.md defines: in bold, in the first column, or explained within an entry."""
+    """
+    The words that docs/glossary.md defines: in bold, in the first column, or explained within an
+    entry.
+    """
     text = (ROOT / "docs" / "glossary.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| **")]
     return {word for row in rows for word in re.findall(r"\*\*([^*]+)\*\*", row)}
 
 
 def names_of_operations(dialect: Dialect) -> Iterator[str]:
-    """The words in the names of a dialect's operations, of their operands, results and properties."""
+    """
+    The words in the names of a dialect's operations, of their operands, results and properties.
+    """
     for operation in dialect.operations:
         yield operation.name.split(".", 1)[1]
         assert issubclass(operation, IRDLOperation)
@@ -323,7 +349,10 @@ def names_of_operations(dialect: Dialect) -> Iterator[str]:
 
 
 def names_of_attributes(dialect: Dialect) -> Iterator[str]:
-    """The words in the names of a dialect's attributes, of their parameters, and of enumerations' values."""
+    """
+    The words in the names of a dialect's attributes, of their parameters, and of enumerations'
+    values.
+    """
     for attribute in dialect.attributes:
         yield attribute.name.split(".", 1)[1]
         if issubclass(attribute, ParametrizedAttribute):
@@ -356,7 +385,10 @@ def names_of_the_ir() -> set[str]:
 
 
 def is_defined(name: str, known: set[str] | frozenset[str]) -> bool:
-    """Whether a name, its singular, or each of its parts is known: `source_index` is of `source` and `index`."""
+    """
+    Whether a name, its singular, or each of its parts is known: `source_index` is of `source` and
+    `index`.
+    """
     if name in known or name.removesuffix("s") in known:
         return True
     parts = name.split("_")

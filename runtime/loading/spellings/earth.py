@@ -231,13 +231,18 @@ def is_whole(line: str) -> bool:
     return True
 
 
+def goes_on(line: str) -> bool:
+    """Whether a line continues an operation: no operation begins with a colon or an arrow."""
+    return line.lstrip().startswith((":", "->"))
+
+
 def joined(lines: list[str]) -> list[str]:
     """The lines, with each operation on its first line, followed by empty lines for the others."""
     out: list[str] = []
     at = 0
     while at < len(lines):
         line, taken = lines[at], 1
-        while not is_whole(line) and at + taken < len(lines):
+        while at + taken < len(lines) and (not is_whole(line) or goes_on(lines[at + taken])):
             line += " " + lines[at + taken].strip()
             taken += 1
         out += [line, *[""] * (taken - 1)]

@@ -12,8 +12,8 @@ TEMP = "!stencil.temp<?xf64>"
 
 class Block:
     """
-    Text of operations over fields `%f0` to `%f3`. A value knows how far beyond a store's box it reads,
-    so that no program reads outside a field.
+    Text of operations over fields `%f0` to `%f3`. A value knows how far beyond a store's box it
+    reads, so that no program reads outside a field.
     """
 
     def __init__(self, rng: random.Random, depth: str = "  "):
@@ -89,7 +89,8 @@ class Block:
         name = self.new(max(self.values[low], self.values[high]))
         at = self.rng.randint(LOW - 2, HIGH + 2)
         self.say(
-            f"{name} = stencil.combine 0 at {at} lower = ({low} : {TEMP}) upper = ({high} : {TEMP}) : {TEMP}"
+            f"{name} = stencil.combine 0 at {at} lower = ({low} : {TEMP}) upper = ({high} : "
+            f"{TEMP}) : {TEMP}"
         )
         return None
 

@@ -75,7 +75,7 @@ def reach_of(offsets: list[Offset]) -> tuple[Offset, Offset]:
 def two_buffers(
     domain: Domain, element: Element, offsets: list[Offset], cell: Expression, *extra: str
 ) -> Program:
-    """`u` and `v` take turns; the bounds are the domain with halos just as wide as the offsets reach."""
+    """`u` and `v` take turns; the bounds are the domain and halos as wide as the offsets reach."""
     inner = Box.of(domain)
     bounds = inner.grown(*reach_of(offsets))
     return Program(
@@ -348,7 +348,7 @@ def fluxes(domain: Domain) -> Program:
 
 
 def variation(domain: Domain) -> Program:
-    """How much a column varies: magnitudes are made of differences, and the sum reads nothing else of the newest plane."""
+    """How much a column varies: of the newest plane, the sum reads magnitudes of differences."""
     c, n, s, w, e = taps(2)
     rise = call("abs", c - n) + call("abs", s - c)
     return two_buffers(domain, "f64", star(2, 1), c * 0.5 + (rise + call("abs", e - w)) * 0.1)

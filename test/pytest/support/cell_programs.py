@@ -37,7 +37,10 @@ def result_line(case: Case, values: Sequence[str]) -> str:
     kinds = ", ".join(map(str, case.operands))
     predicate = "" if case.predicate is None else f"{case.predicate} : i64"
     properties = f" <{{predicate = {predicate}}}>" if predicate else ""
-    made = f'      %made = "{case.operation.name}"({", ".join(values)}){properties} : ({kinds}) -> {case.result}'
+    made = (
+        f'      %made = "{case.operation.name}"({", ".join(values)}){properties} : ({kinds}) '
+        f"-> {case.result}"
+    )
     if isinstance(case.result, IndexType):
         return made + "\n      %r = arith.index_cast %made : index to i64"
     if str(case.result) == "i1":
@@ -71,7 +74,8 @@ def program_of(group: Sequence[Case], cells: int) -> str:
 {body}
       stencil.return %r : {out}
     }}
-    stencil.store %y{k} to %o{k}(<[0], [{cells}]>) : !stencil.temp<?x{out}> to !stencil.field<{bounds}x{out}>""")
+    stencil.store %y{k} to %o{k}(<[0], [{cells}]>)
+      : !stencil.temp<?x{out}> to !stencil.field<{bounds}x{out}>""")
     return f"""func.func @cells({", ".join(fields)}, %n: index) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -16,7 +16,9 @@ def bits_of(array: Array) -> Array:
 
 
 def assert_same_bits(program: Program, expected: Inputs, found: Inputs, what: str) -> None:
-    """Every buffer of two runs is the same, halos included; the first cell that differs is named."""
+    """
+    Every buffer of two runs is the same, halos included; the first cell that differs is named.
+    """
     for buffer in program.buffers:
         a, b = expected.arrays[buffer.name], found.arrays[buffer.name]
         differs = np.argwhere(bits_of(a) != bits_of(b))

@@ -1,6 +1,6 @@
 """
-Which rows of a product of parameters stand for all: every value of every parameter occurs in one, and
-values of different parameters meet in as many pairs as so few rows allow.
+Which rows of a product of parameters stand for all: every value of every parameter occurs in one,
+and values of different parameters meet in as many pairs as so few rows allow.
 """
 
 from __future__ import annotations

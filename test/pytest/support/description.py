@@ -82,8 +82,9 @@ class Update:
 @dataclass(frozen=True)
 class Program:
     """
-    A function of buffers, scalars and a number of steps. The time loop carries the buffers `carried`,
-    under their own names; after a step, name k stands for the buffer that name `rotation[k]` stood for.
+    A function of buffers, scalars and a number of steps. The time loop carries the buffers
+    `carried`, under their own names; after a step, name k stands for the buffer that name
+    `rotation[k]` stood for.
     """
 
     element: Element
@@ -171,8 +172,8 @@ def share_halos(program: Program, arrays: dict[str, Array]) -> None:
 
 def random_inputs(program: Program, seed: int, *, common_halos: bool = False) -> Inputs:
     """
-    Positive numbers of one magnitude, so that no zero hides a mistake and no step overflows. With `common_halos`
-    buffers that take turns have the same ones outside the bounds.
+    Positive numbers of one magnitude, so that no zero hides a mistake and no step overflows. With
+    `common_halos` buffers that take turns have the same ones outside the bounds.
     """
     rng = np.random.default_rng(seed)
     arrays = {

@@ -1,4 +1,6 @@
-"""An operator of Devito as a case of a test: its equations, what it changes, and how it is called."""
+"""
+An operator of Devito as a case of a test: its equations, what it changes, and how it is called.
+"""
 
 from __future__ import annotations
 

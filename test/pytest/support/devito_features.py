@@ -1,4 +1,6 @@
-"""Operators of Devito for what equations may have besides a stencil: subdomains, conditions, time."""
+"""
+Operators of Devito for what equations may have besides a stencil: subdomains, conditions, time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Operators of Devito for diffusion, flow and reaction, small, as examples and tutorials have them."""
+"""
+Operators of Devito for diffusion, flow and reaction, small, as examples and tutorials have them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Operators of Devito for waves: acoustic, elastic and electromagnetic, with sources and snapshots."""
+"""
+Operators of Devito for waves: acoustic, elastic and electromagnetic, with sources and snapshots.
+"""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def points(body: str, element: str, cells: int) -> str:
 
 def guess_off_by(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What Newton's method starts from is off by a share of it, in the SIMT interpreter; in FP64 it has the upper word's
-    bits only, like the hardware's.
+    What Newton's method starts from is off by a share of it, in the SIMT interpreter; in FP64 it
+    has the upper word's bits only, like the hardware's.
     """
 
     def off(guess: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -1,4 +1,7 @@
-"""Cells drawn at random: any operation of the table on taps, scalars, coordinates, constants and each other."""
+"""
+Cells drawn at random: any operation of the table on taps, scalars, coordinates, constants and each
+other.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,13 @@ LEFT_OUT = (xmath.IPowIOp, xmath.FPowIOp)
 CASES = [case for case in cases() if case.operation not in LEFT_OUT]
 TYPES: tuple[Attribute, ...] = (f64, f32, i64, i32, i1, index)
 LITERALS: dict[Attribute, tuple[str, ...]] = {
-    f64: ("0.5", "-1.25", "3.0"), f32: ("0.25", "-2.0", "1.5"), i64: ("3", "-2", "0"), i32: ("5", "-1", "0"),
-    i1: ("true", "false"), index: ("2", "-1", "0"),
-}  # fmt: skip
+    f64: ("0.5", "-1.25", "3.0"),
+    f32: ("0.25", "-2.0", "1.5"),
+    i64: ("3", "-2", "0"),
+    i32: ("5", "-1", "0"),
+    i1: ("true", "false"),
+    index: ("2", "-1", "0"),
+}
 
 
 @dataclass
@@ -82,7 +89,10 @@ def term(body: Body, total: str | None, offset: tuple[int, ...]) -> str:
 
 
 def sums(random: Random, results: int, *, columns: bool) -> Body:
-    """One or two sums that take planes, or columns, one after the other, of terms that are weighted in many ways."""
+    """
+    One or two sums that take planes, or columns, one after the other, of terms that are weighted in
+    many ways.
+    """
     body = Body(random)
     offsets = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
     if columns:

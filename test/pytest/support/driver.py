@@ -1,4 +1,7 @@
-"""A driver that keeps books: what of contexts, memory, modules, graphs and events was taken, and not given back."""
+"""
+A driver that keeps books: what of contexts, memory, modules, graphs and events was taken, and not
+given back.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from typing import Any
 @dataclass
 class BookKeeper:
     """
-    GPUs of one architecture, as the driver's bindings show them. Fields are addresses; nothing is computed. Calls that
-    are wrong fail: what is given back twice, a wait for a stream that is gone, memory that is freed while a launch may
-    still use it.
+    GPUs of one architecture, as the driver's bindings show them. Fields are addresses; nothing is
+    computed. Calls that are wrong fail: what is given back twice, a wait for a stream that is gone,
+    memory that is freed while a launch may still use it.
     """
 
     arch: tuple[int, int] = (9, 0)

@@ -12,6 +12,8 @@ def executors() -> tuple[Executor, ...]:
 
 
 def kernel_executors() -> tuple[Executor, ...]:
-    """The executors that run kernels: the two that interpret them, and the GPU where a driver answers."""
+    """
+    The executors that run kernels: the two that interpret them, and the GPU where a driver answers.
+    """
     interpreters: tuple[Executor, ...] = ("planes", "simt")
     return (*interpreters, "gpu") if gpu_is_available() else interpreters

@@ -10,7 +10,9 @@ Offset = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """Base of the trees; equal trees are different nodes, so that a shared node is computed once."""
+    """
+    Base of the trees; equal trees are different nodes, so that a shared node is computed once.
+    """
 
     @property
     def operands(self) -> tuple[Expression, ...]:
@@ -43,7 +45,9 @@ class Expression:
 
 @dataclass(frozen=True, eq=False)
 class Tap(Expression):
-    """The cell of a buffer at an offset; converted to the program's type where its own is another."""
+    """
+    The cell of a buffer at an offset; converted to the program's type where its own is another.
+    """
 
     buffer: str
     offset: Offset
@@ -97,7 +101,9 @@ class Power(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Select(Expression):
-    """`then` where the comparison (`olt`, `oge`, ...) of left and right holds, `otherwise` elsewhere."""
+    """
+    `then` where the comparison (`olt`, `oge`, ...) of left and right holds, `otherwise` elsewhere.
+    """
 
     predicate: str
     left: Expression

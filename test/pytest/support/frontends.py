@@ -1,4 +1,6 @@
-"""Programs in the style of frontends, drawn at random: what each of them prints, in combinations."""
+"""
+Programs in the style of frontends, drawn at random: what each of them prints, in combinations.
+"""
 
 from __future__ import annotations
 
@@ -129,6 +131,16 @@ def devito_apply(
     text.say(f"stencil.return {total} : {text.kind}", "}")
 
 
+def devito_arguments(text: Text, has: dict[str, bool], line: str) -> list[str]:
+    """The arguments of an operator besides its functions of time."""
+    given = [f"%m: {text.field}"] if has["coefficient"] else []
+    given += [f"%d: {line}"] if has["profile"] else []
+    kind = text.kind
+    sparse = [f"%wave: memref<16x2x{kind}>", f"%coordinates: memref<2x{text.rank}x{kind}>"]
+    given += sparse if has["source"] else []
+    return given + (["%timers: !llvm.ptr"] if has["timers"] else [])
+
+
 def devito(seed: int) -> str:
     """An operator of one to three functions of time."""
     draw = random.Random(seed)
@@ -142,11 +154,7 @@ def devito(seed: int) -> str:
     line = f"!stencil.field<[0,{sizes[-1]}]x{text.kind}>"
     buffers = [f"{name}{k}" for name in names for k in range(order + 1)]
     given = [f"%{buffer}_given: {text.field}" for buffer in buffers]
-    given += [f"%m: {text.field}"] if has["coefficient"] else []
-    given += [f"%d: {line}"] if has["profile"] else []
-    sparse = [f"%wave: memref<16x2x{text.kind}>", f"%coordinates: memref<2x{rank}x{text.kind}>"]
-    given += sparse if has["source"] else []
-    given += ["%timers: !llvm.ptr"] if has["timers"] else []
+    given += devito_arguments(text, has, line)
     text.say(f"func.func @step({', '.join([*given, '%n: index'])}) {{")
     text.say("%zero = arith.constant 0 : index", "%one = arith.constant 1 : index")
     if has["timers"]:
@@ -154,7 +162,8 @@ def devito(seed: int) -> str:
     carried = ", ".join(f"%{buffer} = %{buffer}_given" for buffer in buffers)
     fields = ", ".join([text.field] * len(buffers))
     text.say(
-        f"%r:{len(buffers)} = scf.for %time = %zero to %n step %one iter_args({carried}) -> ({fields}) {{"
+        f"%r:{len(buffers)} = scf.for %time = %zero to %n step %one iter_args({carried}) -> "
+        f"({fields}) {{"
     )
     if has["time"]:
         text.say(

@@ -282,7 +282,10 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
 
 @st.composite
 def travelling_sums(draw: st.DrawFn) -> tuple[Program, Schedule]:
-    """A sum of some columns, one after the other, and a schedule in which it travels: one warp holds each row."""
+    """
+    A sum of some columns, one after the other, and a schedule in which it travels: one warp holds
+    each row.
+    """
     rank = draw(st.integers(2, 3))
     offset = st.tuples(*[st.integers(-1, 1)] * (rank - 1), st.integers(-3, 3))
     offsets = draw(st.lists(offset, min_size=2, max_size=8, unique=True))

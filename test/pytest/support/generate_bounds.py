@@ -1,6 +1,6 @@
 """
-Programs whose fields have bounds of their own: each as large as its accesses need, or a little larger on some sides. Boxes
-differ from update to update and from store to store, and lie anywhere.
+Programs whose fields have bounds of their own: each as large as its accesses need, or a little
+larger on some sides. Boxes differ from update to update and from store to store, and lie anywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ FARTHEST: dict[int, Offset] = {1: (3,), 2: (2, 2), 3: (1, 1, 2)}
 
 @st.composite
 def boxes(draw: st.DrawFn, whole: Box) -> Box:
-    """The whole box; or without some cells at its ends, as on staggered grids; or any part of it."""
+    """
+    The whole box; or without some cells at its ends, as on staggered grids; or any part of it.
+    """
     most = draw(st.sampled_from([0, 1, 1, 2, 100]))
     lower: list[int] = []
     upper: list[int] = []
@@ -54,7 +56,9 @@ def sums(draw: st.DrawFn, names: list[str], own: str, rank: int) -> Expression:
 
 @st.composite
 def programs_of_bounds(draw: st.DrawFn) -> Program:
-    """One to three updates a step of two or three buffers that take turns and up to two other fields."""
+    """
+    One to three updates a step of two or three buffers that take turns and up to two other fields.
+    """
     rank = draw(st.integers(1, 3))
     element: Element = draw(st.sampled_from(("f32", "f64")))
     lower = tuple(draw(st.integers(-3, 3)) for _ in range(rank))
@@ -69,7 +73,8 @@ def programs_of_bounds(draw: st.DrawFn) -> Program:
         if others and draw(st.integers(0, 3)) == 0:
             # One result goes to two fields.
             stored += [name for name in others[:1] if name not in stored]
-        # What is stored twice reads neither field: one store would change what the other was computed from.
+        # What is stored twice reads neither field: one store would change what the other was
+        # computed from.
         readable = names if len(stored) == 1 else [name for name in names if name not in stored]
         result = draw(sums(readable, target, rank))
         stores = tuple(Store(0, name, draw(boxes(whole))) for name in stored)
@@ -126,7 +131,10 @@ OTHER_TILES: dict[int, tuple[Schedule, ...]] = {
         ),
     ),
 }
-"""Tiles of clusters and of the device, tiles that stay, and kernels that read every tap from memory, by rank."""
+"""
+Tiles of clusters and of the device, tiles that stay, and kernels that read every tap from memory,
+by rank.
+"""
 
 
 @st.composite

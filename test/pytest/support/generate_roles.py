@@ -1,4 +1,6 @@
-"""Programs whose updates read and write buffers in any role, over boxes of their own, drawn at random."""
+"""
+Programs whose updates read and write buffers in any role, over boxes of their own, drawn at random.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
-Kernels of threads, written by hand: most are wrong, and the SIMT interpreter must say so. Each has a
-corrected twin that passes.
+Kernels of threads, written by hand: most are wrong, and the SIMT interpreter must say so. Each has
+a corrected twin that passes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ PROLOGUE = f"""
 def launch(
     body: str, *, grid: int = 1, block: int = 64, cluster: int = 1, blocks_per_tile: int = 1
 ) -> Array:
-    """Run a kernel of one field of 0, 1, 2, ..., and of words of messages; return what is in the field then."""
+    """
+    Run a kernel of one field of 0, 1, 2, ..., and of words of messages; return what is in the field
+    then.
+    """
     text = f"""
 "gpu.module"() <{{sym_name = "m"}}> ({{
   "gpu.func"() <{{function_type = ({FIELD}, {MAIL}) -> (), kernel}}> ({{

@@ -1,4 +1,6 @@
-"""Pairs of a program and a way to compile it, drawn by the number of a seed: the same ones every time."""
+"""
+Pairs of a program and a way to compile it, drawn by the number of a seed: the same ones every time.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ FAMILIES: tuple[Family, ...] = ("programs", "bounds", "roles", "travelling", "ce
 
 @dataclass(frozen=True)
 class Pair:
-    """A program, as data or, of cells of any operations, as text; and how it is compiled and run."""
+    """
+    A program, as data or, of cells of any operations, as text; and how it is compiled and run.
+    """
 
     family: Family
     program: Program | str

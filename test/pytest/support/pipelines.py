@@ -1,4 +1,7 @@
-"""Pipelines from time loops to placed kernels with any options of any pass, as text, drawn by the number of a seed."""
+"""
+Pipelines from time loops to placed kernels with any options of any pass, as text, drawn by the
+number of a seed.
+"""
 
 from __future__ import annotations
 

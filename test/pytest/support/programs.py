@@ -79,7 +79,8 @@ class ProgramText:
 func.func @run({", ".join(parameters)}, %steps: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %r:{len(program.carried)} = scf.for %t = %zero to %steps step %one iter_args({carried}) -> ({types}) {{
+  %r:{len(program.carried)} = scf.for %t = %zero to %steps step %one
+      iter_args({carried}) -> ({types}) {{
 {updates}
     scf.yield {rotated} : {types}
   }}

@@ -1,4 +1,7 @@
-"""A machine for the PTX that is written by hand: all threads of a launch, an instruction at a time, with NumPy."""
+"""
+A machine for the PTX that is written by hand: all threads of a launch, an instruction at a time,
+with NumPy.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def round_to(kind: type[np.floating[Any]], exact: Fraction) -> float:
     """The nearest number of a type, ties to even, of a rational that is not zero."""
     limits = np.finfo(kind)
     sign, size = (1 if exact > 0 else -1), abs(exact)
-    # The exponent of the leading bit; never below the normal range, so that subnormals share a unit.
+    # The exponent of the leading bit; never below the normal range, so that subnormals share a
+    # unit.
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     if Fraction(2) ** exponent > size:
         exponent -= 1
@@ -73,8 +74,8 @@ def fma(a: Array, b: Array, c: Array) -> Array:
 
 def power(base: Array, exponent: int) -> Array:
     """
-    An integer power as documented: by squaring from the highest bit of the exponent down; a negative
-    one is the reciprocal of the positive one.
+    An integer power as documented: by squaring from the highest bit of the exponent down; a
+    negative one is the reciprocal of the positive one.
     """
     result = np.ones_like(base)
     for bit in range(abs(exponent).bit_length() - 1, -1, -1):
@@ -91,8 +92,9 @@ def reciprocal_root(x: Array) -> Array:
 
 def extreme(*, greatest: bool, skips_nan: bool) -> Callable[[Array, Array], Array]:
     """
-    An extremum that takes -0.0 as less than 0.0, as MLIR does, and NaN as the result or as no number.
-    What NumPy's functions make of two zeros and of a signaling NaN depends on the processor.
+    An extremum that takes -0.0 as less than 0.0, as MLIR does, and NaN as the result or as no
+    number. What NumPy's functions make of two zeros and of a signaling NaN depends on the
+    processor.
     """
 
     def evaluate(a: Array, b: Array) -> Array:
@@ -197,8 +199,8 @@ def run_update(program: Program, update: Update, arrays: dict[str, Array], input
 
 def run(program: Program, inputs: Inputs, steps: int) -> dict[str, str]:
     """
-    Run the unfused program on the inputs' arrays, in place. Returns, for each carried name, the buffer
-    that it stands for in the end.
+    Run the unfused program on the inputs' arrays, in place. Returns, for each carried name, the
+    buffer that it stands for in the end.
     """
     names = {b.name: b.name for b in program.buffers}
     for _ in range(steps):

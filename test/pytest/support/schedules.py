@@ -1,4 +1,7 @@
-"""Schedules by hand: the passes from time loops to placed kernels, with every choice spelled out; and their check."""
+"""
+Schedules by hand: the passes from time loops to placed kernels, with every choice spelled out; and
+their check.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ from timetile.runtime.program.compiled_program import Executor
 
 @dataclass(frozen=True)
 class AddressMailPass(ModulePass):
-    """Let the loops' schedules say how the slots of mail are found: no pass has an option for it."""
+    """
+    Let the loops' schedules say how the slots of mail are found: no pass has an option for it.
+    """
 
     name = "address-mail"
 
@@ -43,8 +48,8 @@ class AddressMailPass(ModulePass):
 @dataclass(frozen=True)
 class Schedule:
     """
-    One choice of everything. `streaming` says whether queues move to registers at the end; `shown` is
-    what the placed kernels then show, so that a test knows that the choice was taken.
+    One choice of everything. `streaming` says whether queues move to registers at the end; `shown`
+    is what the placed kernels then show, so that a test knows that the choice was taken.
     """
 
     name: str
@@ -126,13 +131,16 @@ def solid(
 
 
 FLAGS, GRID = "space global, sync flags", "space global, sync grid"
-"""What the exchanges between the blocks of a tile show that the device holds, which hear of each other or meet."""
+"""
+What the exchanges between the blocks of a tile show that the device holds, which hear of each other
+or meet.
+"""
 
 
 def check(program: Program, schedule: Schedule, depth: int, executor: Executor) -> None:
     """
-    One launch of every kernel, and a few, leave what the unfused program leaves; where threads are interpreted, which
-    takes long, two of the deepest and one of the other.
+    One launch of every kernel, and a few, leave what the unfused program leaves; where threads are
+    interpreted, which takes long, two of the deepest and one of the other.
     """
     threads = executor in ("simt", "ptx")
     runs = (2 * depth + 1,) if threads else (depth + 1, 3 * depth + 2)

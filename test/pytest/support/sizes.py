@@ -1,6 +1,7 @@
 """
-How many generated cases a test runs, by the profile of the run: `check` few, `ci` (the default, that of `make test`) some,
-`nightly` all. A profile is hypothesis' own: `pytest --hypothesis-profile=check`.
+How many generated cases a test runs, by the profile of the run: `check` few, `ci` (the default,
+that of `make test`) some, `nightly` all. A profile is hypothesis' own: `pytest
+--hypothesis-profile=check`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The stencil dialect as it is defined, with NumPy, a step at a time: nothing of timetile is used.
+"""
+The stencil dialect as it is defined, with NumPy, a step at a time: nothing of timetile is used.
 
-A load is a snapshot of a field. An apply and a combine are functions of a box, evaluated when a store asks
-for their cells. Arithmetic is NumPy's, an operation at a time.
+A load is a snapshot of a field. An apply and a combine are functions of a box, evaluated when a
+store asks for their cells. Arithmetic is NumPy's, an operation at a time.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ def unrolled(
     op: stencil.ApplyOp, operands: Sequence[Any], result: int, factors: tuple[int, ...], box: Box
 ) -> Array:
     """
-    Cells of an apply that computes several at once, the first at coordinates that its factors divide: each from the
-    block at the first cell of its group.
+    Cells of an apply that computes several at once, the first at coordinates that its factors
+    divide: each from the block at the first cell of its group.
     """
     block, whole = op.region.block, np.zeros(tuple(high - low for low, high in box))
     places = list(product(*map(range, factors)))

@@ -110,18 +110,36 @@ def number(match: re.Match[str]) -> int:
 WAYS: tuple[tuple[str, Way], ...] = (
     (r"several steps; leave it out", lambda p, _: without_every(p)),
     (r"tile=device and sync=grid", lambda p, _: on_the_device(p)),
-    (r"tile=device and storage=shared", lambda p, _: on_the_device(p).having(BUFFERING, storage="shared")),
+    (
+        r"tile=device and storage=shared",
+        lambda p, _: on_the_device(p).having(BUFFERING, storage="shared"),
+    ),
     (r"every is at least", lambda p, _: without_every(p)),
-    (r"a warp tile has one warp", lambda p, _: p.having(TILING, warps=None if p.given(TILING, "warps") is None else (1,) * len(counts(p, "warps")))),
+    (
+        r"a warp tile has one warp",
+        lambda p, _: p.having(
+            TILING,
+            warps=None if p.given(TILING, "warps") is None else (1,) * len(counts(p, "warps")),
+        ),
+    ),
     (r"a domain of one axis .*leave out stream-axis", having(TILING, stream_axis=None)),
     (r"a stream-axis of those", having(TILING, stream_axis=0)),
-    (r"and the domain (\d+); give device-tiling cells, lanes and warps for each", lambda p, m: layout(p, number(m))),
+    (
+        r"and the domain (\d+); give device-tiling cells, lanes and warps for each",
+        lambda p, m: layout(p, number(m)),
+    ),
     (r"leave out tile and stream-axis, or", lambda p, _: from_memory(p)),
     (r"leave out tile and stream-axis, or reads=memory", having(TILING, reads=None)),
     (r"in parts; leave it out", having(TILING, cuts=None)),
     (r"use reads=memory without tile and stream-axis", lambda p, _: from_memory(p)),
     (r"give device-tiling cuts of those", having(TILING, cuts=None)),
-    (r"give device-tiling cuts with (\d+)", lambda p, m: p.having(TILING, cuts=(*(c if isinstance(c := p.given(TILING, "cuts"), tuple) else ()), number(m)))),
+    (
+        r"give device-tiling cuts with (\d+)",
+        lambda p, m: p.having(
+            TILING,
+            cuts=(*(c if isinstance(c := p.given(TILING, "cuts"), tuple) else ()), number(m)),
+        ),
+    ),
     (r"device-tiling more cells", more_cells),
     (r"a smaller depth", smaller_depth),
     (r"smaller depths", smaller_depth),
@@ -134,38 +152,81 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"a smaller every", smaller_every),
     (r"fewer warps or cells", smaller_tile),
     (r"a smaller occupancy", smaller(TILING, "occupancy")),
-    (r"at most (\d+) blocks", lambda p, m: p.having(TILING, blocks=(number(m), *counts(p, "blocks")[1:]))),
-    (r"blocks=1 along the others", lambda p, _: p.having(TILING, blocks=(*counts(p, "blocks")[:1], *[1] * (len(counts(p, "blocks")) - 1))) if len(counts(p, "blocks")) > 1 else None),
-    (r"or tile=block where there is one", lambda p, _: p.having(TILING, tile="block", blocks=None) if len(counts(p, "cells")) == 1 else None),
-    (r"give the others cells", lambda p, _: p.having(TILING, warps=(*counts(p, "warps")[:1], *[1] * (len(counts(p, "warps")) - 1)))),
-    (r"stream-axis=none, what=plane", lambda p, _: layout(p.having(TILING, stream_axis="none").having(STREAMING, what="plane"), len(counts(p, "cells")) + (p.given(TILING, "stream_axis") != "none"))),
-    (r"give device-tiling (\d+) cells or more along the first axis", lambda p, m: p.having(TILING, cells=(number(m), *counts(p, "cells")[1:]))),
+    (
+        r"at most (\d+) blocks",
+        lambda p, m: p.having(TILING, blocks=(number(m), *counts(p, "blocks")[1:])),
+    ),
+    (
+        r"blocks=1 along the others",
+        lambda p, _: (
+            p.having(
+                TILING, blocks=(*counts(p, "blocks")[:1], *[1] * (len(counts(p, "blocks")) - 1))
+            )
+            if len(counts(p, "blocks")) > 1
+            else None
+        ),
+    ),
+    (
+        r"or tile=block where there is one",
+        lambda p, _: (
+            p.having(TILING, tile="block", blocks=None) if len(counts(p, "cells")) == 1 else None
+        ),
+    ),
+    (
+        r"give the others cells",
+        lambda p, _: p.having(
+            TILING, warps=(*counts(p, "warps")[:1], *[1] * (len(counts(p, "warps")) - 1))
+        ),
+    ),
+    (
+        r"stream-axis=none, what=plane",
+        lambda p, _: layout(
+            p.having(TILING, stream_axis="none").having(STREAMING, what="plane"),
+            len(counts(p, "cells")) + (p.given(TILING, "stream_axis") != "none"),
+        ),
+    ),
+    (
+        r"give device-tiling (\d+) cells or more along the first axis",
+        lambda p, m: p.having(TILING, cells=(number(m), *counts(p, "cells")[1:])),
+    ),
     (r"use register-streaming with sync=grid", having(STREAMING, sync="grid")),
     (r"with sync=grid or what=edges", having(STREAMING, what="edges")),
-    (r"storage=registers and what=edges", lambda p, _: p.having(BUFFERING, storage="registers").having(STREAMING, what="edges")),
+    (
+        r"storage=registers and what=edges",
+        lambda p, _: p.having(BUFFERING, storage="registers").having(STREAMING, what="edges"),
+    ),
     (r"has none; use tile=device", having(TILING, tile="device")),
     (r"use what=plane", having(STREAMING, what="plane")),
     (r"storage=registers(?! and)", having(BUFFERING, storage="registers")),
     (r"sync=flags or sync=grid", having(STREAMING, sync="flags")),
     (r"sync=flags or sync=grid", having(STREAMING, sync="grid")),
     (r"use barrier, mbarrier", having(STREAMING, sync="barrier")),
-    (r"or tile=device and blocks", lambda p, _: on_the_device(p).having(STREAMING, sync=p.given(STREAMING, "sync"))),
+    (
+        r"or tile=device and blocks",
+        lambda p, _: on_the_device(p).having(STREAMING, sync=p.given(STREAMING, "sync")),
+    ),
     (r"use a barrier, or exchanges", having(STREAMING, sync="barrier")),
     (r"delayed by a step and have a slot more", having(STREAMING, delay=1)),
     (r"delay its exchanges by (\d+) or more", lambda p, m: p.having(STREAMING, delay=number(m))),
     (r"lanes of a layout multiply to 32", lambda p, _: layout(p, len(counts(p, "cells")))),
     (r"give device-tiling another layout", lambda p, _: layout(p, len(counts(p, "cells")))),
-    (r"use sync=barrier and tiles of a block", lambda p, _: p.having(TILING, tile="block", blocks=None).having(STREAMING, sync="barrier")),
+    (
+        r"use sync=barrier and tiles of a block",
+        lambda p, _: p.having(TILING, tile="block", blocks=None).having(STREAMING, sync="barrier"),
+    ),
     (r"or sync=grid and tiles of the device", lambda p, _: on_the_device(p)),
     (r"run register-streaming with sync=flags", having(STREAMING, sync="flags")),
     (r"register-streaming with sync=flags or sync=grid", having(STREAMING, sync="grid")),
     (r"give the others warps or cells", lambda p, _: layout(p, len(counts(p, "cells")))),
-)  # fmt: skip
+)
 """What a refusal says, and what follows it."""
 
 
 def ways(said: str, pipeline: Pipeline) -> list[tuple[str, Pipeline]]:
-    """The ways that a refusal names, with the pipelines that follow them; all at once where it says `and` between them."""
+    """
+    The ways that a refusal names, with the pipelines that follow them; all at once where it says
+    `and` between them.
+    """
     found: list[tuple[str, Pipeline]] = []
     matches = [
         (pattern, way, match) for pattern, way in WAYS if (match := re.search(pattern, said))

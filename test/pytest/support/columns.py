@@ -1,0 +1,13 @@
+"""Programs whose kernels have columns of tiles, cut into chunks."""
+
+from __future__ import annotations
+
+from support.executors import kernel_executors
+from support.schedules import Schedule, warp_row
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+
+THREADS = [executor for executor in kernel_executors() if executor != "planes"]
+"""Executors that run tiles: the other one runs whole planes, whatever their columns."""
+
+
+JOINED = Schedule("joined", warp_row(), MultiQueueBufferingPass(ahead=2))

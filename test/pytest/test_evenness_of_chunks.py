@@ -1,0 +1,162 @@
+"""
+Chunks of columns take equally long: where planes are dealt to the slots of a device, chunks at the
+ends and on the rim, which do more for a plane, have fewer planes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import timetile
+from support.catalogue import Domain, box, entry, sum_program
+from support.columns import JOINED, THREADS
+from support.description import Element
+from support.placed import check, deepest
+from support.programs import program_text
+from support.schedules import warp_row
+from timetile.passes.analysis.geometry.chunks import (
+    Columns,
+    choose_chunks,
+    corner_steps,
+    edge_height,
+    end_planes,
+    launch,
+    level_columns,
+)
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.residency import Residency
+from timetile.passes.cost.rim import edge_weight
+from timetile.passes.targets.target import target_named
+from timetile.runtime.program.compiled_program import Executor
+
+pytestmark = pytest.mark.covering
+
+
+RIM = target_named("sm_90").parameters.rim
+
+
+@pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize(("multiprocessors", "cells"), [(4, 1100), (7, 600), (9, 600)])
+def test_one_chunk_for_each_slot_of_the_device_takes_equally_long(
+    multiprocessors: int, cells: int, executor: Executor
+):
+    """
+    What is cut evenly is all of the columns inside; blocks on the rim fill pairs of
+    multiprocessors.
+    """
+    program = entry("heat-2d").make((391, cells))
+    *passes, peel = JOINED.passes(2)
+    peel = replace(peel, planes=None, multiprocessors=multiprocessors)
+    placed = check(program, 4, executor, *passes, peel)
+    kernel = deepest(placed, 2)
+    geometry, residency = (
+        Geometry(kernel),
+        Residency.of(kernel, target_named("sm_90", multiprocessors)),
+    )
+    assert kernel.variants is not None
+    edge, inner = kernel.variants
+    assert not edge.is_interior and inner.is_interior and inner.joined.data > geometry.restart
+    assert geometry.variant_numbers[0] % (2 * residency.block_tiles) == 0
+    assert geometry.tiles == residency.tiles
+    columns, tiles = geometry.columns(inner), geometry.variant_tiles(inner)
+    all_planes = columns * (geometry.planes + geometry.restart + 2 * geometry.fill)
+    assert 0 <= inner.planes.data * tiles - all_planes < tiles
+
+
+@pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize(("multiprocessors", "cells"), [(12, 600), (15, 900)])
+def test_chunks_of_sums_that_keep_to_their_column_take_equally_long(
+    multiprocessors: int, cells: int, executor: Executor
+):
+    """
+    As many as fit: the first and the last of a column, which run the fill with guards, have fewer
+    planes.
+    """
+    program = sum_program("f64", box((-1, -1), (1, 1)))((391, cells))
+    *passes, peel = replace(JOINED, form="rows").passes(2)
+    peel = replace(peel, planes=None, columns="alone", multiprocessors=multiprocessors)
+    kernel = deepest(check(program, 4, executor, *passes, peel), 2)
+    geometry = Geometry(kernel)
+    residency = Residency.of(kernel, target_named("sm_90", multiprocessors))
+    edge, inner = geometry.used_variants
+    assert not edge.is_interior and inner.is_interior and not geometry.joins_columns
+    free = residency.tiles - geometry.variant_numbers[0]
+    columns = geometry.columns(inner)
+    assert geometry.chunks(inner.planes.data) == free // columns
+    for variant, ends in ((edge, 3 * geometry.fill), (inner, geometry.fill // 2)):
+        assert geometry.missing(variant.planes.data) >= 2 * ends
+
+
+@cache
+def sums_of(element: Element, domain: Domain, depth: int) -> tuple[Geometry, Residency]:
+    """The default kernel of nine points, of a depth."""
+    text = program_text(sum_program(element, box((-1, -1), (1, 1)))(domain))
+    compiled = timetile.compile(text, executor="simt", depth=depth, halos="common", cache=False)
+    kernel = deepest(compiled.kernels.tiled, depth)
+    return Geometry(kernel), Residency.of(kernel, target_named("sm_90"))
+
+
+@pytest.mark.parametrize(
+    ("element", "cells", "weight"),
+    [
+        ("f32", 8782, RIM.word_sums),
+        ("f32", 8783, RIM.guards[1]),
+        ("f64", 8784, RIM.guards[1]),
+    ],
+)
+def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide(
+    element: Element, cells: int, weight: float
+):
+    geometry, _ = sums_of(element, (cells, cells), 8)
+    assert edge_weight(geometry, "rim", RIM, sums=True, planes=1) == weight
+    assert edge_weight(geometry, "rim", RIM, sums=False, planes=1) == RIM.guards[1]
+
+
+def test_edge_chunks_cost_the_planes_that_they_have_too_many():
+    """Chunks of one height leave nothing to the ends where they divide the planes."""
+    geometry, residency = sums_of("f64", (8192, 8784), 4)
+    for on_rim, ends in zip((True, False), end_planes(geometry, residency, sums=True)):
+        assert ends > 0
+        even = Columns(2, geometry.planes // 16, 1.15, on_rim=on_rim, ends=ends)
+        level = level_columns(geometry, even, 2 * 16)
+        assert level is not None and geometry.missing(even.planes) == 0
+        assert even.steps(geometry, residency) == 1.15 * (geometry.steps(even.planes) + ends)
+        assert level.steps(geometry, residency) == 1.15 * geometry.steps(level.planes)
+
+
+def test_chunks_with_a_shorter_rim_win_among_launches_of_equal_duration():
+    geometry, residency = sums_of("f64", (16384, 16384), 7)
+    best = choose_chunks(geometry, residency, 1.15, sums=True, joins=False)
+    edge, inner = best.columns
+    just = edge_height(geometry, inner.planes, 1.15, corner_steps(geometry, residency))
+    other = launch(geometry, residency, replace(edge, planes=just), inner)
+    assert (best.steps, best.tiles) == (other.steps, other.tiles)
+    assert edge.planes < just and best.longest < other.longest
+
+
+@pytest.mark.parametrize("executor", THREADS)
+@pytest.mark.parametrize("planes", [4, 7, 10, 24, 43, 60])
+def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executor: Executor):
+    """
+    Of 43 planes, up to nine more than there are: half of these on either side, and none of a single
+    chunk's.
+    """
+    *passes, peel = JOINED.passes(2)
+    peel = replace(peel, planes=planes)
+    placed = check(entry("heat-2d").make((43, 700)), 5, executor, *passes, peel)
+    geometry = Geometry(deepest(placed, 2))
+    assert geometry.missing(planes) == (-43 % planes if planes < 43 else 0)
+
+
+@pytest.mark.parametrize("executor", THREADS)
+def test_joined_planes_leave_less_to_both_ends_in_blocks_of_one_tile(executor: Executor):
+    """As they were planned: a fill less each."""
+    program = entry("heat-2d").make((391, 600))
+    *passes, peel = replace(JOINED, tiling=warp_row(pack=1)).passes(4)
+    peel = replace(peel, planes=None, multiprocessors=14)
+    geometry = Geometry(deepest(check(program, 5, executor, *passes, peel), 4))
+    (inner,) = (v for v in geometry.used_variants if v.is_interior)
+    assert geometry.missing(inner.planes.data, inner.joined.data) == 2 * geometry.fill
