@@ -15,7 +15,7 @@ run: .venv/run
 
 # What most changes need, in a minute on two cores: style, the direction of imports, the dialects' and targets' IR,
 # and these files of tests with few generated cases. Before a change is landed, `make test`.
-QUICK := bounds code_content code_of_halos cli_refuses documentation filecheck_coverage function_selection halo_notice \
+QUICK := bounds code_content code_of_halos cli_refuses documentation filecheck_coverage function_selection glossary halo_notice \
 	launch_planning laws levels links native_cells options properties ptx_names raising raising_laws verified_passes words
 check: .venv/dev
 	$(BIN)/ruff check

@@ -28,7 +28,8 @@ def fields() -> list[Any]:
 
 
 def program(executor: Executor, text: str = HEAT, **options: Any) -> timetile.CompiledProgram:
-    return timetile.compile(text, executor=executor, depth=2, cache=False, **options)
+    depth = None if executor in ("cpu", "numpy") else 2
+    return timetile.compile(text, executor=executor, depth=depth, cache=False, **options)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
