@@ -72,6 +72,7 @@ from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
+from timetile.passes.analysis.placed import variants_of
 from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.target import target_of
 
@@ -93,7 +94,6 @@ def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
     The types of two arguments of a kernel whose blocks exchange through global memory: the inboxes
     of all resident tiles, and the number of resident tiles.
     """
-    assert kernel.layout is not None
     if not messages(kernel):
         return []
     words = launch_words(tiles, tile_words(kernel))
@@ -156,8 +156,7 @@ def next_tiles(emit: Emitter, geometry: Geometry, together: SSAValue) -> tuple[E
     A loop over the tiles of a block, one after the other. Blocks of a tile wait for each other, and
     so no more than the `together` resident tiles are launched.
     """
-    layout = geometry.kernel.layout
-    assert layout is not None
+    layout = geometry.layout
     loop = Block(arg_types=[i32, i32])
     held = tile_of_block(emit, layout)
     emit.add(scf.ForOp(held, emit.int(geometry.tiles), together, [emit.int(0)], loop))
@@ -181,9 +180,8 @@ def emit_variants(code: KernelCode, emit: Emitter) -> None:
     one.
     """
     thread, kernel = code.thread, code.kernel
-    assert kernel.variants is not None
     inside = emit if thread.valid is None else emit.into(Block())
-    has_interior = any(variant.is_interior for variant in kernel.variants)
+    has_interior = any(variant.is_interior for variant in variants_of(kernel))
     unguarded = is_interior(inside, code.geometry, thread) if has_interior else None
     if unguarded is None:
         emit_variant(code, inside, guarded=True)
@@ -202,8 +200,7 @@ def made_module(
     kernel: KernelOp, geometry: Geometry, entry: Block, shared_bytes: int
 ) -> gpu.ModuleOp:
     """The gpu.module around a kernel's code. The launch facts are an attribute."""
-    layout, name = kernel.layout, kernel.sym_name.data
-    assert layout is not None
+    layout, name = geometry.layout, kernel.sym_name.data
     function = gpu.FuncOp(
         name,
         (entry.arg_types, []),

@@ -30,6 +30,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile.kinds import Published, PublishedAttr
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.rewriting import replace_apply
 
 PublishedOption = Literal["edges", "plane", "copies"]
@@ -41,10 +42,9 @@ copies of a load.
 
 def add_exchanges(kernel: KernelOp) -> None:
     """Let taps across warps read an exchange of the whole plane."""
-    assert kernel.layout is not None
     crossing = [
         (axis, k)
-        for k, (axis, layout) in enumerate(zip(kernel.plane_axes, kernel.layout.axis_layouts))
+        for k, (axis, layout) in enumerate(zip(kernel.plane_axes, layout_of(kernel).axis_layouts))
         if layout.tile_warps > 1
     ]
     if not crossing:
@@ -95,18 +95,17 @@ def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequenc
 
 def crosses_one_axis(kernel: KernelOp) -> bool:
     """Whether warps lie along one in-plane axis: edges are then whole rows or single cells."""
-    assert kernel.layout is not None
-    return sum(axis.tile_warps > 1 for axis in kernel.layout.axis_layouts) == 1
+    return sum(axis.tile_warps > 1 for axis in layout_of(kernel).axis_layouts) == 1
 
 
 def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     """Whether edges are enough: neighbours look no further than the next warp's own cells."""
-    assert kernel.layout is not None
-    *rows, last = kernel.layout.axis_layouts
+    layout = layout_of(kernel)
+    *rows, last = layout.axis_layouts
     if len(rows) > 1:
         # Edges are rows of cells: edges of planes with three axes would be planes.
         return False
-    for axis, edge in zip(kernel.layout.axis_layouts, exchange.edges):
+    for axis, edge in zip(layout.axis_layouts, exchange.edges):
         if edge > axis.cells * axis.lanes:
             return False
     if last.tile_warps > 1 and any(axis.cells > 1 for axis in rows):
@@ -145,8 +144,7 @@ def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
     queue, element = load.result, queue_type(load.result).element
     axes = [(axis, k) for k, axis in enumerate(kernel.plane_axes)]
     reach = crossing_width(queue, axes, len(axes))
-    assert kernel.layout is not None
-    layouts = kernel.layout.axis_layouts
+    layouts = layout_of(kernel).axis_layouts
     beside = [
         axis
         for axis, k in axes

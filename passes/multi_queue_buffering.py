@@ -43,6 +43,7 @@ from timetile.dialects.tile import (
     SharedAttr,
 )
 from timetile.dialects.tile.kinds import Addressing, Published, PublishedAttr, Reader, Space, Sync
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.analysis.queues.storage import (
     kept_queues,
@@ -85,8 +86,7 @@ def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
     Whether every block of a streamed tile has a ring of its own. (Lowering refuses rings in tiles
     whose blocks exchange by flags, and in resident tiles, unless planes move to registers before.)
     """
-    assert kernel.layout is not None
-    streamed = kernel.layout.has_messages and kernel.stream_axis is not None
+    streamed = layout_of(kernel).has_messages and kernel.stream_axis is not None
     return schedule.storage == "shared" and streamed and schedule.sync != "flags"
 
 

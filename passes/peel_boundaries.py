@@ -41,6 +41,7 @@ from timetile.passes.analysis.geometry.chunks import Columns, choose_chunks
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.residency import Residency
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import keeps_sums
 from timetile.passes.analysis.queues.storage import natural_period
 from timetile.passes.cost.rim import edge_weight, why_guards_are_fixed
@@ -67,12 +68,12 @@ def variants_of(
 
 def check_residency(kernel: KernelOp, target: Target) -> None:
     """Refuse a tile of blocks waiting for each other if the device does not hold all of them."""
-    assert kernel.layout is not None
+    layout = layout_of(kernel)
     most = target.resident_blocks(kernel.blocks_per_multiprocessor)
-    if kernel.layout.has_messages and kernel.layout.blocks > most:
+    if layout.has_messages and layout.blocks > most:
         refuse(
             kernel,
-            f"its tile has {kernel.layout.blocks} blocks, which wait for each other, and "
+            f"its tile has {layout.blocks} blocks, which wait for each other, and "
             f"{target.title} holds {most} at once; give device-tiling at most {most} blocks",
         )
 

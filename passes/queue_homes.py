@@ -19,6 +19,7 @@ from timetile.dialects.tile import (
     RegistersAttr,
     StoreOp,
 )
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.storage import (
     chosen_period,
@@ -35,8 +36,7 @@ def barrier_steps(kernel: KernelOp, schedule: Schedule) -> int:
     Stream steps between two barriers: above 1 only where the blocks of a tile meet at barriers of
     the grid.
     """
-    assert kernel.layout is not None
-    meets = kernel.layout.has_messages and schedule.sync == "grid"
+    meets = layout_of(kernel).has_messages and schedule.sync == "grid"
     return schedule.every if meets and kernel.stream_axis is not None else 1
 
 
@@ -57,13 +57,12 @@ def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out
 
 def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> MailAttr:
     """The ring of an exchange filled by a load's asynchronous copies."""
-    assert kernel.layout is not None
     split = schedule.sync != "barrier"
     every = barrier_steps(kernel, schedule)
     slots = copies_slots(
         exchange,
         schedule.ahead,
-        blocks=kernel.layout.blocks,
+        blocks=layout_of(kernel).blocks,
         stream=kernel.stream_axis,
         split=split,
         every=every,
@@ -99,7 +98,6 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
     """
     Keep the own cells of every queue in registers, and the mail of exchanges in shared memory.
     """
-    assert kernel.layout is not None
     stream = kernel.stream_axis
     period = 1 if stream is None else schedule.period or chosen_period(kernel)
     for stage in kernel.stages:
@@ -115,7 +113,7 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
             case ExchangeOp() if stage.publishes_copies:
                 stage.home = copies_home(kernel, stage, schedule)
             case ExchangeOp():
-                flags = kernel.layout.has_messages and schedule.sync != "grid"
+                flags = layout_of(kernel).has_messages and schedule.sync != "grid"
                 every = barrier_steps(kernel, schedule)
                 stage.home = mail_home(
                     stage, stream, schedule.addressing, flags=flags, every=every, period=period

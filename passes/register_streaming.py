@@ -51,6 +51,7 @@ from timetile.dialects.tile import (
     Sync,
     queue_lag,
 )
+from timetile.passes.analysis.placed import home_of, layout_of
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.analysis.queues.storage import chosen_period
 from timetile.passes.analysis.queues.synchronisation import (
@@ -166,19 +167,18 @@ def split_barrier(kernel: KernelOp, *, asked: bool) -> None:
     synchronise(kernel, Sync.MBARRIER, Sync.MBARRIER)
 
 
-def synchronise(kernel: KernelOp, inside: Sync, apart: Sync) -> None:
+def synchronise(kernel: KernelOp, inside: Sync, between: Sync) -> None:
     """
-    Let exchanges synchronise the warps of a block, and exchanges of edges also the blocks of a
-    device tile.
+    Let exchanges synchronise the warps `inside` a block, and the exchanges of edges also
+    synchronise `between` the blocks of a device tile.
     """
-    assert kernel.layout is not None
-    space = Space.GLOBAL if kernel.layout.has_messages else Space.SHARED
+    space = Space.GLOBAL if layout_of(kernel).has_messages else Space.SHARED
     for exchange in [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]:
-        assert exchange.home is not None
+        home = home_of(exchange)
         if exchange.publishes_copies:
-            exchange.home = exchange.home.synchronised_by(inside)
+            exchange.home = home.synchronised_by(inside)
         else:
-            exchange.home = exchange.home.synchronised_by(apart, space)
+            exchange.home = home.synchronised_by(between, space)
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,7 @@ class RegisterStreamingPass(ModulePass):
         self.say_what_is_ignored(kernel)
         publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
-        assert kernel.layout is not None
-        apart = kernel.layout.blocks > 1
+        apart = layout_of(kernel).blocks > 1
         always = self.delay is not None or apart or sync == "mbarrier"
         least = barrier_steps(kernel, schedule) if apart else 0
         delay_exchanges(kernel, max(delay, least), always=always)
@@ -233,8 +232,8 @@ class RegisterStreamingPass(ModulePass):
 
     def synchronise(self, kernel: KernelOp, sync: SyncOption) -> None:
         """Say how the warps and the blocks of a placed kernel's tile wait for each other."""
-        assert kernel.layout is not None
-        if kernel.layout.has_messages:
+        layout = layout_of(kernel)
+        if layout.has_messages:
             if self.sync == "barrier":
                 refuse(
                     kernel,
@@ -244,7 +243,7 @@ class RegisterStreamingPass(ModulePass):
             whole = sync == "grid" or kernel.stream_axis is None
             inside = Sync.BARRIER if whole else Sync.MBARRIER
             synchronise(kernel, inside, Sync.GRID if sync == "grid" else Sync.FLAGS)
-        elif sync == "mbarrier" or kernel.layout.blocks > 1:
+        elif sync == "mbarrier" or layout.blocks > 1:
             split_barrier(kernel, asked=self.sync == "mbarrier")
 
     def say_what_is_ignored(self, kernel: KernelOp) -> None:

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
+    Published,
     RoleKind,
     SharedAttr,
     StageOp,
+    Sync,
 )
 from timetile.lowering.tile_to_gpu.inboxes import messages
 from timetile.passes.analysis.geometry.limits import check_fields, checked_geometry
+from timetile.passes.analysis.placed import layout_of, refuse_unplaced, variants_of
 from timetile.passes.analysis.queues.kept_planes import check_kept_planes
 from timetile.passes.analysis.queues.synchronisation import (
     batches_keep,
@@ -28,11 +31,7 @@ def check(kernel: KernelOp) -> None:
     """Refuse wrong kernels, and kernels without a lowering, with a sentence."""
     check_verified(kernel)
     if kernel.layout is None or kernel.variants is None or not kernel.is_placed:
-        refuse(
-            kernel,
-            "it has no layout, homes or variants; run device-tiling, multi-queue-buffering and "
-            "peel-boundaries first",
-        )
+        refuse_unplaced(kernel)
     axes = kernel.layout.axis_layouts
     check_kept_planes(kernel)
     check_synchronisation(kernel)
@@ -46,11 +45,10 @@ def check(kernel: KernelOp) -> None:
 
 def check_columns(kernel: KernelOp) -> None:
     """Refuse variants with fewer or more columns of tiles than the kernel."""
-    assert kernel.variants is not None
-    geometry = checked_geometry(kernel)
+    geometry, variants = checked_geometry(kernel), variants_of(kernel)
     for interior in (False, True):
         have = geometry.columns_of_kind(interior=interior)
-        of_kind = [v for v in kernel.variants if v.is_interior == interior]
+        of_kind = [v for v in variants if v.is_interior == interior]
         given = sum(v.columns.data for v in of_kind)
         takes_rest = sum(v.columns.data == 0 for v in of_kind)
         if takes_rest > 1 or given > have or (given < have and not takes_rest):
@@ -66,18 +64,17 @@ def check_joined(kernel: KernelOp) -> None:
     """
     Refuse joined planes of tiles that cannot go on in another column, and more than a column has.
     """
-    assert kernel.layout is not None and kernel.variants is not None
-    geometry = checked_geometry(kernel)
+    layout, geometry = layout_of(kernel), checked_geometry(kernel)
     if not geometry.joins_columns:
         return
-    most = max(variant.joined.data for variant in kernel.variants)
+    most = max(variant.joined.data for variant in variants_of(kernel))
     if most > geometry.planes:
         refuse(
             kernel,
             f"its variants join {most} planes of each column, which have {geometry.planes}; join "
             "no more",
         )
-    if kernel.layout.warps * kernel.layout.blocks > 1 or kernel.stream_axis is None:
+    if layout.warps * layout.blocks > 1 or kernel.stream_axis is None:
         refuse(
             kernel,
             "its variants join planes of columns, and only streamed tiles of one warp go on from "
@@ -88,33 +85,32 @@ def check_joined(kernel: KernelOp) -> None:
 
 def check_synchronisation(kernel: KernelOp) -> None:
     """Refuse exchanges read too early, or overwritten while still read."""
-    assert kernel.layout is not None
+    layout = layout_of(kernel)
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     kinds = {e.home.sync.data for e in exchanges if e.home is not None}
     if kernel.stream_axis is None:
         check_what_stays(kernel, exchanges)
-    if kernel.layout.blocks > 1:
+    if layout.blocks > 1:
         check_blocks(kernel, exchanges)
-    if not kernel.layout.has_messages and kinds & {"flags", "grid"}:
+    if not layout.has_messages and (between := kinds & {Sync.FLAGS, Sync.GRID}):
         refuse(
             kernel,
-            f"it has no blocks that exchange by {min(kinds & {'flags', 'grid'})}; use barrier, "
-            "mbarrier, or "
+            f"it has no blocks that exchange by {min(between)}; use barrier, mbarrier, or "
             "tile=device and blocks",
         )
-    if {"barrier", "mbarrier"} <= kinds:
+    if {Sync.BARRIER, Sync.MBARRIER} <= kinds:
         refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
     if kernel.stream_axis is None:
         return
     orders = collect_orders(kernel)
-    if kinds and kinds <= {"mbarrier", "flags"} and not split_keeps(orders):
+    if kinds and kinds <= {Sync.MBARRIER, Sync.FLAGS} and not split_keeps(orders):
         refuse(
             kernel,
             "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "
             "are delayed by a step and have a slot more",
         )
     every = steps_between_barriers(messages(kernel))
-    if "grid" in kinds and not batches_keep(orders, every):
+    if Sync.GRID in kinds and not batches_keep(orders, every):
         start = "a step" if every == 1 else f"one step in {every}"
         refuse(
             kernel,
@@ -126,22 +122,22 @@ def check_synchronisation(kernel: KernelOp) -> None:
 
 def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     """Refuse resident tiles without a lowering."""
-    assert kernel.layout is not None
+    layout = layout_of(kernel)
     if any(exchange.publishes_copies for exchange in exchanges):
         refuse(
             kernel,
             "a tile that stays fetches nothing ahead that copies could serve; use what=plane",
         )
-    if len(kernel.plane_axes) > 2 and any(e.what.data == "edges" for e in exchanges):
+    if len(kernel.plane_axes) > 2 and any(e.what.data is Published.EDGES for e in exchanges):
         refuse(kernel, "the edges of a volume are planes themselves; use what=plane")
-    if kernel.layout.has_cluster:
+    if layout.has_cluster:
         refuse(
             kernel,
             "the blocks of a cluster exchange a step of the stream late, and a tile that stays "
             "has none; use tile=device",
         )
     kept = [result for stage in kernel.stages for result in stage.results]
-    if kernel.layout.blocks > 1 and any(map(lives_in_ring, kept)):
+    if layout.blocks > 1 and any(map(lives_in_ring, kept)):
         refuse(
             kernel,
             "the blocks of a tile that stays keep their own cells in registers; use "
@@ -151,15 +147,15 @@ def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
 
 def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     """Refuse exchanges not possible between the blocks of a tile."""
-    assert kernel.layout is not None
-    first, *others = kernel.layout.axis_layouts
+    layout = layout_of(kernel)
+    first, *others = layout.axis_layouts
     if not others or any(axis.blocks > 1 for axis in others):
         refuse(
             kernel,
             "the blocks of a tile lie along the first of several in-plane axes; give device-tiling "
             "blocks=1 along the others, or tile=block where there is one",
         )
-    edges = any(exchange.what.data == "edges" for exchange in exchanges)
+    edges = any(exchange.what.data is Published.EDGES for exchange in exchanges)
     if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
         refuse(
             kernel,
@@ -177,21 +173,21 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
             )
     sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
     whole = any(map(is_ring_of_tile, kernel.stages))
-    streamed = kernel.layout.has_messages and kernel.stream_axis is not None
-    if streamed and whole and sent != {"grid"}:
+    streamed = layout.has_messages and kernel.stream_axis is not None
+    if streamed and whole and sent != {Sync.GRID}:
         refuse(
             kernel,
             "the blocks of its tile keep whole planes in shared memory, which they exchange at "
             "barriers of the grid; "
             "use register-streaming with sync=grid or what=edges",
         )
-    if kernel.layout.has_cluster and (whole or "barrier" in sent):
+    if layout.has_cluster and (whole or Sync.BARRIER in sent):
         refuse(
             kernel,
             "the blocks of a tile exchange edges, a step late; use storage=registers and "
             "what=edges",
         )
-    if kernel.layout.has_messages and sent & {"barrier", "mbarrier"}:
+    if layout.has_messages and sent & {Sync.BARRIER, Sync.MBARRIER}:
         refuse(
             kernel,
             "the blocks of a tile that the device holds exchange by flags or grid; run "
@@ -202,5 +198,5 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
 def is_ring_of_tile(stage: StageOp) -> bool:
     """Whole planes of a queue are written to shared memory for the tile's other warps."""
     if isinstance(stage, ExchangeOp):
-        return stage.what.data == "plane"
+        return stage.what.data is Published.PLANE
     return isinstance(getattr(stage, "home", None), SharedAttr)

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.tile import VariantAttr
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.placed import layout_of
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,6 @@ def by_variant(emit: Emitter, geometry: Geometry, tile: SSAValue, place: Place) 
 
 def is_tile(emit: Emitter, geometry: Geometry, number: SSAValue) -> SSAValue | None:
     """The number stands for a tile; None where all do, in whole blocks."""
-    assert geometry.kernel.layout is not None
     masks: list[SSAValue] = []
     before = 0
     for variant, numbers in zip(geometry.used_variants, geometry.variant_numbers, strict=True):
@@ -80,7 +80,7 @@ def is_tile(emit: Emitter, geometry: Geometry, number: SSAValue) -> SSAValue | N
             none = emit.add_int(number, -before - tiles)
             masks.append(emit.compare("uge", none, numbers - tiles))
         before += numbers
-    if before % geometry.kernel.layout.pack.data:
+    if before % layout_of(geometry.kernel).pack.data:
         masks.append(emit.compare("ult", number, before))
     return emit.all_of(masks)
 

@@ -25,6 +25,7 @@ from timetile.lowering.tile_to_gpu.queues import QueuePlan
 from timetile.lowering.tile_to_gpu.thread import Thread, index_width
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import Row
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.synchronisation import (
     crossing_rows,
     place_barriers,
@@ -74,12 +75,11 @@ class KernelCode:
     ) -> KernelCode:
         """The facts of a kernel, after the placement of queues."""
         kernel = geometry.kernel
-        assert kernel.layout is not None
         split = placement.arrivals is not None
         return KernelCode(
             geometry,
             kernel,
-            kernel.layout,
+            layout_of(kernel),
             thread,
             arguments,
             functions,

@@ -15,9 +15,17 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.tile import LANES, ExchangeOp, KernelOp, queue_type
+from timetile.dialects.tile import (
+    LANES,
+    Addressing,
+    ExchangeOp,
+    KernelOp,
+    Space,
+    queue_type,
+)
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.thread import Thread
+from timetile.passes.analysis.placed import home_of, layout_of
 from timetile.passes.analysis.queues.synchronisation import (
     collect_orders,
     meets_at_barriers,
@@ -32,7 +40,7 @@ HEADER_WORDS = 2
 def messages(kernel: KernelOp) -> list[ExchangeOp]:
     """The exchanges with edges that pass between blocks through global memory."""
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
-    return [e for e in exchanges if e.home is not None and e.home.space.data == "global"]
+    return [e for e in exchanges if e.home is not None and e.home.space.data is Space.GLOBAL]
 
 
 def blocks_meet(kernel: KernelOp) -> bool:
@@ -75,8 +83,7 @@ def inbox_words(kernel: KernelOp) -> int:
 
 def all_inboxes(kernel: KernelOp) -> int:
     """Words of all inboxes of one tile."""
-    assert kernel.layout is not None
-    return 2 * kernel.layout.blocks * inbox_words(kernel)
+    return 2 * layout_of(kernel).blocks * inbox_words(kernel)
 
 
 def tile_words(kernel: KernelOp) -> int:
@@ -132,19 +139,19 @@ class MessageSlots:
 
 def slots_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> MessageSlots:
     """The slots of an exchange, from a word of every inbox on."""
-    assert kernel.layout is not None and exchange.home is not None
-    element, home = queue_type(exchange.result).element, exchange.home
-    _, *others = kernel.layout.axis_layouts
+    layout, home = layout_of(kernel), home_of(exchange)
+    element = queue_type(exchange.result).element
+    _, *others = layout.axis_layouts
     rows = exchange.edges[0] * prod(axis.cells for axis in others[:-1])
     return MessageSlots(
         element,
         lane_words(kernel, element),
         home.slots.data,
-        home.addressing.data == "fixed",
+        home.addressing.data is Addressing.FIXED,
         first,
         rows,
         others[-1].cells,
-        kernel.layout.edge_warps,
+        layout.edge_warps,
     )
 
 
@@ -185,7 +192,8 @@ class Inboxes:
 
 def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue) -> Inboxes:
     """Find a thread's inboxes in the launch's buffer."""
-    assert kernel.layout is not None and thread.rank is not None and thread.turn is not None
+    layout = layout_of(kernel)
+    assert thread.rank is not None and thread.turn is not None
     inboxes = Inboxes(buffer)
     words = inbox_words(kernel)
     tile = emit.add_int(emit.mul_int(thread.turn.held, tile_words(kernel)), HEADER_WORDS)
@@ -196,8 +204,8 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
         turn = emit.binary(arith.AndIOp, thread.turn.steps_before, emit.int(1))
         own = emit.add_int(own, emit.mul_int(turn, slots_of_tile(kernel)))
     number = thread.lane
-    if kernel.layout.edge_warps > 1:
-        among, _ = emit.split(thread.warp_in_block, kernel.layout.edge_warps)
+    if layout.edge_warps > 1:
+        among, _ = emit.split(thread.warp_in_block, layout.edge_warps)
         number = emit.add_int(emit.mul_int(among, LANES), number)
     for width in {lane_words(kernel, queue_type(e.result).element) for e in messages(kernel)}:
         lane = emit.add_int(own, emit.mul_int(number, width))

@@ -7,6 +7,7 @@ from math import prod
 
 from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, SharedAttr
 from timetile.lowering.tile_to_gpu.inboxes import messages
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.synchronisation import steps_between_barriers
 from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.target import Target
@@ -25,10 +26,10 @@ class Way:
 
 def ways_to_less(kernel: KernelOp) -> list[Way]:
     """The options that a kernel's memory grows with."""
-    assert kernel.layout is not None
+    layout = layout_of(kernel)
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     ways: list[Way] = []
-    if (pack := kernel.layout.pack.data) > 1:
+    if (pack := layout.pack.data) > 1:
         ways.append(Way("device-tiling a smaller pack", pack))
     if any(isinstance(getattr(stage, "home", None), SharedAttr) for stage in kernel.stages):
         ways.append(Way("multi-queue-buffering storage=registers", 2.0))
@@ -41,7 +42,7 @@ def ways_to_less(kernel: KernelOp) -> list[Way]:
         ways.append(Way("a smaller every", waiting / (ahead + 1)))
     elif delay > 1:
         ways.append(Way("register-streaming a smaller delay", waiting / (ahead + 1)))
-    axes = kernel.layout.axis_layouts
+    axes = layout.axis_layouts
     cells = prod(axis.cells * axis.warps for axis in axes)
     if cells > 1:
         ways.append(Way("device-tiling fewer warps or cells", cells / AROUND))

@@ -15,6 +15,7 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.chunks import Chunk, is_tile
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
+from timetile.passes.analysis.placed import layout_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +91,17 @@ def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Se
     tiles.
     """
     kernel = geometry.kernel
-    assert kernel.layout is not None
+    layout = layout_of(kernel)
     number = emit.add(ThreadIdOp(DimensionAttr(DimensionEnum.X))).result
     thread = emit.add(arith.IndexCastOp(number, i32)).result
     block = block_number(emit)
     lane = emit.binary(arith.AndIOp, thread, emit.int(LANES - 1))
     warp = emit.binary(arith.ShRUIOp, thread, emit.int(LANES.bit_length() - 1))
     warp = emit.add(simt.UniformOp(warp)).result
-    tile, pack = block, kernel.layout.pack.data
+    tile, pack = block, layout.pack.data
     rank: SSAValue | None = None
-    if kernel.layout.blocks > 1:
-        rank, tile = emit.split(block, kernel.layout.blocks)
+    if layout.blocks > 1:
+        rank, tile = emit.split(block, layout.blocks)
     if turn is not None:
         tile = turn.tile
     if pack > 1:
@@ -111,10 +112,9 @@ def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Se
 def place_thread(emit: Emitter, geometry: Geometry, seat: Seat, chunk: Chunk) -> Thread:
     """Compute a thread's own cells in the column of its tile."""
     kernel = geometry.kernel
-    assert kernel.layout is not None
     axes: list[ThreadAxis] = []
     column, inner_rank = chunk.column, seat.rank
-    inner_warp = seat.warp if kernel.layout.pack.data == 1 else None
+    inner_warp = seat.warp if layout_of(kernel).pack.data == 1 else None
     for tiling in reversed(geometry.axes):
         number, column = emit.split(column, tiling.count)
         along: SSAValue | None = None

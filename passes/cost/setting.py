@@ -7,6 +7,7 @@ from functools import cached_property
 from math import prod
 
 from timetile.dialects.tile import AxisLayout, ExchangeOp, KernelOp, LayoutAttr, Sync
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.synchronisation import (
     meets_at_barriers,
     steps_between_barriers,
@@ -51,12 +52,11 @@ class Setting:
     @staticmethod
     def of_kernel(kernel: KernelOp) -> Setting:
         """The setting of a placed kernel with variants."""
-        assert kernel.layout is not None
         exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
         homes = [exchange.home for exchange in exchanges if exchange.home is not None]
         variants = () if kernel.variants is None else kernel.variants
         return Setting(
-            kernel.layout,
+            layout_of(kernel),
             kernel.blocks_per_multiprocessor,
             "rim" if any(variant.is_interior for variant in variants) else "all",
             any(variant.joined.data for variant in variants),

@@ -37,7 +37,6 @@ from timetile.passes.analysis.geometry.field_access import (
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.outside import computed_boxes, guarding_field
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
-from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 from timetile.runtime.executors.homes import Cells, PlaneError, make_homes
 from timetile.runtime.executors.numpy_loops import box_slices, cell_function, coordinates
@@ -82,8 +81,6 @@ class PlanesLaunch:
     """
 
     def __init__(self, kernel: KernelOp, arguments: Sequence[Any]):
-        if kernel.layout is None:
-            refuse(kernel, "it has no layout; run device-tiling before")
         self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
         self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
         self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}

@@ -13,6 +13,7 @@ from timetile.lowering.plan_launches import KernelFacts
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import constant_steps
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.targets.target import Target
 from timetile.runtime.explain.data import Fact, Section
@@ -34,7 +35,6 @@ NO_ASSEMBLER = 'unknown without the assembler; pip install "timetile[assembler]"
 
 def schedule_section(loop: LoopOp, deepest: KernelOp) -> Section:
     """The decisions for all kernels of a loop."""
-    assert deepest.layout is not None
     entries = DictionaryAttr({}) if loop.schedule is None else loop.schedule
     chosen = ", ".join(f"{name} {entry_text(entry)}" for name, entry in entries.data.items())
     stream = "none" if deepest.stream is None else f"axis {deepest.stream.data}"
@@ -42,7 +42,7 @@ def schedule_section(loop: LoopOp, deepest: KernelOp) -> Section:
         "Schedule",
         (
             Fact("steps of a launch", ", ".join(map(str, loop.depth_list))),
-            Fact("a tile", short(deepest.layout)),
+            Fact("a tile", short(layout_of(deepest))),
             Fact("streaming axis", stream),
             Fact("decided by", chosen or "the passes' own options"),
         ),

@@ -304,7 +304,7 @@ def test_a_ring_has_one_size():
 
 
 def test_what_has_no_layout_is_refused():
-    with pytest.raises(CompileError, match="it has no layout; run device-tiling before"):
+    with pytest.raises(CompileError, match="it has no layout; run device-tiling first"):
         run(REGISTERS, r"layout #tile.layout<.*, pack 2> ", "")
 
 

@@ -20,6 +20,7 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry
 from timetile.passes.analysis.geometry.unrolling import unrolled_steps
+from timetile.passes.analysis.placed import variants_of
 
 SHARING_MULTIPROCESSORS = 2
 """Multiprocessors sharing an instruction cache, and run consecutive blocks (measured)."""
@@ -152,8 +153,7 @@ class Geometry(PlaneGeometry):
         """Columns of tiles served by a variant of the kernel."""
         if variant.columns.data:
             return variant.columns.data
-        assert self.kernel.variants is not None
-        alike = (v for v in self.kernel.variants if v.is_interior == variant.is_interior)
+        alike = (v for v in variants_of(self.kernel) if v.is_interior == variant.is_interior)
         kind = self.columns_of_kind(interior=variant.is_interior)
         return kind - sum(v.columns.data for v in alike)
 
@@ -169,9 +169,7 @@ class Geometry(PlaneGeometry):
     @property
     def used_variants(self) -> list[VariantAttr]:
         """The variants with tiles, in starting order."""
-        variants = self.kernel.variants
-        assert variants is not None
-        return [variant for variant in variants if self.columns(variant)]
+        return [variant for variant in variants_of(self.kernel) if self.columns(variant)]
 
     @property
     def has_both_kinds(self) -> bool:

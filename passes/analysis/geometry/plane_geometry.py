@@ -29,6 +29,7 @@ from timetile.dialects.tile import (
 )
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling, ceil_div, tiles_beyond_first
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
+from timetile.passes.analysis.placed import layout_of
 
 VECTOR_BYTES = 16
 """Bytes of the widest access of a thread."""
@@ -112,10 +113,9 @@ class PlaneGeometry:
         """
         Compute the geometry. `known`: the kernel's needs, if computed before, as needs do not
         depend on the layout. `layout`: a layout in place of the kernel's own. Raises ValueError if
-        the overlap leaves no cell of a tile.
+        the overlap leaves no cell of a tile, and CompileError without a layout.
         """
-        chosen = layout or kernel.layout
-        assert chosen is not None
+        chosen = layout or layout_of(kernel)
         self.kernel, self.layout = kernel, chosen
         self.bounds: StencilBoundsAttr = kernel.bounds
         self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from timetile.dialects.tile import LANES, KernelOp, LayoutAttr
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.targets.target import Target
 
 SCHEDULERS = 4
@@ -37,8 +38,7 @@ class Residency:
     @staticmethod
     def of(kernel: KernelOp, target: Target) -> Residency:
         """The residency of a kernel with the present layout and occupancy."""
-        assert kernel.layout is not None
-        return Residency.of_layout(kernel.layout, kernel.blocks_per_multiprocessor, target)
+        return Residency.of_layout(layout_of(kernel), kernel.blocks_per_multiprocessor, target)
 
     @staticmethod
     def of_layout(layout: LayoutAttr, occupancy: int, target: Target) -> Residency:

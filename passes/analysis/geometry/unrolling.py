@@ -19,6 +19,7 @@ from timetile.dialects.tile import (
     RegistersAttr,
     SharedAttr,
 )
+from timetile.passes.analysis.placed import layout_of
 
 
 def unrolled_steps(kernel: KernelOp) -> int:
@@ -49,8 +50,7 @@ def operations_of_step(kernel: KernelOp, module: ModuleOp) -> int:
     """
     Taps made by a thread in one stream step, and operations of the module's cell functions on them.
     """
-    assert kernel.layout is not None
-    cells, count = prod(axis.cells for axis in kernel.layout.axis_layouts), 0
+    cells, count = prod(axis.cells for axis in layout_of(kernel).axis_layouts), 0
     for stage in kernel.stages:
         if isinstance(stage, ApplyOp):
             function = SymbolTable.lookup_symbol(module, stage.cell)

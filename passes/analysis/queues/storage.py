@@ -10,6 +10,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
 
 MOST_STEPS = 32
@@ -53,8 +54,7 @@ def natural_period(kernel: KernelOp) -> int:
 
 def taps_of_step(kernel: KernelOp) -> int:
     """Taps made in one stream step by a thread of a kernel with a layout."""
-    assert kernel.layout is not None
-    cells = prod(axis.cells for axis in kernel.layout.axis_layouts)
+    cells = prod(axis.cells for axis in layout_of(kernel).axis_layouts)
     return cells * sum(len(s.tap_list) for s in kernel.stages if isinstance(s, ApplyOp))
 
 

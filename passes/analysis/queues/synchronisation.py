@@ -34,6 +34,7 @@ from timetile.dialects.tile import (
     Sync,
     taps_of,
 )
+from timetile.passes.analysis.placed import home_of, layout_of
 from timetile.passes.analysis.queues.storage import ring_window
 
 
@@ -166,8 +167,7 @@ def stays_in_warp(kernel: KernelOp, queue: SSAValue) -> bool:
     Whether a tap of a block's ring reads cells of its own warp only. In a tile of several blocks,
     every tap crossing warps goes through an exchange.
     """
-    assert kernel.layout is not None
-    return kernel.layout.has_messages and lives_in_ring(queue)
+    return layout_of(kernel).has_messages and lives_in_ring(queue)
 
 
 def reads_in_inner_rows(kernel: KernelOp, exchange: ExchangeOp, tap: Tap) -> bool:
@@ -192,8 +192,7 @@ def crossing_rows(kernel: KernelOp) -> int:
             exchange.publishes_copies or exchange.edges[0]
         ):
             # Whole planes, and edges across the rows, concern all rows of a thread.
-            assert kernel.layout is not None
-            return kernel.layout.axis_layouts[0].cells
+            return layout_of(kernel).axis_layouts[0].cells
     reach = [abs(tap.offset[rows]) for e in exchanges for _, tap in taps_of(e.result)]
     return max([*reach, *(e.edges[0] for e in exchanges)], default=0)
 
@@ -210,11 +209,10 @@ def copy_orders(
     The orders of a ring of copies: a plane arrives before a reader reads the plane, and the reader
     is done before a later plane is copied to the slot.
     """
-    assert exchange.home is not None
     load = exchange.queue.owner
     assert isinstance(load, LoadOp)
     copier = position[load.result]
-    until = exchange.home.slots.data - load.planes_ahead - distance
+    until = home_of(exchange).slots.data - load.planes_ahead - distance
     return [Order(copier, reader, distance), Order(reader, copier, until, inner)]
 
 
@@ -226,8 +224,7 @@ def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> 
     """
     owner = queue.owner
     if isinstance(owner, ExchangeOp):
-        assert owner.home is not None
-        return position[queue], owner.home.slots.data
+        return position[queue], home_of(owner).slots.data
     assert isinstance(owner, LoadOp | ApplyOp)
     home = owner.home
     assert isinstance(home, SharedAttr)
