@@ -32,7 +32,7 @@ from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, RoleAttr, RoleKind, ScratchOp
@@ -43,6 +43,7 @@ from timetile.passes.analysis.launches.plans_in_place import plan_in_place
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
+from timetile.passes.patterns import rewrite_once
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def plan_kernels(rotation: Rotation, kernels: Sequence[KernelFacts], steps: int)
 
 
 class LoopPlanner:
-    """Replaces one time loop by launches of its kernels, with single steps last."""
+    """Makes the launches of one time loop, with single steps last."""
 
     def __init__(self, loop: LoopOp, kernels: Sequence[KernelFacts]):
         self.loop = loop
@@ -95,7 +96,7 @@ class LoopPlanner:
         self.kernels, self.parts = kernels, parts_of_step(kernels)
         self.fused = {kernel.steps: kernel for kernel in kernels if kernel.steps > 1}
 
-    def replace(self, steps: int) -> None:
+    def replace(self, steps: int, rewriter: PatternRewriter) -> None:
         """Put the launches of `steps` steps in the loop's place."""
         found = plan_kernels(self.rotation, self.kernels, steps)
         buffers = list(self.loop.buffers)
@@ -106,10 +107,10 @@ class LoopPlanner:
             buffers.append(scratch.result)
         ops += [CopyOp(buffers[a], buffers[b]) for a, b in found.copies]
         ops += self.launches(found, buffers)
-        Rewriter.insert_op(ops, InsertPoint.before(self.loop))
-        for role, result in enumerate(self.loop.res):
-            result.replace_all_uses_with(buffers[self.rotation.own(role, steps)])
-        Rewriter.erase_op(self.loop)
+        roles = range(len(self.loop.res))
+        left = [buffers[self.rotation.own(role, steps)] for role in roles]
+        rewriter.insert(ops)
+        rewriter.replace(self.loop, [], left)
 
     def launches(self, found: Plan, buffers: list[SSAValue]) -> list[Operation]:
         """The launches, with repeated ones as a loop."""
@@ -154,6 +155,31 @@ class LoopPlanner:
 
 
 @dataclass(frozen=True)
+class LaunchKernels(RewritePattern):
+    """
+    A time loop becomes launches of its kernels, found by name. `steps`: the number of steps; None
+    for the number that the program states.
+    """
+
+    kernels: dict[str, KernelFacts]
+    steps: int | None
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: LoopOp, rewriter: PatternRewriter, /) -> None:
+        if not op.kernel_names:
+            refuse(op, "it has no kernels; run device-tiling first")
+        steps = self.steps if self.steps is not None else constant_steps(op)
+        if steps is None:
+            remark(op, "its number of steps is known only at run time; the runtime plans it")
+            return
+        missing = [name for name in op.kernel_names if name not in self.kernels]
+        if missing:
+            refuse(op, f"its kernel @{missing[0]} is not in the module; run device-tiling again")
+        kernels = [self.kernels[name] for name in op.kernel_names]
+        LoopPlanner(op, kernels).replace(max(steps, 0), rewriter)
+
+
+@dataclass(frozen=True)
 class PlanLaunchesPass(ModulePass):
     """Plan every time loop with kernels; see the module's documentation."""
 
@@ -163,21 +189,7 @@ class PlanLaunchesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, steps=0)
-        facts = kernel_facts(op)
-        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            if not loop.kernel_names:
-                refuse(loop, "it has no kernels; run device-tiling first")
-            steps = self.steps if self.steps is not None else constant_steps(loop)
-            if steps is None:
-                remark(loop, "its number of steps is known only at run time; the runtime plans it")
-                continue
-            missing = [name for name in loop.kernel_names if name not in facts]
-            if missing:
-                refuse(
-                    loop, f"its kernel @{missing[0]} is not in the module; run device-tiling again"
-                )
-            kernels = [facts[name] for name in loop.kernel_names]
-            LoopPlanner(loop, kernels).replace(max(steps, 0))
+        rewrite_once(list(op.walk()), {LoopOp: LaunchKernels(kernel_facts(op), self.steps)})
         describe_launches(op)
 
 

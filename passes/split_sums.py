@@ -47,13 +47,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, KernelOp, QueueType, queue_type
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import remark
+from timetile.passes.patterns import rewrite_once
 from timetile.passes.schedule import Form, schedule_of
 from timetile.passes.sum_parts import (
     Part,
@@ -138,7 +139,7 @@ class Splitter:
         assert isinstance(function, FuncOp)
         self.function = function
 
-    def split(self) -> bool:
+    def split(self, rewriter: PatternRewriter) -> bool:
         """Replace the apply by stages. Returns False if the body has another form."""
         apply, form = self.apply, self.form
         if form == "lanes" and apply.index_axes:
@@ -159,7 +160,7 @@ class Splitter:
             partial = stages[-1].res
         if travelled:
             stages.append(self.returning(partial, travelled, len(parts)))
-        Rewriter.replace_op(apply, stages, list(stages[-1].res))
+        rewriter.replace(apply, stages)
         return True
 
     def functions(self, parts: Sequence[Part], offsets: Sequence[int]) -> list[PartFunction]:
@@ -250,19 +251,40 @@ def why_whole(apply: ApplyOp, form: Form) -> str:
     return f"its sum does not take the {PARTS[form]} one after the other; it stays whole"
 
 
+@dataclass(frozen=True)
+class SplitSum(RewritePattern):
+    """A sum becomes a chain of stages. `whole` takes the sums that stay."""
+
+    module: ModuleOp
+    form: Form
+    cuts: Cuts
+    whole: list[ApplyOp]
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ApplyOp, rewriter: PatternRewriter, /) -> None:
+        if not can_split(op, self.form):
+            return
+        if not Splitter(op, self.module, self.form, self.cuts).split(rewriter):
+            self.whole.append(op)
+
+
+def split_stages(kernel: KernelOp, module: ModuleOp, form: Form, cuts: Cuts) -> list[ApplyOp]:
+    """Split the sums of a kernel. Returns the sums of several parts that stay whole."""
+    whole: list[ApplyOp] = []
+    rewrite_once(kernel.stages, {ApplyOp: SplitSum(module, form, cuts, whole)})
+    assign_lags(kernel)
+    return whole
+
+
 def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
     """
     Split all sums of a kernel. Returns False if some sum cannot be split, or if no sum needs to be.
     """
     if why_none(kernel, form) is not None:
         return False
-    stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
-    cuts: Cuts = {}
-    split = [
-        can_split(stage, form) and Splitter(stage, module, form, cuts).split() for stage in stages
-    ]
-    assign_lags(kernel)
-    return bool(split) and all(split)
+    sums = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+    possible = bool(sums) and all(can_split(stage, form) for stage in sums)
+    return not split_stages(kernel, module, form, {}) and possible
 
 
 @dataclass(frozen=True)
@@ -282,9 +304,5 @@ class SplitSumsPass(ModulePass):
             if (why := why_none(kernel, form)) is not None:
                 remark(kernel, why)
                 continue
-            for stage in kernel.stages:
-                if not isinstance(stage, ApplyOp) or not can_split(stage, form):
-                    continue
-                if not Splitter(stage, op, form, cuts).split():
-                    remark(stage, why_whole(stage, form))
-            assign_lags(kernel)
+            for stage in split_stages(kernel, op, form, cuts):
+                remark(stage, why_whole(stage, form))

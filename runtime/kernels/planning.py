@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
 
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.plan_launches import KernelFacts, LoopPlanner
@@ -24,7 +25,7 @@ def planned_function(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -
     block.add_ops([copy, ReturnOp(*copy.res)])
     function = FuncOp(f"run_{steps}_steps", (block.arg_types, list(loop.res.types)), Region(block))
     holder = ModuleOp([function])
-    LoopPlanner(copy, kernels).replace(steps)
+    LoopPlanner(copy, kernels).replace(steps, PatternRewriter(copy))
     function.detach()
     del holder
     return function
