@@ -110,8 +110,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "u.nxt = u[0]",
         "u.nxt",
         "'Field' object has no attribute 'nxt'; a field has u[...], u.prev[...] and u.next, and a "
-        "value of a cell has "
-        "operators",
+        "value of a cell has operators",
     ),
     (
         "u.next += 1",
@@ -148,15 +147,13 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "u.next = u[v[0]]",
         "u[v[0]]",
         "u is indexed by a value of the cell, and offsets are constants; write a number, and "
-        "choose between several with "
-        "timetile.where",
+        "choose between several with timetile.where",
     ),
     (
         "u.next = u[k]",
         "u[k]",
         "u is indexed by a value of the cell, and offsets are constants; write a number, and "
-        "choose between several with "
-        "timetile.where",
+        "choose between several with timetile.where",
     ),
     (
         "u.next = u[0.5]",
@@ -167,8 +164,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "u.next = u[1:]",
         "u[1:]",
         "u is indexed by a slice, and a step reads single cells; write how far from the cell: "
-        "u[-1, 0] is the one before "
-        "along axis 0",
+        "u[-1, 0] is the one before along axis 0",
     ),
     (
         "u.next = u[None]",
@@ -198,8 +194,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "v.next = u.next[0]; u.next = v[0]",
         "u.next[0]",
         "u.next is read before the step assigns it; assign it first, or read the value at the "
-        "beginning of the step, "
-        "u[...]",
+        "beginning of the step, u[...]",
     ),
     (
         "u.next = v[0]; v.next = u.next[1]; u.next[0:1] = v[0]",
@@ -319,7 +314,7 @@ def test_the_traceback_is_short(tmp_path: Path):
     ]
 
 
-def test_a_value_of_another_step(tmp_path: Path):
+def test_a_value_of_another_step_is_refused(tmp_path: Path):
     text = "from timetile import Field, stencil\n\nkept = []\n\n"
     text += "@stencil\ndef first(u: Field):\n    kept.append(u[0])\n    u.next = u[1]\n\n"
     found = refusal(
