@@ -22,8 +22,8 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.storage import (
-    chosen_period,
     ReadAges,
+    chosen_period,
     copies_slots,
     exchanged_slots,
     power_of_two,

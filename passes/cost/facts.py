@@ -285,9 +285,7 @@ def taps_by_queue(stages: Sequence[StageFacts]) -> tuple[tuple[SSAValue, Taps], 
     return tuple((queue, frozenset(found)) for queue, found in taps.items())
 
 
-def facts_of(
-    kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = None
-) -> KernelFacts:
+def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = None) -> KernelFacts:
     """
     The facts of a kernel, with cell functions in the module. `known`: the sharing of cells found so
     far in kernels of the same cell functions.
