@@ -58,8 +58,7 @@ class Recorder:
             plural = "offset" if count == 1 else "offsets"
             raise error(
                 f"{text} has {count} {plural}, and {self.first} has {self.rank}; write one for "
-                "each axis, None "
-                "along an axis that a field does not have"
+                "each axis, None along an axis that a field does not have"
             )
 
     def read(self, name: str, level: str, index: Index) -> Value:
@@ -102,8 +101,7 @@ class Recorder:
         if all(made.field != name for made in self.assignments):
             raise error(
                 f"{name}.next is read before the step assigns it; assign it first, or read the "
-                "value at the "
-                f"beginning of the step, {name}[...]"
+                f"value at the beginning of the step, {name}[...]"
             )
 
     def assign(self, name: str, region: Region | None, value: object) -> None:
@@ -116,8 +114,7 @@ class Recorder:
         if region is None and before:
             raise error(
                 f"{name}.next is assigned twice, first in line {before[0].place.line}; assign it "
-                "once, and parts of "
-                f"it by regions, {name}.next[2:5] = ..."
+                f"once, and parts of it by regions, {name}.next[2:5] = ..."
             )
         place = current_place()
         self.assignments.append(Assignment(name, region, as_float(lifted(value)), place))
@@ -128,8 +125,7 @@ class Recorder:
         if not all(map(is_plain, slices)):
             raise error(
                 f"a region of {name}.next has a slice without a step for each axis; write "
-                f"{name}.next[0:1, :] for the "
-                f"first row, and {name}.next = ... for all cells"
+                f"{name}.next[0:1, :] for the first row, and {name}.next = ... for all cells"
             )
         self.check_rank(f"the region of {name}.next", len(slices))
         self.check_axes(name, f"the region of {name}.next", tuple(0 for _ in slices))
@@ -146,21 +142,18 @@ def check_offset(name: str, offset: object) -> None:
     if isinstance(offset, slice):
         raise error(
             f"{name} is indexed by a slice, and a step reads single cells; write how far from the "
-            "cell: "
-            f"{name}[-1, 0] is the one before along axis 0"
+            f"cell: {name}[-1, 0] is the cell before along axis 0"
         )
     if isinstance(offset, Value):
         raise error(
             f"{name} is indexed by a value of the cell, and offsets are constants; write a number, "
-            "and choose "
-            "between several with timetile.where"
+            "and choose between several with timetile.where"
         )
     whole = isinstance(offset, int | np.integer) and not isinstance(offset, bool)
     if offset is not None and not whole:
         raise error(
             f"{name} is indexed by {offset!r}, and offsets are whole numbers; write an int for "
-            "each "
-            "axis"
+            "each axis"
         )
 
 

@@ -104,8 +104,7 @@ def arguments_of(
             symbols[name] = Scalar(name)
         else:
             raise StencilError(
-                f"it is not said what {name} is; write {name}: timetile.Field or {name}: "
-                "timetile.Scalar",
+                f"{name} has no type; write {name}: timetile.Field or {name}: timetile.Scalar",
                 place,
             )
     return symbols

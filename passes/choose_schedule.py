@@ -106,8 +106,8 @@ def why_less(loop: LoopOp, given: int) -> str:
     live, written = live_arguments(loop), written_arguments(loop)
     if not any(live[k] and written[source] for k, source in enumerate(loop.rotation)):
         return (
-            f"no step reads what an earlier one writes, and {given} steps at once would do no more "
-            "than one"
+            f"no step reads cells that an earlier step writes: a launch of {given} steps would "
+            "gain nothing"
         )
     return f"no tile holds {given} steps at once, as their overlap, planes or fields are too many"
 

@@ -102,11 +102,9 @@ class CommonHalosPass(ModulePass):
                 if not self.everywhere and self.breaks(loop, loops):
                     remark(
                         loop,
-                        "halos in common are promised for the call, and a loop that runs before it "
-                        "may write around "
-                        "its bounds: it reads each buffer's own halo; give it a function of its "
-                        "own to promise them "
-                        "there",
+                        "common halos are promised for the start of the call, and an earlier loop "
+                        "may write cells around the bounds: every buffer's own halo is read; move "
+                        "the loop to a function of its own, with the promise",
                     )
                     continue
                 loop.common_halos = UnitAttr()

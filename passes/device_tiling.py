@@ -133,9 +133,8 @@ class DeviceTilingPass(ModulePass):
         if schedule.reads == "memory" and (streams or schedule.tile != "warp"):
             refuse(
                 loop,
-                "kernels that read memory keep nothing to stream or to exchange; leave out tile "
-                "and "
-                "stream-axis, or reads=memory",
+                "kernels with reads=memory keep no planes to stream or to exchange; leave out tile "
+                "and stream-axis, or reads=memory",
             )
         stream = self.checked_stream(loop, schedule)
         if schedule.reads == "memory":
@@ -152,7 +151,7 @@ class DeviceTilingPass(ModulePass):
             name = f"{prefix}_d{depth}" if depth > 1 else f"{prefix}_step"
             kernel = KernelBuilder(loop, depth, store_all=depth == 1).build(name, stream)
             if not kernel.stages:
-                remark(loop, f"depth {depth} is left out: no later step reads what it computes")
+                remark(loop, f"depth {depth} is left out: no later step reads its cells")
                 continue
             kernel.layout = schedule.layout()
             self.remark_on_pack(kernel)
@@ -164,8 +163,7 @@ class DeviceTilingPass(ModulePass):
                     refuse(
                         loop,
                         "its taps reach further than the tile is wide; give device-tiling more "
-                        "cells, or "
-                        "reads=memory, which takes any reach",
+                        "cells, or reads=memory, which takes any reach",
                     )
                 remark(loop, f"depth {depth} is left out: its overlap leaves no cell of the tile")
                 continue
@@ -179,15 +177,17 @@ class DeviceTilingPass(ModulePass):
         if stream is not None and rank == 1:
             refuse(loop, "a domain of one axis has no planes to stream; leave out stream-axis")
         if stream is not None and stream >= rank:
-            refuse(loop, f"its axes are 0 to {rank - 1}; give device-tiling a stream-axis of those")
+            refuse(
+                loop,
+                f"its axes are 0 to {rank - 1}; give device-tiling a stream-axis of these numbers",
+            )
         axes = rank - (stream is not None)
         for counts in (schedule.cells, schedule.lanes, schedule.warps, schedule.blocks):
             if counts and len(counts) != axes:
                 refuse(
                     loop,
                     f"the layout has {len(counts)} in-plane axes and the domain {axes}; give "
-                    "device-tiling cells, lanes "
-                    "and warps for each",
+                    "device-tiling cells, lanes and warps for each",
                 )
         try:
             schedule.layout()

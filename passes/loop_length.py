@@ -39,8 +39,8 @@ def bounded_period(kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> Sc
     most = max(chosen, min(MOST_STEPS, MOST_OPERATIONS // max(1, operations)))
     remark(
         kernel,
-        f"period={schedule.period} is left out: the loop would be unrolled as often, over "
-        f"{operations} operations of a thread in each step; give at most period={most}",
+        f"period={schedule.period} is left out: the loop would be unrolled {schedule.period} "
+        f"times, with {operations} operations of a thread in each step; give at most period={most}",
     )
     return replace(schedule, period=0)
 
@@ -62,9 +62,9 @@ def place_in_bounds(kernel: KernelOp, module: ModuleOp, schedule: Schedule, plac
         return
     remark(
         kernel,
-        f"a loop with slots at fixed places would be unrolled {steps} times, until all are back "
-        f"where they began, over {operations} operations of a thread in each step: slots are "
-        "shifted; use addressing=computed for rings of a power of two",
+        f"a loop with slots at fixed places would be unrolled {steps} times, until all slots are "
+        f"back at the first place, with {operations} operations of a thread in each step: slots "
+        "are shifted; use addressing=computed for rings of a power of two",
     )
 
 

@@ -62,12 +62,12 @@ def lacking(trials: Trials, schedule: Schedule, depth: int) -> str | None:
         return None
     geometry = trial.geometry
     if geometry is None:
-        return "cells: the overlap leaves none of its tile"
+        return "cells: the overlap leaves no cell of its tile"
     room = trial.room(trial.spare)
     if trial.registers > room:
         return (
-            f"registers: its tile takes {trial.registers} a thread and has {room}, less those that "
-            "guards take"
+            f"registers: its tile takes {trial.registers} a thread and has {room}, without the "
+            "registers for guards"
         )
     ahead = min(schedule.ahead, 1)
     if not trial.fits_shared(geometry, ahead):
@@ -91,8 +91,8 @@ def overlaps(trials: Trials, before: Candidate, depth: int) -> str:
     deeper = trials.attempt(before.schedule, depth)
     if isinstance(deeper, str):
         return (
-            "code: all levels of a tile that stays are written out, and such tiles are tried at "
-            "few depths"
+            "code: the levels of a resident tile are unrolled, and resident tiles are tried at few "
+            "depths"
         )
     return (
         f"cells: {deeper.cost.valid:.0%} of its tile are stored, and {before.cost.valid:.0%} with "

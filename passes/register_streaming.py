@@ -160,8 +160,8 @@ def split_barrier(kernel: KernelOp, *, asked: bool) -> None:
         if asked and any(isinstance(stage, ExchangeOp) for stage in kernel.stages):
             remark(
                 kernel,
-                "sync=mbarrier is left out: what its warps exchange is read in the step that "
-                "publishes it; use sync=barrier, or a tile that is streamed, with delay=1 or more",
+                "sync=mbarrier is left out: warps read exchanged cells in the step that publishes "
+                "the cells; use sync=barrier, or a tile that is streamed, with delay=1 or more",
             )
         return
     synchronise(kernel, Sync.MBARRIER, Sync.MBARRIER)

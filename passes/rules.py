@@ -8,7 +8,7 @@ from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.trial import Rule, Trial
 
 NO_KERNEL = "no step reads what an earlier one writes, or sums cannot be cut so"
-NO_SPAN = "one block spans the axis, or the device does not hold the blocks that do"
+NO_SPAN = "one block spans the axis, or the device does not hold enough blocks"
 NO_CELL = "the overlap leaves no cell of a tile"
 NO_SHARED_MEMORY = "planes and edges do not fit the shared memory"
 
@@ -18,7 +18,9 @@ def divides_in_place(trial: Trial) -> str | None:
     Two kernels alike whose cells divide took 150 and 255 registers where plates stay (assembled).
     """
     if trial.schedule.stays and trial.facts.dividing:
-        return "cells divide or take roots, and their registers are not known where tiles stay"
+        return (
+            "cells divide or take roots, and resident tiles with such cells have unknown registers"
+        )
     return None
 
 

@@ -105,9 +105,8 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
         )
     if form == "lanes" and not one_warp_holds_rows(kernel):
         return (
-            "several warps hold a row, from one to the next of which no sum travels; its sums stay "
-            "whole; give "
-            "device-tiling one warp along the row"
+            "several warps hold a row, and sums travel within a warp only; its sums stay whole; "
+            "give device-tiling one warp along the row"
         )
     return None
 

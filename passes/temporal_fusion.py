@@ -66,9 +66,9 @@ def remark_left_out(loop: LoopOp, depths: Sequence[int]) -> None:
     if left_out:
         remark(
             loop,
-            f"no launch advances {' or '.join(map(str, left_out))} steps where the program states "
-            "how many it runs, "
-            f"{constant_steps(loop)}: it has kernels of {', '.join(map(str, loop.depth_list))}",
+            f"no launch advances {' or '.join(map(str, left_out))} steps of a program with "
+            f"{constant_steps(loop)} steps: the plan has kernels of "
+            f"{', '.join(map(str, loop.depth_list))}",
         )
 
 

@@ -293,4 +293,4 @@ class PrefetchOp(AccessOp):
     def verify_(self) -> None:
         super().verify_()
         if address_space(self.buffer) != GLOBAL_SPACE:
-            raise VerifyException("what is prefetched lies in global memory")
+            raise VerifyException("a prefetch reads global memory")

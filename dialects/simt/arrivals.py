@@ -55,7 +55,7 @@ class ArrivalsOp(IRDLOperation):
         if address_space(words) != SHARED_SPACE or buffer_element(words) not in (i64, None):
             raise VerifyException("arrivals are counted in 64-bit words of shared memory")
         if buffer_element(words) is not None and cell_count(words.type) not in (1, 2):
-            raise VerifyException("arrivals are counted in one word, or in two that take turns")
+            raise VerifyException("arrivals are counted in one word, or in two words by turns")
 
 
 @irdl_op_definition

@@ -140,16 +140,16 @@ class UnsetOp(IRDLOperation):
 
 
 @irdl_op_definition
-class MarkOp(IRDLOperation):
+class PhaseOp(IRDLOperation):
     """
     A mark: the operations up to the next mark belong to a stream step of the unrolled body, a stage
     and a row of the thread's cells. Other warps neither read nor write cells of an `inner` row in
     the step. `order-threads` orders operations by marks, and erases marks.
 
-    Example: `simt.mark step 0 stage 3 row 1 inner`
+    Example: `simt.phase step 0 stage 3 row 1 inner`
     """
 
-    name = "simt.mark"
+    name = "simt.phase"
 
     step = prop_def(IntegerAttr[I64])
     stage = prop_def(IntegerAttr[I64])

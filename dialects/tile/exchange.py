@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
     IntAttr,
@@ -17,10 +18,14 @@ from xdsl.irdl import (
     prop_def,
     result_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.directives import Number, Value
+from timetile.dialects.syntax import (
+    parse_value,
+)
 from timetile.dialects.tile.homes import MailAttr
 from timetile.dialects.tile.integers import ints
 from timetile.dialects.tile.kinds import Published, PublishedAttr, Sync
@@ -29,9 +34,14 @@ from timetile.dialects.tile.queues import QueueType
 from timetile.dialects.tile.stages import (
     NeededCells,
     in_kernel,
+    parse_home,
+    print_home,
     queue_lag,
     queue_type,
 )
+
+if TYPE_CHECKING:
+    pass
 
 
 @irdl_op_definition
@@ -56,12 +66,6 @@ class ExchangeOp(IRDLOperation):
     result = result_def(QueueType)
 
     traits = lazy_traits_def(lambda: (in_kernel(),))
-
-    custom_directives = (Number, Value)
-    assembly_format = (
-        "custom<Value>($queue, type($queue)) `what` $what `delay` custom<Number>($delay) "
-        "(`home` qualified($home)^)? attr-dict-with-keyword `:` type($result)"
-    )
 
     def __init__(
         self,
@@ -114,7 +118,7 @@ class ExchangeOp(IRDLOperation):
                 f"lag {self.lag} is below the source's {queue_lag(self.queue)} plus delay {delay}"
             )
         if not self.edges:
-            raise VerifyException("an exchange without edges serves nobody")
+            raise VerifyException("an exchange needs edges along an axis")
         if self.home is None:
             return
         every, slots = self.home.every.data, self.home.slots.data
@@ -124,7 +128,7 @@ class ExchangeOp(IRDLOperation):
             )
         if slots < delay + every:
             raise VerifyException(
-                f"{slots} slots are overwritten before they are read: delay {delay} and one "
+                f"{slots} slots are overwritten before their readers come: delay {delay} and one "
                 f"synchronisation every {every} steps need {delay + every}"
             )
         if self.home.sync.data is Sync.FLAGS and slots < 2 * delay:
@@ -132,3 +136,29 @@ class ExchangeOp(IRDLOperation):
                 f"{slots} slots are overwritten before their sender hears that they were read: "
                 f"messages that are read {delay} steps later need {2 * delay}"
             )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.queue)
+        printer.print_string(f" what {self.what.data} delay {self.delay.data}")
+        print_home(printer, self.home)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ExchangeOp:
+        queue = parse_value(parser)
+        parser.parse_keyword("what")
+        what = PublishedAttr(parser.parse_str_enum(Published))
+        parser.parse_keyword("delay")
+        delay = IntAttr(parser.parse_integer())
+        home = parse_home(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        return cls.build(
+            operands=[queue],
+            properties={"what": what, "delay": delay, "home": home},
+            attributes=attributes.data if attributes else {},
+            result_types=[parser.parse_type()],
+        )

@@ -205,12 +205,9 @@ class KernelOp(IRDLOperation):
                 stored.add(op.field)
         for load, needed, field in self.short_fields():
             raise VerifyException(
-                f"stored cells depend on {needed} of a field, and {load.name} reads one that has "
+                f"stored cells depend on {needed} of a field, and {load.name} reads a field of "
                 f"{field}"
             )
-
-    # Written by hand: the region's arguments are named ahead of the region, and a directive of an
-    # assembly format sees one place of the text.
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -36,7 +36,7 @@ def check(kernel: KernelOp) -> None:
     check_kept_planes(kernel)
     check_synchronisation(kernel)
     if any(axis.lanes > 1 for axis in axes[:-1]):
-        refuse(kernel, "lanes are spread along the last axis only; give the others warps or cells")
+        refuse(kernel, "lanes lie along the last axis only; give the other axes warps or cells")
     roles = zip(kernel.body.block.args, kernel.roles)
     check_fields(kernel, [field for field, role in roles if role.kind.data is not RoleKind.SCALAR])
     check_columns(kernel)
@@ -78,8 +78,7 @@ def check_joined(kernel: KernelOp) -> None:
         refuse(
             kernel,
             "its variants join planes of columns, and only streamed tiles of one warp go on from "
-            "one to the next; leave "
-            "out joined, or give device-tiling tile=warp",
+            "one to the next; leave out joined, or give device-tiling tile=warp",
         )
 
 
@@ -115,8 +114,7 @@ def check_synchronisation(kernel: KernelOp) -> None:
         refuse(
             kernel,
             f"its blocks meet once, at the start of {start}, and it needs barriers elsewhere, too; "
-            "delay its exchanges "
-            f"by {every} or more",
+            f"delay its exchanges by {every} or more",
         )
 
 
@@ -126,21 +124,22 @@ def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if any(exchange.publishes_copies for exchange in exchanges):
         refuse(
             kernel,
-            "a tile that stays fetches nothing ahead that copies could serve; use what=plane",
+            "a resident tile fetches nothing ahead, and copies serve fetched planes only; use "
+            "what=plane",
         )
     if len(kernel.plane_axes) > 2 and any(e.what.data is Published.EDGES for e in exchanges):
         refuse(kernel, "the edges of a volume are planes themselves; use what=plane")
     if layout.has_cluster:
         refuse(
             kernel,
-            "the blocks of a cluster exchange a step of the stream late, and a tile that stays "
-            "has none; use tile=device",
+            "the blocks of a cluster exchange one stream step late, and a resident tile has no "
+            "stream; use tile=device",
         )
     kept = [result for stage in kernel.stages for result in stage.results]
     if layout.blocks > 1 and any(map(lives_in_ring, kept)):
         refuse(
             kernel,
-            "the blocks of a tile that stays keep their own cells in registers; use "
+            "the blocks of a resident tile keep their own cells in registers; use "
             "storage=registers",
         )
 
@@ -159,9 +158,9 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
         refuse(
             kernel,
-            "the warps of a tile of several blocks lie along its first axis; give the others "
-            "cells, or let it stay and "
-            "exchange whole planes (stream-axis=none, what=plane)",
+            "the warps of a tile of several blocks lie along its first axis; give the other axes "
+            "cells, or keep the tile resident and exchange whole planes (stream-axis=none, "
+            "what=plane)",
         )
     for exchange in exchanges:
         if not exchange.publishes_copies and exchange.edges[0] > first.cells:
@@ -178,8 +177,7 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
         refuse(
             kernel,
             "the blocks of its tile keep whole planes in shared memory, which they exchange at "
-            "barriers of the grid; "
-            "use register-streaming with sync=grid or what=edges",
+            "barriers of the grid; use register-streaming with sync=grid or what=edges",
         )
     if layout.has_cluster and (whole or Sync.BARRIER in sent):
         refuse(

@@ -15,7 +15,6 @@ def check_kept(loop: LoopOp) -> None:
         if update.outside is not None and not update.outside.keeps_all:
             refuse(
                 update,
-                f"its cells outside the box are {update.outside}, which are not yet updates of "
-                "their own; run "
-                "expand-boundaries before",
+                f"its cells outside the box are {update.outside}, and no updates write those cells "
+                "yet; run expand-boundaries before",
             )

@@ -99,9 +99,8 @@ def invariants(loop: scf.ForOp) -> list[Operation]:
         if isinstance(op, GatherOp):
             raise CannotRaiseError(
                 op,
-                "it reads cells at computed places from memory, as no kernel of several steps "
-                "does; read at "
-                "constant offsets for that",
+                "it reads cells at computed places, which kernels of several steps do not; read at "
+                "constant offsets",
             )
         is_load = isinstance(op, memref.LoadOp)
         if is_load and memory_of(op.memref) not in written and None not in written and not own:
@@ -146,7 +145,7 @@ def static_names(loop: scf.ForOp, rotation: Sequence[int]) -> list[SSAValue]:
             field_type(names[source]).bounds, StencilBoundsAttr
         ):
             raise CannotRaiseError(
-                loop, "fields that take turns are cast to several types; use one for all"
+                loop, "fields that take turns are cast to several types; use one type for all"
             )
     return names
 

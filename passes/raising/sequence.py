@@ -68,8 +68,8 @@ class Updates:
             if not isinstance(value.owner, stencil.LoadOp):
                 raise CannotRaiseError(
                     value.owner if isinstance(value.owner, Operation) else self.order.ops[0],
-                    "its value of fewer axes is read in a domain of more; store it to a field, and "
-                    "load that",
+                    "its value has fewer axes than the domain that reads it; store the value to a "
+                    "field, and load the field",
                 )
             box, own = self.order.demand.spread[key], field_bounds(held)
             low, high = list(box.lb), list(box.ub)
@@ -135,7 +135,9 @@ def check_values(ops: Sequence[Operation]) -> None:
                 )
             if owner not in ops:
                 raise CannotRaiseError(
-                    op, f"it reads a value that {name} makes elsewhere; store that to a field"
+                    op,
+                    f"it reads a value that {name} makes in another block; store the value to a "
+                    "field",
                 )
 
 

@@ -83,8 +83,8 @@ def default_limit() -> int:
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper())
     if match is None:
         warn_once(
-            f"TIMETILE_CACHE_SIZE is {text!r}, which is no size, so that the cache keeps 1G; "
-            "write a number of bytes, or one with K, M or G"
+            f"TIMETILE_CACHE_SIZE is {text!r}, which is no size, and the cache keeps 1G; write a "
+            "number of bytes, or a number with K, M or G"
         )
         return DEFAULT_LIMIT
     return int(match[1]) * UNITS[match[2]]
@@ -157,8 +157,7 @@ class Cache:
         """Tell the user once about an unusable folder."""
         warn_once(
             f"the cache folder {self.directory} {reason(error)}; kernels are compiled anew, set "
-            "TIMETILE_CACHE_DIR to "
-            "a folder that can be written, or use no cache"
+            "TIMETILE_CACHE_DIR to a writable folder, or use no cache"
         )
 
     # Size.

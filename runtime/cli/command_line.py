@@ -104,21 +104,21 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         choices=("exact", "fast"),
         default="exact",
         help=(
-            "quotients and roots rounded (the default) but where fastmath allows otherwise, or "
-            "approximate"
+            "quotients and roots: correctly rounded unless fastmath flags relax them (the "
+            "default), or approximate"
         ),
     )
     parser.add_argument(
         "--halos",
         choices=("compared", "common", "apart"),
         default="compared",
-        help="cells outside the bounds of buffers that take turns: compared before a run (the "
-        "default), the same in all of them by promise, or each buffer's own",
+        help="halos of buffers that take turns: compared before a run (the default), equal by "
+        "promise, or each buffer's own",
     )
     parser.add_argument(
         "--bound-waits",
         action="store_true",
-        help="report waits in vain, for other blocks or for warps that arrive, instead of hanging",
+        help="report endless waits for blocks or warps instead of hanging",
     )
     parser.add_argument(
         "--pipeline", metavar="PASSES", help="replaces the passes from time loops to placed kernels"
@@ -147,10 +147,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--init",
         choices=tuple(SHAPES),
-        help="fill the fields that steps write and that have no values",
+        help="fill fields without values, if steps write them, with a shape",
     )
     parser.add_argument(
-        "--random", type=natural, metavar="SEED", help="fill the fields that have no values then"
+        "--random",
+        type=natural,
+        metavar="SEED",
+        help="fill all other fields without values with random numbers",
     )
     parser.add_argument(
         "--random-range", action="append", default=[], metavar="FIELD=LOW:HIGH",
@@ -210,7 +213,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add(
         "explain",
         explain.explain,
-        "say how fast a program is, what limits it, and what can be changed",
+        "tell a program's predicted speed, its limits, and possible changes",
     )
     add_program_options(sub)
     sub.add_argument(

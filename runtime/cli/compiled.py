@@ -122,8 +122,8 @@ def check_device(number: int | None, executor: Executor | None) -> None:
         raise UsageError("no GPU can be used, timetile doctor says why; run with --executor cpu")
     if number is not None:
         raise UsageError(
-            f"--device {number} cannot be opened, as no GPU can be used, timetile doctor says why; "
-            "leave it out"
+            f"--device {number} cannot be opened, as no GPU can be used (timetile doctor tells the "
+            "reason); leave out --device"
         )
 
 

@@ -121,8 +121,7 @@ class Arguments:
             if parameter.bounds is None and array.ndim:
                 raise UsageError(
                     f"{given_by} has an array of shape {array.shape} for {label(parameter)}, which "
-                    "is "
-                    f"a scalar; give it with --set {parameter.name or parameter.position}=VALUE"
+                    f"is a scalar; give it with --set {parameter.name or parameter.position}=VALUE"
                 )
             self.give(parameter, array)
 
@@ -236,8 +235,8 @@ class Arguments:
             for p, known in zip(missing, given)
         )
         raise UsageError(
-            f"there are no values for {pairs}; give each buffer the array of the other, under its "
-            "own name, if both begin alike"
+            f"there are no values for {pairs}; give each buffer an array, or one array under both "
+            "names if both begin alike"
         )
 
     def all(self) -> list[Any]:
@@ -251,14 +250,12 @@ class Arguments:
             self.check_partners([p for p in missing if p.bounds])
             raise UsageError(
                 f"there are no values for {fields}; give them with --args IN.npz, or fill them "
-                "with "
-                "--random SEED or --init discs"
+                "with --random SEED or --init discs"
             )
         for parameter in missing:
             raise UsageError(
                 f"there is no value for {label(parameter)}, a scalar of type {parameter.kind}; "
-                "give it "
-                f"with --set {parameter.name or parameter.position}=VALUE"
+                f"give it with --set {parameter.name or parameter.position}=VALUE"
             )
         try:
             values = [checked_argument(p, self.values[p.position]) for p in self.program.parameters]
@@ -285,8 +282,7 @@ def parse_number(text: str, parameter: Parameter) -> Any:
     if parameter.kind not in DTYPES:
         raise UsageError(
             f"{label(parameter)} is of type {parameter.kind}, which is neither a number nor a "
-            "field of static "
-            "bounds; remove it from the function, or cast it to such a field"
+            "field of static bounds; remove it from the function, or cast it to such a field"
         )
     dtype = dtype_of(parameter.kind)
     try:

@@ -64,7 +64,9 @@ def gathered(program: CompiledProgram, options: Options) -> list[Any]:
 def checked_step(step: Any, path: Path) -> int:
     """The number of a step, from a snapshot. Raises UsageError for no such number."""
     if step.ndim or step.dtype.kind not in "iu" or step < 0:
-        raise UsageError(f"{path} has {STEP} {step}, which is no number of a step; take a snapshot")
+        raise UsageError(
+            f"{path} has {STEP} {step}, and a step is numbered 0 or more; give a snapshot"
+        )
     return int(step)
 
 
@@ -145,16 +147,14 @@ def check_options(options: Options, program: CompiledProgram) -> None:
     if options.check and program.executor == "numpy":
         raise UsageError(
             "--check compares with another executor, and numpy is the last; run with --executor "
-            "gpu, cpu, "
-            "planes, simt or ptx"
+            "gpu, cpu, planes, simt or ptx"
         )
     if options.random_range and options.random is None:
         raise UsageError("--random-range has no effect without --random; give --random SEED, too")
     if options.snapshot_every is not None and (options.out is None or options.steps is None):
         raise UsageError(
             "--snapshot-every writes beside the file of --out, after some of --steps; give --out "
-            "OUT.npz and "
-            "--steps N"
+            "OUT.npz and --steps N"
         )
 
 

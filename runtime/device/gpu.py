@@ -141,9 +141,8 @@ class Device(GpuMemory):
         """
         if kernel.bound_waits and self.is_capturing(stream):
             raise RuntimeError(
-                f"kernel @{kernel.name} is waited for, as its waits are bounded, and a stream that "
-                "is captured "
-                "cannot be; compile it without bound_waits"
+                f"kernel @{kernel.name} is waited for, as its waits are bounded, and a captured "
+                "stream cannot be waited for; compile the program without bound_waits"
             )
         if kernel.blocks_per_tile > 1:
             self.launch_tiles(kernel, arguments, stream)
@@ -243,8 +242,7 @@ class Device(GpuMemory):
             what = others if number else own
             raise RuntimeError(
                 f"block {block - 1} of kernel @{kernel.name} waited in vain for {what}: this is a "
-                "bug "
-                "of the compiler; please report it with the program"
+                "bug of the compiler; please report it with the program"
             )
 
     def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:

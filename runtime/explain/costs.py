@@ -43,23 +43,21 @@ def prediction_section(costs: Mapping[KernelOp, Cost], target: Target) -> Sectio
         Fact(
             "GCells/s",
             "predicted: cell updates of a launch by its time, that of the last block to finish "
-            "plus "
-            f"{target.parameters.waiting.launch * 1e6:.0f} us launch overhead (more for very long "
-            "kernels)",
+            f"plus {target.parameters.waiting.launch * 1e6:.0f} us launch overhead (more for very "
+            "long kernels)",
         ),
         Fact("steps", "stream steps of the last block to finish"),
         Fact(
             "pipe, issue, shared",
             "cycles of a multiprocessor for a stream step of one warp: floating-point pipe, issue "
-            "slots, shared "
-            "memory; the largest and `not hidden` add up",
+            "slots, shared memory; the largest and `not hidden` add up",
         ),
         Fact("computing", "ns of a step for all warps, with `waiting`, their waits for each other"),
         Fact("memory", "ns to move the cells of a step"),
         Fact(
             "ns a step",
             f"norm of order {target.parameters.moving.overlap_power} of computing and memory; "
-            "their sum for tiles that stay",
+            "their sum for resident tiles",
         ),
     )
     rows = tuple(prediction_row(kernel, cost) for kernel, cost in costs.items())
@@ -104,9 +102,8 @@ def candidate_section(found: Sequence[Candidate]) -> Section:
         Fact("blocks", "of a multiprocessor"),
         Fact(
             "worth",
-            "GCells/s, reduced for depth, for guarded copies that spill and for tiles that stay on "
-            "the device; the "
-            "schedule with the largest is chosen",
+            "GCells/s, reduced for depth, for guarded copies that spill and for resident tiles of "
+            "the device; the schedule with the largest is chosen",
         ),
     )
     rows = tuple(map(candidate_row, found[:RUNNERS_UP]))

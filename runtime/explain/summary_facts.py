@@ -23,14 +23,12 @@ def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
         "A step",
         f"updates {product(loop.cells)} cells ({loop.element}), reads neighbours up to "
         f"{plural(loop.radius, 'cell')} away; {loop.bytes_read} bytes read, {loop.bytes_written} "
-        "written and "
-        f"{loop.flops} flops per cell",
+        f"written and {loop.flops} flops per cell",
     )
     yield Fact(
         "GCells/s predicted",
         f"{loop.gcells_per_second:.0f} on {loop.target}, by launches of "
-        f"{plural(loop.depth, 'step')} "
-        f"that take {loop.launch_seconds * 1e6:.3g} us each",
+        f"{plural(loop.depth, 'step')} that take {loop.launch_seconds * 1e6:.3g} us each",
     )
     yield Fact(
         "Without fusion",
@@ -42,10 +40,12 @@ def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
         f"computes {product(loop.tile)} cells and stores {product(loop.stored)}; "
         f"{loop.redundancy:.2f} cells are computed per cell that is used",
     )
+    filled = (
+        "" if loop.fill is None else f", {loop.fill:.0%} of the blocks that the GPU holds at once"
+    )
     yield Fact(
         "A launch",
-        f"of @{loop.kernel} has {plural(loop.blocks, 'block')} of {loop.threads} threads"
-        + ("" if loop.fill is None else f", {loop.fill:.0%} of what the GPU holds at once"),
+        f"of @{loop.kernel} has {plural(loop.blocks, 'block')} of {loop.threads} threads" + filled,
     )
     yield Fact("A block", resources_text(loop.resources))
     yield Fact("Next best schedule", alternative_text(loop))
@@ -68,8 +68,7 @@ def resources_text(found: Resources) -> str:
     spills = f"{found.spill_bytes} bytes spilled" if found.spill_bytes else "none spilled"
     return (
         f"takes {found.registers} registers a thread ({spills}) and {shared}; a multiprocessor "
-        "holds "
-        f"{found.blocks} of {plural(found.warps or 0, 'warp')}, limited by {found.limit}"
+        f"holds {found.blocks} of {plural(found.warps or 0, 'warp')}, limited by {found.limit}"
     )
 
 
@@ -80,8 +79,7 @@ def alternative_text(loop: LoopSummary) -> str:
         return "none was compared"
     return (
         f"{other.gcells_per_second:.0f} GCells/s predicted, by launches of "
-        f"{plural(other.depth, 'step')} with "
-        f"{product(other.cells)} cells a thread"
+        f"{plural(other.depth, 'step')} with {product(other.cells)} cells a thread"
     )
 
 

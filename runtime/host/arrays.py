@@ -72,13 +72,12 @@ def checked_scalar(argument: Argument, value: Any, kind: Attribute) -> Any:
     if kind not in DTYPES:
         raise TypeError(
             f"argument {argument} is of type {kind}, which is neither a number nor a field of "
-            "static bounds; remove it "
-            "from the function, or cast it to such a field"
+            "static bounds; remove it from the function, or cast it to such a field"
         )
     if isinstance(value, np.ma.MaskedArray) or is_on_device(value):
         where = "masked" if isinstance(value, np.ma.MaskedArray) else "in GPU memory"
         raise TypeError(
-            f"argument {argument} is a scalar, and got one that is {where}; pass a number"
+            f"argument {argument} is a scalar, and got a number that is {where}; pass a number"
         )
     number, dtype = np.asarray(value), dtype_of(kind)
     if number.ndim:
@@ -196,8 +195,7 @@ def check_home(argument: Argument, array: DeviceArray, home: Home) -> None:
     if there != home.number:
         raise ValueError(
             f"argument {argument} is on GPU {there}, and the program runs on GPU {home.number}; "
-            "copy the array there, or "
-            f"compile with gpu={there}"
+            f"copy the array there, or compile with gpu={there}"
         )
 
 

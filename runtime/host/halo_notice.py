@@ -55,9 +55,8 @@ class HaloNotice:
         box = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))
         remark(
             loop,
-            f"{names} take turns, and differ outside {box}, where steps read one and the other in "
-            "turn; "
-            "fill the halo of each, or say that they are meant to differ with --halos apart "
+            f"{names} take turns, and differ outside {box}, where successive steps read different "
+            "buffers; fill the halo of each, or confirm the difference with --halos apart "
             "(halos='apart' in Python)",
         )
 

@@ -82,9 +82,8 @@ def load_text(text: str, name: str = "<program>") -> ModuleOp:
 def refuse_in_turn(name: str, line: int) -> NoReturn:
     """Raise CompileError for an apply with cells computed in turn."""
     reason = (
-        "stencil.apply seq computes cells in turn along an axis, and those of a stencil are "
-        "independent; "
-        "keep it out of the program"
+        "stencil.apply seq computes cells in turn along an axis, and cells of a stencil are "
+        "independent; leave the apply out of the program"
     )
     raise CompileError(f"{name}:{line}: {reason}", reason=reason, file=name, line=line)
 
@@ -107,7 +106,8 @@ def parsed(text: str, name: str) -> ModuleOp:
         if many := TOO_MANY_AXES.search(str(error)):
             # The parser has read ahead, perhaps to a later line.
             line = text[: parser.pos].rstrip().count("\n") + 1
-            reason = f"what stands here has {many[1]} axes, and programs have 1 to 3; {FEWER_AXES}"
+            axes = f"an operation or a type here has {many[1]} axes"
+            reason = f"{axes}, and programs have 1 to 3; {FEWER_AXES}"
             raise CompileError(
                 f"{name}:{line}: {reason}", reason=reason, file=name, line=line
             ) from error

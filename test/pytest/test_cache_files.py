@@ -285,7 +285,7 @@ def test_a_folder_that_cannot_be_written_is_one_warning(
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
         f"the cache folder {cache.directory} cannot be used ({said}); kernels are compiled anew, "
-        "set TIMETILE_CACHE_DIR to a folder that can be written, or use no cache"
+        "set TIMETILE_CACHE_DIR to a writable folder, or use no cache"
     )
     assert cache.why_unusable() == f"cannot be used ({said})"
 

@@ -88,13 +88,13 @@ def test_the_environment_says_how_large_the_cache_is(
     assert store.default_limit() == limit
 
 
-def test_a_cache_size_that_is_no_number_is_one_warning(
+def test_a_size_that_is_none_is_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setenv("TIMETILE_CACHE_SIZE", "much")
     assert store.default_limit() == store.default_limit() == 1 << 30
     (record,) = caplog.records
     assert record.getMessage() == (
-        "TIMETILE_CACHE_SIZE is 'much', which is no size, so that the cache keeps 1G; write a "
-        "number of bytes, or one with K, M or G"
+        "TIMETILE_CACHE_SIZE is 'much', which is no size, and the cache keeps 1G; write a number "
+        "of bytes, or a number with K, M or G"
     )

@@ -168,8 +168,8 @@ def test_a_buffer_without_values_is_told_of_its_partner(
 ):
     line = f"run {heat} --args {inputs(tmp_path, u=np.zeros((16, 21)))} --set k=1 --steps 1"
     assert error_of(line, capsys) == (
-        "there are no values for arg1 (%v), which takes turns with arg0 (%u); give each buffer the "
-        "array of the other, under its own name, if both begin alike"
+        "there are no values for arg1 (%v), which takes turns with arg0 (%u); give each buffer an "
+        "array, or one array under both names if both begin alike"
     )
 
 

@@ -140,7 +140,7 @@ def test_the_kernels_of_a_gpu_assemble(cell_bytes: int, scatter: bool):
 def test_a_time_loop_that_gathers_runs_a_step_at_a_time(caplog: pytest.LogCaptureFixture):
     timetile.compile(LIST, executor="cpu", cache=False)
     assert any(
-        "the time loop runs a step at a time: it reads cells at computed places from memory, as no "
-        "kernel of several steps does; read at constant offsets for that" in r.getMessage()
+        "the time loop runs a step at a time: it reads cells at computed places, which "
+        "kernels of several steps do not; read at constant offsets" in r.getMessage()
         for r in caplog.records
     )

@@ -15,8 +15,8 @@ from timetile.runtime.program.compiled_program import Executor
 SHAPE = (16, 21)
 SAID = (
     "temporal.loop in @heat (<program>:7): %u and %v take turns, and differ outside [0, 14) x [0, "
-    "19), where steps read one and the other in turn; fill the halo of each, or say that they are "
-    "meant to differ with --halos apart (halos='apart' in Python)"
+    "19), where successive steps read different buffers; fill the halo of each, or confirm the "
+    "difference with --halos apart (halos='apart' in Python)"
 )
 
 EXECUTORS: tuple[Executor, ...] = ("cpu", "numpy", "planes", "simt")

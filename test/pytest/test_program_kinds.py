@@ -27,8 +27,9 @@ GIVEN: dict[str, Any] = {"n": STEPS, "off": -1, "flag": True, "edge": 17, "timer
 REFUSED = {
     "half_precision": "stencil.load in @step ({file}:9): the time loop is left as it is: it has a "
     "field of f16; use f32 or f64",
-    "four_axes": "{file}:3: what stands here has 4 axes, and programs have 1 to 3; give each index "
-    "of the outermost axes a field of its own, or run the program once for each of them",
+    "four_axes": "{file}:3: an operation or a type here has 4 axes, and programs have 1 to 3; "
+    "give each index of the outermost axes a field of its own, or run the program once for each of "
+    "them",
     "private_functions": "builtin.module: the module must hold one public function, and holds "
     "@mean (private), @less (private); name one with --function (function= in Python)",
     "written_after_its_load": "stencil.store in @step ({file}:10): the time loop is left as it is: "

@@ -210,8 +210,8 @@ TWO_HALVES = [
     Case(
         "arrivals-that-may-not-be-ready",
         READY + ARRIVE + "\n" + WAIT,
-        f"simt.arrive %w phase %zero : {WORDS}: nothing before it sees to it that the arrivals are "
-        "ready",
+        f"simt.arrive %w phase %zero : {WORDS}: no earlier barrier shows the arrivals as "
+        "initialised",
         READY + BARRIER + ARRIVE + "\n" + WAIT,
     ),
     Case(
@@ -262,7 +262,7 @@ TWO_HALVES = [
 
 
 @pytest.mark.parametrize("case", [*RACES, *TWO_HALVES], ids=lambda case: case.name)
-def test_races_of_barriers_and_arrivals_are_found_and_correct_twins_pass(case: Case):
+def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
     check(case)
 
 
@@ -294,9 +294,7 @@ PLACED = [
 ]
 
 
-FOUND = (
-    "without a synchronisation between|waits for phase|nobody waited for phase|arrivals are ready"
-)
+FOUND = "without a synchronisation between|waits for phase|nobody waited for phase|as initialised"
 """What the interpreter says of a kernel that lacks a synchronisation."""
 
 

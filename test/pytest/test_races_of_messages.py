@@ -118,7 +118,7 @@ MESSAGES = [
     two_blocks(
         "over-a-message-that-nobody-took",
         (post("one"), post("two")),
-        f"{post('two')}: overwrites message 1, which nobody has taken",
+        f"{post('two')}: overwrites message 1, which no thread has taken",
         (post("one"), post("two", 256)),
     ),
     two_blocks(
@@ -217,7 +217,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("case", MESSAGES, ids=lambda case: case.name)
-def test_races_of_messages_are_found_and_correct_twins_pass(case: Case):
+def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
     check(case)
 
 
@@ -268,7 +268,7 @@ def halves(module: gpu.ModuleOp) -> list[list[Operation]]:
 
 
 NOT_TOLD = (
-    "waits for message|overwrites message|never set|waits for phase|arrivals are ready"
+    "waits for message|overwrites message|never set|waits for phase|as initialised"
     "|without a synchronisation between"
 )
 """What the interpreter says of a kernel whose blocks do not hear of each other."""

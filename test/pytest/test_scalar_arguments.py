@@ -69,11 +69,15 @@ def test_a_number_that_the_type_has_not_is_refused(kind: Attribute, value: Any):
         (f64, "1", "argument 1 is a number, and got '1'; pass a float"),
         (f64, None, "argument 1 is a number, and got None; pass a float"),
         (f64, Fraction(1, 2), "argument 1 is a number, and got Fraction(1, 2); pass a float"),
-        (f64, np.ma.masked, "argument 1 is a scalar, and got one that is masked; pass a number"),
+        (
+            f64,
+            np.ma.masked,
+            "argument 1 is a scalar, and got a number that is masked; pass a number",
+        ),
         (
             f64,
             np.ma.masked_array(1.0, mask=False),
-            "argument 1 is a scalar, and got one that is masked; pass a number",
+            "argument 1 is a scalar, and got a number that is masked; pass a number",
         ),
     ],
 )
@@ -87,7 +91,7 @@ def test_a_scalar_in_gpu_memory_is_refused():
     class Scalar:
         __cuda_array_interface__ = {"shape": (), "typestr": "<f8", "data": (16, False)}
 
-    with pytest.raises(TypeError, match="and got one that is in GPU memory; pass a number"):
+    with pytest.raises(TypeError, match="and got a number that is in GPU memory; pass a number"):
         checked_scalar(1, Scalar(), f64)
 
 

@@ -144,8 +144,8 @@ def test_cells_in_turn_are_refused():
     with pytest.raises(CompileError) as caught:
         timetile.compile(text, executor="cpu", cache=False)
     assert str(caught.value) == (
-        "<program>:16: stencil.apply seq computes cells in turn along an axis, and those of a "
-        "stencil are independent; keep it out of the program"
+        "<program>:16: stencil.apply seq computes cells in turn along an axis, and cells of a "
+        "stencil are independent; leave the apply out of the program"
     )
 
 

@@ -36,8 +36,7 @@ def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
                 refuse(
                     op,
                     f"a field reaches from {low} to {high} along axis {axis}, and coordinates end "
-                    f"at {FARTHEST}; cut "
-                    "the domain into several",
+                    f"at {FARTHEST}; cut the domain into several",
                 )
 
 
@@ -56,10 +55,10 @@ def checked_geometry(kernel: KernelOp) -> Geometry:
         if kernel.steps.data > 1:
             ways += ", temporal-fusion a smaller depth"
         if is_fetched(kernel) and not any(map(brings_copies, kernel.stages)):
-            ways += ", register-streaming what=copies, which brings what is loaded"
+            ways += ", register-streaming what=copies, which exchanges loaded cells"
         refuse(
             kernel,
-            f"what its taps reach around a tile leaves none of its cells; {ways}, or device-tiling "
+            f"the halo that its taps read leaves no cell of a tile; {ways}, or device-tiling "
             "reads=memory",
         )
 

@@ -245,10 +245,8 @@ class PlaneGeometry:
         if useful < 1:
             raise ValueError(
                 f"kernel @{self.kernel.sym_name.data} overlaps by {low} and {high} cells along "
-                "axis "
-                f"{axis}, which leaves none of the tile's {layout.extent}; use a smaller depth or "
-                "a "
-                "larger tile"
+                f"axis {axis}, which leaves no cell of the tile's {layout.extent}; use a smaller "
+                "depth or a larger tile"
             )
         more = tiles_beyond_first(span, layout.extent, useful)
         if more:

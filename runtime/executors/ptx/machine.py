@@ -74,7 +74,8 @@ class Launch:
             strand = next(strand for strand in self.strands if not strand.ended.all())
             place = int(strand.at[~strand.ended].min())
             raise SimtError(
-                self.program.entry.code[max(place - 1, 0)].text, "waits for what never comes"
+                self.program.entry.code[max(place - 1, 0)].text,
+                "waits for an event that never comes",
             )
         self.seen = self.memory.events
         for strand in self.strands:

@@ -129,10 +129,10 @@ class Barriers:
         """The mbarrier at a word. Raises SimtError if a warp cannot know of the initialisation."""
         found = self.counted.get((block, word))
         if found is None:
-            raise SimtError(text, "nothing has made the mbarrier ready")
+            raise SimtError(text, "no thread has initialised the mbarrier")
         known = self.clocks.known[warp, found.maker % self.clocks.team_warps]
         if warp != found.maker and known <= found.made:
-            raise SimtError(text, "nothing before it sees to it that the mbarrier is ready")
+            raise SimtError(text, "no earlier barrier shows the mbarrier as initialised")
         return found
 
     def make(
@@ -229,4 +229,6 @@ class Barriers:
         """Raise SimtError if the launch ends before all sent words have arrived."""
         for (block, _), counted in sorted(self.counted.items()):
             if counted.sent:
-                raise SimtError(None, f"block {block} ends before what was sent to it has come")
+                raise SimtError(
+                    None, f"block {block} ends before all cells sent to it have arrived"
+                )

@@ -43,7 +43,7 @@ def check_ready(m: Machine, op: Operation, warp: int, block: int) -> None:
         made[0] == warp or m.clocks.known[warp, made[0] % m.clocks.team_warps] > made[1]
     )
     if not known:
-        raise SimtError(op, "nothing before it sees to it that the arrivals are ready")
+        raise SimtError(op, "no earlier barrier shows the arrivals as initialised")
 
 
 def run_arrive(m: Machine, op: simt.ArriveOp, active: Mask) -> None:

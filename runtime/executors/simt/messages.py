@@ -65,7 +65,7 @@ class Messages:
         alone = ~first & (taker < 0)
         if alone.any():
             old = int(self.numbers[at][alone][0])
-            raise SimtError(op, f"overwrites message {old}, which nobody has taken")
+            raise SimtError(op, f"overwrites message {old}, which no thread has taken")
         taker_warps, taker_lanes = self.places(np.maximum(taker, 0))
         team = self.clocks.team_warps
         known = self.known[warps, lanes, taker_warps % team] > self.taken_at[at]

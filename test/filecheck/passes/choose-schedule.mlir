@@ -152,7 +152,7 @@ func.func @tall(%n: index, %A: !stencil.field<[-2,4098]x[-2,4098]xf64>, %B: !ste
 // CHECK:         depths [1] schedule {tile = "warp"
 // DEPTH-LABEL: func.func @overwritten(
 // DEPTH:         depths [1] schedule {tile = "warp"
-// ASKED:       temporal.loop in @overwritten: no step reads what an earlier one writes, and 3 steps at once would do no more than one: it takes 1
+// ASKED:       temporal.loop in @overwritten: no step reads cells that an earlier step writes: a launch of 3 steps would gain nothing: it takes 1
 func.func @overwritten(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %K: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
   temporal.loop %n (%a = %A) rotate [0] {
     temporal.update %a = @sum(%K[0, -1], %K[0, 1]) in <[0, 0], [4096, 4096]>

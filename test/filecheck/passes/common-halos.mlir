@@ -10,8 +10,8 @@
 
 !field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 
-// LEFT:        temporal.loop in @shrinking: halos in common are promised for the call, and a loop that runs before it may write around its bounds: it reads each buffer's own halo; give it a function of its own to promise them there
-// LEFT:        temporal.loop in @in_turns: halos in common are promised for the call, and a loop that runs before it may write around its bounds: it reads each buffer's own halo; give it a function of its own to promise them there
+// LEFT:        temporal.loop in @shrinking: common halos are promised for the start of the call, and an earlier loop may write cells around the bounds: every buffer's own halo is read; move the loop to a function of its own, with the promise
+// LEFT:        temporal.loop in @in_turns: common halos are promised for the start of the call, and an earlier loop may write cells around the bounds: every buffer's own halo is read; move the loop to a function of its own, with the promise
 // CHECK-LABEL: func.func @heat(
 // CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {
 

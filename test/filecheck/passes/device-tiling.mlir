@@ -280,8 +280,8 @@ func.func @single_in_place(%n: index, %A: !field, %K: !field) {
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
-// CHECK:       temporal.loop in @overwritten: depth 4 is left out: no later step reads what it computes
-// CHECK-NEXT:  temporal.loop in @overwritten: depth 2 is left out: no later step reads what it computes
+// CHECK:       temporal.loop in @overwritten: depth 4 is left out: no later step reads its cells
+// CHECK-NEXT:  temporal.loop in @overwritten: depth 2 is left out: no later step reads its cells
 // CHECK-NOT:   {{depth 1 is left out|tile.kernel @overwritten_d}}
 // CHECK-LABEL: tile.kernel @overwritten_step(%dst: {{.*}}, %a: {{.*}}, %K: {{.*}})
 // CHECK-NEXT:    %[[k:.*]] = tile.load %K : !tile.queue

@@ -20,7 +20,7 @@ tile.kernel @line(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0
 
 // -----
 
-// CHECK: tile.kernel in @lanes: lanes are spread along the last axis only; give the others warps or cells
+// CHECK: tile.kernel in @lanes: lanes lie along the last axis only; give the other axes warps or cells
 tile.kernel @lanes(%src: !stencil.field<[0,8]x[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0, 0], [8, 8, 8]>
     layout #tile.layout<warp, [1 cells x 2 lanes, 1 cells x 16 lanes]>
@@ -224,7 +224,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @across: the warps of a tile of several blocks lie along its first axis; give the others cells, or let it stay and exchange whole planes (stream-axis=none, what=plane)
+// CHECK: tile.kernel in @across: the warps of a tile of several blocks lie along its first axis; give the other axes cells, or keep the tile resident and exchange whole planes (stream-axis=none, what=plane)
 tile.kernel @across(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 blocks, 2 cells x 32 lanes x 2 warps]>
@@ -310,7 +310,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @still: the blocks of a tile that stays keep their own cells in registers; use storage=registers
+// CHECK: tile.kernel in @still: the blocks of a resident tile keep their own cells in registers; use storage=registers
 tile.kernel @still(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.field<[-1,33]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [32, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -343,7 +343,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @copies_for_what_stays: a tile that stays fetches nothing ahead that copies could serve; use what=plane
+// CHECK: tile.kernel in @copies_for_what_stays: a resident tile fetches nothing ahead, and copies serve fetched planes only; use what=plane
 tile.kernel @copies_for_what_stays(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [8, 64]>
     layout #tile.layout<block, [2 cells x 5 warps, 2 cells x 32 lanes]>
@@ -360,7 +360,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @cluster_that_stays: the blocks of a cluster exchange a step of the stream late, and a tile that stays has none; use tile=device
+// CHECK: tile.kernel in @cluster_that_stays: the blocks of a cluster exchange one stream step late, and a resident tile has no stream; use tile=device
 tile.kernel @cluster_that_stays(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [8, 64]>
     layout #tile.layout<cluster, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
@@ -441,7 +441,7 @@ tile.kernel @overlapping(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.
 
 // -----
 
-// CHECK: tile.kernel in @narrow: what its taps reach around a tile leaves none of its cells; give device-tiling more cells, or device-tiling reads=memory
+// CHECK: tile.kernel in @narrow: the halo that its taps read leaves no cell of a tile; give device-tiling more cells, or device-tiling reads=memory
 tile.kernel @narrow(%src: !stencil.field<[-16,24]x[-16,24]xf64>, %dst: !stencil.field<[-16,24]x[-16,24]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>

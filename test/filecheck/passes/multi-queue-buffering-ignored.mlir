@@ -8,7 +8,7 @@
 // Options that the storage has no use for are said to be ignored, and what would make a loop too long is left out.
 
 // MAIL: tile.kernel in @copy: addressing=computed is ignored: planes in registers have no slots, and a tile of one warp has no mail; use storage=shared, or device-tiling tile=block
-// LONG: tile.kernel in @copy: period=1000000 is left out: the loop would be unrolled as often, over 4 operations of a thread in each step; give at most period=32
+// LONG: tile.kernel in @copy: period=1000000 is left out: the loop would be unrolled 1000000 times, with 4 operations of a thread in each step; give at most period=32
 // LONG: tile.load %src ahead 3 home #tile.registers<depth 1, period 1>
 // LONGEST-NOT: left out
 // LONGEST: tile.load %src ahead 3 home #tile.registers<depth 1, period 32>
@@ -32,7 +32,7 @@ tile.kernel @copy(%src: !stencil.field<[-1,9]x[0,8]xf64>, %dst: !stencil.field<[
 
 // Slots of 5, 7 and 11 planes are back where they began after 385 steps.
 
-// TURNS: tile.kernel in @turns: a loop with slots at fixed places would be unrolled 385 times, until all are back where they began, over 8 operations of a thread in each step: slots are shifted; use addressing=computed for rings of a power of two
+// TURNS: tile.kernel in @turns: a loop with slots at fixed places would be unrolled 385 times, until all slots are back at the first place, with 8 operations of a thread in each step: slots are shifted; use addressing=computed for rings of a power of two
 // TURNS: tile.load %a ahead 0 home #tile.shared<slots 5, shifting
 // TURNS: tile.load %b ahead 0 home #tile.shared<slots 7, shifting
 func.func private @six(%a: f64, %b: f64, %c: f64, %d: f64, %e: f64, %f: f64) -> f64 {

@@ -123,7 +123,7 @@ func.func @casts_to_two_types(%n: index, %A: !stencil.field<?xf64>, %B: !field) 
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.for in @turns_of_two_types: the time loop runs a step at a time: fields that take turns are cast to several types; use one for all
+// CHECK:      scf.for in @turns_of_two_types: the time loop runs a step at a time: fields that take turns are cast to several types; use one type for all
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @turns_of_two_types(%n: index, %A: !stencil.field<?xf64>, %B: !stencil.field<?xf64>) {
@@ -169,7 +169,7 @@ func.func @spreads_what_it_writes(%n: index, %A: !field, %K: !line, %L: !line) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.dyn_access in @gathers: the time loop runs a step at a time: it reads cells at computed places from memory, as no kernel of several steps does; read at constant offsets for that
+// CHECK:      stencil.dyn_access in @gathers: the time loop runs a step at a time: it reads cells at computed places, which kernels of several steps do not; read at constant offsets
 // CHECK:      scf.for
 // CHECK:        temporal.gather
 // CHECK:        temporal.loop %{{.*}} sweep {

@@ -403,7 +403,7 @@ func.func @distributed(%A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store in @made_elsewhere: the time loop is left as it is: it reads a value that stencil.apply makes elsewhere; store that to a field
+// CHECK:      stencil.store in @made_elsewhere: the time loop is left as it is: it reads a value that stencil.apply makes in another block; store the value to a field
 // CHECK:      scf.for
 func.func @made_elsewhere(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -467,7 +467,7 @@ func.func @two_names(%n: index, %A: !field, %B: !field) {
 !line = !stencil.field<[0,8]xf64>
 !values = !stencil.temp<?xf64>
 
-// CHECK:      stencil.apply in @narrow_value: it is left as it is: its value of fewer axes is read in a domain of more; store it to a field, and load that
+// CHECK:      stencil.apply in @narrow_value: it is left as it is: its value has fewer axes than the domain that reads it; store the value to a field, and load the field
 func.func @narrow_value(%A: !field, %w: !line) {
   %d = stencil.load %w : !line -> !values
   %g = stencil.apply(%x = %d : !values) -> (!values) {

@@ -16,12 +16,12 @@
 // PERIOD-LABEL: tile.kernel @block
 // PERIOD:         tile.load %src ahead 3 home #tile.registers<depth 2, period 3>
 
-// LONG:       tile.kernel in @block: a loop with slots at fixed places would be unrolled 42 times, until all are back where they began, over 5 operations of a thread in each step: slots are shifted; use addressing=computed for rings of a power of two
+// LONG:       tile.kernel in @block: a loop with slots at fixed places would be unrolled 42 times, until all slots are back at the first place, with 5 operations of a thread in each step: slots are shifted; use addressing=computed for rings of a power of two
 // LONG-LABEL: tile.kernel @block
 // LONG:         tile.load %src ahead 0 home #tile.registers<depth 6, period 7>
 // LONG:         tile.exchange {{.*}} delay 5 home #tile.mail<slots 6, shifting
 
-// HALVES: tile.kernel in @block: sync=mbarrier is left out: what its warps exchange is read in the step that publishes it; use sync=barrier, or a tile that is streamed, with delay=1 or more
+// HALVES: tile.kernel in @block: sync=mbarrier is left out: warps read exchanged cells in the step that publishes the cells; use sync=barrier, or a tile that is streamed, with delay=1 or more
 func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64

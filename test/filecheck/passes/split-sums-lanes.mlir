@@ -92,7 +92,7 @@ func.func private @line(%0: f64, %1: f64) -> f64 {
   func.return %2 : f64
 }
 
-// CHECK:       tile.kernel in @two_warps: several warps hold a row, from one to the next of which no sum travels; its sums stay whole; give device-tiling one warp along the row
+// CHECK:       tile.kernel in @two_warps: several warps hold a row, and sums travel within a warp only; its sums stay whole; give device-tiling one warp along the row
 // CHECK-NOT:   _lanes
 // CHECK-LABEL: tile.kernel @two_warps
 // CHECK:         tile.apply @line(

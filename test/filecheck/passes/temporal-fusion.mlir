@@ -8,8 +8,8 @@
 // The depths for which kernels are made: those given, the powers of two below the deepest, and 1, so
 // that any number of steps has a short plan. Without the option the depths are left to choose-schedule.
 
-// CHECK:   temporal.loop in @four: no launch advances 6 steps where the program states how many it runs, 4: it has kernels of 3, 1
-// CHECK:   temporal.loop in @one: no launch advances 6 steps where the program states how many it runs, 1: it has kernels of 1
+// CHECK:   temporal.loop in @four: no launch advances 6 steps of a program with 4 steps: the plan has kernels of 3, 1
+// CHECK:   temporal.loop in @one: no launch advances 6 steps of a program with 1 steps: the plan has kernels of 1
 // CHECK:   temporal.loop %n (%a = %A) rotate [0] depths [6, 4, 2, 1] {
 // SEVERAL: temporal.loop %n (%a = %A) rotate [0] depths [12, 8, 4, 3, 2, 1] {
 // ONE:     temporal.loop %n (%a = %A) rotate [0] depths [1] {

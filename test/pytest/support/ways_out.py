@@ -123,7 +123,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (r"a domain of one axis .*leave out stream-axis", having(TILING, stream_axis=None)),
-    (r"a stream-axis of those", having(TILING, stream_axis=0)),
+    (r"a stream-axis of these numbers", having(TILING, stream_axis=0)),
     (
         r"and the domain (\d+); give device-tiling cells, lanes and warps for each",
         lambda p, m: layout(p, number(m)),
@@ -132,7 +132,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"leave out tile and stream-axis, or reads=memory", having(TILING, reads=None)),
     (r"in parts; leave it out", having(TILING, cuts=None)),
     (r"use reads=memory without tile and stream-axis", lambda p, _: from_memory(p)),
-    (r"give device-tiling cuts of those", having(TILING, cuts=None)),
+    (r"give device-tiling cuts of these numbers", having(TILING, cuts=None)),
     (
         r"give device-tiling cuts with (\d+)",
         lambda p, m: p.having(
@@ -173,7 +173,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (
-        r"give the others cells",
+        r"give the other axes cells",
         lambda p, _: p.having(
             TILING, warps=(*counts(p, "warps")[:1], *[1] * (len(counts(p, "warps")) - 1))
         ),
@@ -195,7 +195,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         r"storage=registers and what=edges",
         lambda p, _: p.having(BUFFERING, storage="registers").having(STREAMING, what="edges"),
     ),
-    (r"has none; use tile=device", having(TILING, tile="device")),
+    (r"has no stream; use tile=device", having(TILING, tile="device")),
     (r"use what=plane", having(STREAMING, what="plane")),
     (r"storage=registers(?! and)", having(BUFFERING, storage="registers")),
     (r"sync=flags or sync=grid", having(STREAMING, sync="flags")),
@@ -217,7 +217,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"or sync=grid and tiles of the device", lambda p, _: on_the_device(p)),
     (r"run register-streaming with sync=flags", having(STREAMING, sync="flags")),
     (r"register-streaming with sync=flags or sync=grid", having(STREAMING, sync="grid")),
-    (r"give the others warps or cells", lambda p, _: layout(p, len(counts(p, "cells")))),
+    (r"give the other axes warps or cells", lambda p, _: layout(p, len(counts(p, "cells")))),
 )
 """What a refusal says, and what follows it."""
 

@@ -71,7 +71,7 @@ func.func @prefetched_half_floats(%p: !llvm.ptr<1>) {
 
 func.func @prefetched_from_shared(%s: memref<8xf32, 3>) {
   // CHECK: sym_name = "prefetched_from_shared"
-  // CHECK: Operation does not verify: what is prefetched lies in global memory
+  // CHECK: Operation does not verify: a prefetch reads global memory
   simt.prefetch %s[0] : f32
   func.return
 }
@@ -191,7 +191,7 @@ func.func @narrow_arrivals(%w: memref<1xi32, 3>, %p: i32) {
 // -----
 
 func.func @three_words(%w: memref<3xi64, 3>) {
-  // CHECK: arrivals are counted in one word, or in two that take turns
+  // CHECK: arrivals are counted in one word, or in two words by turns
   simt.expect %w warps 4
   func.return
 }

@@ -213,7 +213,7 @@ tile.kernel @read_before(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<sour
 
 tile.kernel @no_edges(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
-  // CHECK: an exchange without edges serves nobody
+  // CHECK: an exchange needs edges along an axis
   %e = tile.exchange %u what plane delay 0 : !tile.queue<f64, lag 0>
 }
 
@@ -229,7 +229,7 @@ tile.kernel @too_lazy(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 
 
 tile.kernel @too_few_slots(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  // CHECK: 3 slots are overwritten before they are read: delay 2 and one synchronisation every 2 steps need 4
+  // CHECK: 3 slots are overwritten before their readers come: delay 2 and one synchronisation every 2 steps need 4
   %e = tile.exchange %u what plane delay 2 home #tile.mail<slots 3, fixed, every 2, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1]>
 }
 
@@ -274,7 +274,7 @@ tile.kernel @inside_of_a_halo(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.fi
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
   %h = tile.load halo %src : !tile.queue<f64, lag 0>
-  // CHECK: a stage with a box of its own takes cells inside the bounds from else, and a load of a halo has none
+  // CHECK: a stage with a box of its own takes cells inside the bounds from else, and a load of a halo has no cells inside
   %v = tile.apply @cell(%u[0]) else %h in <[1], [7]> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
 }
@@ -282,7 +282,7 @@ tile.kernel @inside_of_a_halo(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.fi
 // -----
 
 // The second stage looks two cells to the left of the first cell that is stored.
-// CHECK: stored cells depend on [-2, 7) of a field, and tile.load reads one that has [-1, 9)
+// CHECK: stored cells depend on [-2, 7) of a field, and tile.load reads a field of [-1, 9)
 tile.kernel @cells_of_no_field(%src: !stencil.field<[-1,9]xf64>, %dst: !stencil.field<[-1,9]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0], [8]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
