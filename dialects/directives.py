@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl.declarative_assembly_format import (
@@ -24,6 +25,7 @@ from xdsl.irdl.declarative_assembly_format import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import defined_value, parse_integers
 from timetile.dialects.taps import Tap, Tapping, encode_taps, print_taps
@@ -64,6 +66,54 @@ class OptionalValue(CustomDirective):
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.value.print(printer, state, op)
+
+
+@irdl_custom_directive
+class AnchoredValue(CustomDirective):
+    """`%v`: a value defined above, of an optional group that stands for it."""
+
+    value: OptionalOperandVariable
+    kind: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        operand = parser.parse_unresolved_operand()
+        self.value.set(state, operand)
+        self.kind.set(state, types_of(parser, [operand]))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.value.print(printer, state, op)
+
+    def set_empty(self, state: ParsingState) -> None:
+        self.value.set_empty(state)
+        self.kind.set_empty(state)
+
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.value.is_present(op)
+
+    def is_anchorable(self) -> bool:
+        return True
+
+
+@irdl_custom_directive
+class Number(CustomDirective):
+    """`3`: a number without a type."""
+
+    number: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.number.set(state, IntAttr(parser.parse_integer()))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        number = self.number.get(op)
+        assert isa(number, IntAttr)
+        state.print_whitespace(printer)
+        printer.print_int(number.data)
+
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.number.is_present(op)
+
+    def is_anchorable(self) -> bool:
+        return self.number.is_anchorable()
 
 
 @irdl_custom_directive

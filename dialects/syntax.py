@@ -44,20 +44,9 @@ def parse_value(parser: Parser) -> SSAValue:
     return defined_value(parser, parser.parse_unresolved_operand())
 
 
-def parse_optional_value(parser: Parser) -> SSAValue | None:
-    """Parse an optional use of a value defined above."""
-    operand = parser.parse_optional_unresolved_operand()
-    return None if operand is None else defined_value(parser, operand)
-
-
 def parse_integers(parser: Parser) -> list[int]:
     """Parse `[1, 0]`."""
     return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-
-
-def parse_values(parser: Parser, delimiter: Parser.Delimiter) -> list[SSAValue]:
-    """Parse a list of uses of values defined above."""
-    return parser.parse_comma_separated_list(delimiter, lambda: parse_value(parser))
 
 
 def parse_bounds(parser: Parser) -> StencilBoundsAttr:

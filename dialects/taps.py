@@ -12,7 +12,6 @@ from functools import cache
 from typing import Protocol
 
 from xdsl.ir import SSAValue
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
@@ -20,8 +19,6 @@ from timetile.dialects.syntax import (
     Integers,
     decode_integers,
     encode_integers,
-    parse_integers,
-    parse_value,
 )
 
 
@@ -78,19 +75,3 @@ def print_taps(printer: Printer, taps: Sequence[Tap], operands: Sequence[SSAValu
 
     with printer.in_parens():
         printer.print_list(taps, print_tap)
-
-
-def parse_taps(parser: Parser) -> tuple[list[SSAValue], list[Tap]]:
-    """Inverse of `print_taps`; equal operands are named once."""
-    operands: list[SSAValue] = []
-    taps: list[Tap] = []
-
-    def parse_tap() -> None:
-        operand = parse_value(parser)
-        if operand not in operands:
-            operands.append(operand)
-        offset = parse_integers(parser)
-        taps.append(Tap(operands.index(operand), tuple(offset)))
-
-    parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_tap)
-    return operands, taps

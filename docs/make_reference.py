@@ -144,8 +144,7 @@ def passes() -> Iterator[str]:
     yield "## Passes\n"
     yield (
         "As `xdsl-opt -p 'name{option=value}'` takes them, in the order of the pipeline. What an "
-        "option "
-        "without a default is about is read from the loop's schedule, or chosen.\n"
+        "option without a default is about is read from the loop's schedule, or chosen.\n"
     )
     ordered = dict.fromkeys([item.name for item in timetile.pipeline()] + list(PASSES))
     for name in ordered:

@@ -284,7 +284,7 @@ a steady loop without any test along the stream; this is the steady loop of the 
 the head others leave out the levels whose first row is not due yet.) A lane holds four cells; its
 neighbours' are shuffled from the lanes beside it. The field's next row arrives through a ring in
 shared memory of which every lane reads only what it copied itself, so nobody waits for anybody. The
-loop carries two rows of `%src` and two of the first time level. `simt.phase` marks which stage an
+loop carries two rows of `%src` and two of the first time level. `simt.mark` marks which stage an
 operation came from.""",
         turn,
     ),

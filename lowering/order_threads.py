@@ -76,12 +76,12 @@ Step = list[tuple[Operation, Mark]]
 """The operations of one copy of the body, in order."""
 
 
-def phases(block: Block) -> Iterator[tuple[int, Step]]:
+def marked(block: Block) -> Iterator[tuple[int, Step]]:
     """The operations of each copy of the body, with marks, in order."""
     step, mark = -1, Mark(0, 0, False)
     group: Step = []
     for op in block.ops:
-        if isinstance(op, simt.PhaseOp):
+        if isinstance(op, simt.MarkOp):
             if op.step.value.data != step:
                 yield step, group
                 group = []
@@ -160,11 +160,11 @@ def with_operands(wanted: list[Operation], members: set[Operation]) -> list[Oper
 def order_block(block: Block) -> None:
     """Order the operations of one loop body, or of a tile without a stream axis."""
     ordered = [
-        order_step(group) if step >= 0 else [op for op, _ in group] for step, group in phases(block)
+        order_step(group) if step >= 0 else [op for op, _ in group] for step, group in marked(block)
     ]
     terminator = block.last_op
     for op in list(block.ops):
-        if isinstance(op, simt.PhaseOp):
+        if isinstance(op, simt.MarkOp):
             op.detach()
             op.erase()
         elif op is not terminator:
@@ -182,7 +182,7 @@ class OrderThreadsPass(ModulePass):
     name = "order-threads"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        marks = (inner.parent for inner in op.walk() if isinstance(inner, simt.PhaseOp))
+        marks = (inner.parent for inner in op.walk() if isinstance(inner, simt.MarkOp))
         for block in dict.fromkeys(marks):
             assert block is not None
             order_block(block)

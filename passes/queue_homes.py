@@ -22,6 +22,7 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.storage import (
+    ReadAges,
     chosen_period,
     copies_slots,
     exchanged_slots,
@@ -60,10 +61,9 @@ def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> M
     split = schedule.sync != "barrier"
     every = barrier_steps(kernel, schedule)
     slots = copies_slots(
-        exchange,
+        ReadAges.of(exchange, kernel.stream_axis),
         schedule.ahead,
         blocks=layout_of(kernel).blocks,
-        stream=kernel.stream_axis,
         split=split,
         every=every,
     )
@@ -84,7 +84,7 @@ def mail_home(
     The home of an exchange; `flags` and `every` as for `exchanged_slots`. `period`: unrolling of
     the stream loop.
     """
-    slots = exchanged_slots(exchange, stream, flags=flags, every=every)
+    slots = exchanged_slots(ReadAges.of(exchange, stream), flags=flags, every=every)
     if addressing == "computed":
         slots = power_of_two(slots)
     elif addressing == "fixed" and every > 1:

@@ -7,6 +7,7 @@ unless their own options say otherwise.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
@@ -103,7 +104,12 @@ class Schedule:
         return self.stream == "none"
 
     def layout(self) -> LayoutAttr:
-        """The layout attribute of the kernels."""
+        """The layout attribute of the kernels. Raises VerifyException for a wrong layout."""
+        return self.made_layout
+
+    @cached_property
+    def made_layout(self) -> LayoutAttr:
+        """The layout attribute, made once: the cost model asks for it many times."""
         blocks = self.blocks or (1,) * len(self.cells)
         axes = [AxisLayout(*n) for n in zip(self.cells, self.lanes, self.warps, blocks)]
         return LayoutAttr(TileLevel(self.tile), axes, self.pack if self.tile == "warp" else 1)

@@ -12,7 +12,7 @@ from timetile.dialects.tile import LayoutAttr
 from timetile.passes.analysis.cells.cell_functions import cell_functions
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
-from timetile.passes.cost.facts import KernelFacts, facts_of
+from timetile.passes.cost.facts import KernelFacts, KnownSharing, facts_of
 from timetile.passes.device_tiling import KernelBuilder, default_stream
 from timetile.passes.exchanges import add_exchanges, publish
 from timetile.passes.kernel_forms import KernelForm
@@ -33,6 +33,8 @@ class TrialKernels:
         """The farthest that one step looks along each axis (cells)."""
         self.several_planes = shuffles_several_planes(loop)
         self.known: dict[KernelForm, KernelFacts | None] = {}
+        self.sharing: KnownSharing = {}
+        """The sharing of whole cells, alike at all depths."""
 
     def facts(self, depth: int, schedule: Schedule) -> KernelFacts | None:
         """
@@ -61,4 +63,5 @@ class TrialKernels:
         assign_lags(kernel)
         publish(kernel, None, int(form.copies))
         delay_exchanges(kernel, max(form.delay, form.every), always=form.split)
-        return facts_of(kernel, scratch)
+        # Parts of sums are functions of the scratch module alone.
+        return facts_of(kernel, scratch, self.sharing if form.sums == "none" else None)

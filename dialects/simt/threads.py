@@ -140,16 +140,16 @@ class UnsetOp(IRDLOperation):
 
 
 @irdl_op_definition
-class PhaseOp(IRDLOperation):
+class MarkOp(IRDLOperation):
     """
     A mark: the operations up to the next mark belong to a stream step of the unrolled body, a stage
     and a row of the thread's cells. Other warps neither read nor write cells of an `inner` row in
     the step. `order-threads` orders operations by marks, and erases marks.
 
-    Example: `simt.phase step 0 stage 3 row 1 inner`
+    Example: `simt.mark step 0 stage 3 row 1 inner`
     """
 
-    name = "simt.phase"
+    name = "simt.mark"
 
     step = prop_def(IntegerAttr[I64])
     stage = prop_def(IntegerAttr[I64])

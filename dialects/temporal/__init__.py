@@ -11,7 +11,6 @@ from xdsl.ir import Dialect
 
 from timetile.dialects.temporal.boundary import BoundaryAttr
 from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
-from timetile.dialects.temporal.indices import parse_scalars_and_indices, print_scalars_and_indices
 from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
 from timetile.dialects.temporal.update import UpdateOp
 
@@ -26,6 +25,4 @@ __all__ = [
     "ScratchOp",
     "Temporal",
     "UpdateOp",
-    "parse_scalars_and_indices",
-    "print_scalars_and_indices",
 ]

@@ -23,32 +23,23 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import (
     Pure,
 )
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.directives import Taps, Values
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
     encode_integers,
-    parse_bounds,
-    parse_values,
 )
 from timetile.dialects.taps import (
     Tap,
     decode_taps,
     encode_taps,
-    parse_taps,
-    print_taps,
     verify_taps,
-)
-from timetile.dialects.temporal import (
-    parse_scalars_and_indices,
-    print_scalars_and_indices,
 )
 from timetile.dialects.tile.homes import RegistersAttr, SharedAttr
 from timetile.dialects.tile.integers import ints
@@ -58,8 +49,6 @@ from timetile.dialects.tile.queues import QueueType
 from timetile.dialects.tile.stages import (
     NeededCells,
     in_kernel,
-    parse_home,
-    print_home,
     queue_lag,
     queue_type,
 )
@@ -92,6 +81,14 @@ class ApplyOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = lazy_traits_def(lambda: (in_kernel(), Pure()))
+
+    custom_directives = (Taps, Values)
+    assembly_format = (
+        "$cell custom<Taps>($queues, type($queues), $taps) "
+        "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
+        "(`else` custom<Values>($outside, type($outside))^)? (`in` $box^)? (`home` $home^)? "
+        "attr-dict-with-keyword `:` type($res)"
+    )
 
     def __init__(
         self,
@@ -217,50 +214,6 @@ class ApplyOp(IRDLOperation):
                     f"tap {list(tap.offset)} crosses warps along axis {axis}; tap an exchange of "
                     f"the queue with edges of at least {abs(tap.offset[axis])}, not of {edge}"
                 )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.cell.string_value())
-        print_taps(printer, self.tap_list, self.queues)
-        print_scalars_and_indices(printer, self.scalars, self.index_axes)
-        if self.outside:
-            printer.print_string(" else ")
-            printer.print_list(self.outside, printer.print_operand)
-        if self.box is not None:
-            printer.print_string(" in ")
-            self.box.print_parameters(printer)
-        print_home(printer, self.home)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" : ")
-        printer.print_list(self.res.types, printer.print_attribute)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ApplyOp:
-        cell = parser.parse_symbol_name()
-        queues, taps = parse_taps(parser)
-        scalars, indices = parse_scalars_and_indices(parser)
-        outside: list[SSAValue] = []
-        if parser.parse_optional_keyword("else"):
-            outside = parse_values(parser, parser.Delimiter.NONE)
-        box = None
-        if parser.parse_optional_keyword("in"):
-            box = parse_bounds(parser)
-        home = parse_home(parser)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls.build(
-            operands=[queues, scalars, outside],
-            properties={
-                "cell": SymbolRefAttr(cell),
-                "taps": encode_taps(taps),
-                "indices": encode_integers(indices) if indices else None,
-                "box": box,
-                "home": home,
-            },
-            attributes=attributes.data if attributes else {},
-            result_types=[types],
-        )
 
 
 def taps_of(queue: SSAValue) -> Iterator[tuple[ApplyOp, Tap]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
     IntAttr,
@@ -18,14 +17,10 @@ from xdsl.irdl import (
     prop_def,
     result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.syntax import (
-    parse_value,
-)
+from timetile.dialects.directives import Number, Value
 from timetile.dialects.tile.homes import MailAttr
 from timetile.dialects.tile.integers import ints
 from timetile.dialects.tile.kinds import Published, PublishedAttr, Sync
@@ -34,14 +29,9 @@ from timetile.dialects.tile.queues import QueueType
 from timetile.dialects.tile.stages import (
     NeededCells,
     in_kernel,
-    parse_home,
-    print_home,
     queue_lag,
     queue_type,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @irdl_op_definition
@@ -66,6 +56,12 @@ class ExchangeOp(IRDLOperation):
     result = result_def(QueueType)
 
     traits = lazy_traits_def(lambda: (in_kernel(),))
+
+    custom_directives = (Number, Value)
+    assembly_format = (
+        "custom<Value>($queue, type($queue)) `what` $what `delay` custom<Number>($delay) "
+        "(`home` qualified($home)^)? attr-dict-with-keyword `:` type($result)"
+    )
 
     def __init__(
         self,
@@ -136,29 +132,3 @@ class ExchangeOp(IRDLOperation):
                 f"{slots} slots are overwritten before their sender hears that they were read: "
                 f"messages that are read {delay} steps later need {2 * delay}"
             )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.queue)
-        printer.print_string(f" what {self.what.data} delay {self.delay.data}")
-        print_home(printer, self.home)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ExchangeOp:
-        queue = parse_value(parser)
-        parser.parse_keyword("what")
-        what = PublishedAttr(parser.parse_str_enum(Published))
-        parser.parse_keyword("delay")
-        delay = IntAttr(parser.parse_integer())
-        home = parse_home(parser)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        return cls.build(
-            operands=[queue],
-            properties={"what": what, "delay": delay, "home": home},
-            attributes=attributes.data if attributes else {},
-            result_types=[parser.parse_type()],
-        )

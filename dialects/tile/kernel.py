@@ -209,6 +209,9 @@ class KernelOp(IRDLOperation):
                 f"{field}"
             )
 
+    # Written by hand: the region's arguments are named ahead of the region, and a directive of an
+    # assembly format sees one place of the text.
+
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name.data)

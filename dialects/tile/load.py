@@ -19,8 +19,6 @@ from xdsl.irdl import (
     opt_prop_def,
     result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import (
     EffectInstance,
     MemoryEffect,
@@ -29,23 +27,19 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.directives import AnchoredValue, Number, OptionalValue
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
     element_type,
     encode_integers,
     field_bounds,
-    parse_integers,
-    parse_optional_value,
-    parse_value,
 )
 from timetile.dialects.tile.homes import MemoryAttr, RegistersAttr, SharedAttr
 from timetile.dialects.tile.queues import QueueType
 from timetile.dialects.tile.stages import (
     NeededCells,
     in_kernel,
-    parse_home,
-    print_home,
     queue_lag,
     queue_type,
     verify_rank,
@@ -85,6 +79,14 @@ class LoadOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = lazy_traits_def(lambda: (in_kernel(), LoadEffects()))
+
+    custom_directives = (AnchoredValue, Number, OptionalValue)
+    assembly_format = (
+        "custom<OptionalValue>($data, type($data)) "
+        "(`halo` custom<AnchoredValue>($halo, type($halo))^)? (`at` $at^)? "
+        "(`ahead` custom<Number>($ahead)^)? (`home` $home^)? "
+        "attr-dict-with-keyword `:` type($result)"
+    )
 
     def __init__(
         self,
@@ -159,42 +161,6 @@ class LoadOp(IRDLOperation):
             raise VerifyException("a load with at has a data field, no halo, and none ahead")
         if not isinstance(self.home, MemoryAttr | None):
             raise VerifyException(f"a load with at lives in memory, got {self.home}")
-
-    def print(self, printer: Printer) -> None:
-        if self.data is not None:
-            printer.print_string(" ")
-            printer.print_operand(self.data)
-        if self.halo is not None:
-            printer.print_string(" halo ")
-            printer.print_operand(self.halo)
-        if self.offset is not None:
-            printer.print_string(f" at {list(self.offset)}")
-        if self.ahead is not None:
-            printer.print_string(f" ahead {self.ahead.data}")
-        print_home(printer, self.home)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> LoadOp:
-        data = parse_optional_value(parser)
-        halo = parse_value(parser) if parser.parse_optional_keyword("halo") else None
-        at = parse_integers(parser) if parser.parse_optional_keyword("at") else None
-        ahead = IntAttr(parser.parse_integer()) if parser.parse_optional_keyword("ahead") else None
-        home = parse_home(parser)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        return cls.build(
-            operands=[data, halo],
-            properties={
-                "at": None if at is None else encode_integers(at),
-                "ahead": ahead,
-                "home": home,
-            },
-            attributes=attributes.data if attributes else {},
-            result_types=[parser.parse_type()],
-        )
 
 
 def verify_reader(reader: Operation, queue: SSAValue) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from xdsl.ir import Attribute, SSAValue
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.ir import SSAValue
 from xdsl.traits import (
     HasParent,
 )
@@ -34,18 +32,6 @@ def queue_type(value: SSAValue) -> QueueType:
 def queue_lag(value: SSAValue) -> int:
     """The lag of a queue value, in stream steps."""
     return queue_type(value).lag.data
-
-
-def parse_home(parser: Parser) -> Attribute | None:
-    """Parse an optional ` home #tile...`."""
-    return parser.parse_attribute() if parser.parse_optional_keyword("home") else None
-
-
-def print_home(printer: Printer, home: Attribute | None) -> None:
-    """Print ` home #tile...`, nothing where no home was chosen."""
-    if home is not None:
-        printer.print_string(" home ")
-        printer.print_attribute(home)
 
 
 def verify_rank(kernel: KernelOp, field: SSAValue) -> None:

@@ -102,7 +102,7 @@ class EraseMark(RewritePattern):
     """Marks of the order of threads, which no later pass reads."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: simt.PhaseOp, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: simt.MarkOp, rewriter: PatternRewriter, /) -> None:
         rewriter.erase(op)
 
 
@@ -130,7 +130,7 @@ def thread_patterns(values: FunctionValues) -> Patterns:
         simt.ShuffleOp: ConvertShuffle(values),
         simt.UniformOp: ConvertUniform(values),
         simt.AllOp: ConvertAll(values),
-        simt.PhaseOp: EraseMark(),
+        simt.MarkOp: EraseMark(),
         gpu.BarrierOp: ConvertBarrier(),
         gpu.ReturnOp: ConvertReturn(),
     }

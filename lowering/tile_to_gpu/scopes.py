@@ -108,7 +108,7 @@ class StepScope:
 
     def mark_shared(self, stage: int) -> None:
         """Mark the following code as part of a stage, shared with other warps."""
-        self.body.add(simt.PhaseOp(self.turn, stage, 0))
+        self.body.add(simt.MarkOp(self.turn, stage, 0))
 
     def mark(self, stage: int, row: int, *, private: bool = False) -> None:
         """
@@ -117,7 +117,7 @@ class StepScope:
         """
         edge, rows = self.code.edge_rows, len(self.code.rows)
         inner = self.code.is_split and (private or edge <= row < rows - edge)
-        self.body.add(simt.PhaseOp(self.turn, stage, row, inner=inner))
+        self.body.add(simt.MarkOp(self.turn, stage, row, inner=inner))
 
 
 ScopeT = TypeVar("ScopeT", VariantScope, LoopScope, StepScope)

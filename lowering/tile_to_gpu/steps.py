@@ -101,7 +101,7 @@ def synchronise(step: StepScope, count: int) -> None:
     the blocks beside are taken in every step, even if the blocks meet less often.
     """
     code = step.code
-    step.body.add(simt.PhaseOp(step.turn, -1, 0))
+    step.body.add(simt.MarkOp(step.turn, -1, 0))
     together = code.meets_at_barriers and (step.count is None or count == 0)
     if together:
         if step.turn % code.barrier_steps == 0:

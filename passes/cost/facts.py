@@ -36,7 +36,7 @@ from timetile.passes.analysis.cells.pressure import live_words, value_words
 from timetile.passes.analysis.cells.sharing import Work, distinct_work
 from timetile.passes.analysis.geometry.extents import Needs
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
-from timetile.passes.analysis.queues.storage import kept_queues, natural_period
+from timetile.passes.analysis.queues.storage import ReadAges, kept_queues, natural_period
 from timetile.passes.cost.taps import TapFacts, Taps
 
 Sharing = Callable[[tuple[int, ...]], Work]
@@ -44,6 +44,9 @@ Sharing = Callable[[tuple[int, ...]], Work]
 The instructions of a patch of cells, along the stream and every in-plane axis: cells that share
 work take fewer.
 """
+
+KnownSharing = dict[Hashable, Sharing | None]
+"""The work shared by cells, by cell function and taps."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class ExchangeFacts:
     """Whole planes are published, not edges alone."""
     delay: int
     """Stream steps from publishing to reading."""
+    ages: ReadAges
+    """When readers read the planes."""
 
     @property
     def cell_bytes(self) -> int:
@@ -212,7 +217,7 @@ def is_read_beside(queue: SSAValue) -> bool:
 
 
 def sharing_of(
-    stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: dict[Hashable, Sharing | None]
+    stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: KnownSharing
 ) -> Sharing | None:
     """
     The work shared by the cells of a thread in a stage. Levels are alike, and `known` has earlier
@@ -241,7 +246,7 @@ def sharing_of(
 
 
 def stage_facts(
-    stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: dict[Hashable, Sharing | None]
+    stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: KnownSharing
 ) -> StageFacts:
     """The facts of a computing stage."""
     taps: list[tuple[SSAValue, TapFacts]] = []
@@ -267,6 +272,7 @@ def exchange_facts(kernel: KernelOp, exchange: ExchangeOp) -> ExchangeFacts:
         exchange.publishes_copies,
         exchange.what.data is Published.PLANE,
         exchange.delay.data,
+        ReadAges.of(exchange, kernel.stream_axis),
     )
 
 
@@ -279,10 +285,13 @@ def taps_by_queue(stages: Sequence[StageFacts]) -> tuple[tuple[SSAValue, Taps], 
     return tuple((queue, frozenset(found)) for queue, found in taps.items())
 
 
-def facts_of(kernel: KernelOp, module: ModuleOp) -> KernelFacts:
-    """The facts of a kernel, with cell functions in the module."""
+def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = None) -> KernelFacts:
+    """
+    The facts of a kernel, with cell functions in the module. `known`: the sharing of cells found so
+    far in kernels of the same cell functions.
+    """
     applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
-    known: dict[Hashable, Sharing | None] = {}
+    known = {} if known is None else known
     stages = tuple(stage_facts(stage, kernel, module, known) for stage in applies)
     words = max(cell_bytes(queue) // 4 for stage in kernel.stages for queue in stage.results)
     scalars = dict.fromkeys(scalar for stage in applies for scalar in stage.scalars)

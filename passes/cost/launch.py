@@ -54,13 +54,14 @@ def launch_cost(
     chunks = choose_chunks(geometry, residency, weight, sums=sums, joins=setting.joins)
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
     cycles = step_cycles(facts, setting, target)
-    spills = parameters.computing.spill_instructions * spilled(facts, setting, target)
+    needed = registers(facts, setting, target)
+    spills = parameters.computing.spill_instructions * spilled(needed, setting, target)
     slower = 1 + spills / (cycles.issue * SCHEDULERS)
     # A resident tile fetches nothing ahead; with two blocks, a block computes while the other
     # waits.
     overlaps = facts.streams or setting.occupancy > 1
     return Cost(
-        registers=registers(facts, setting, target),
+        registers=needed,
         shared_bytes=shared_bytes(facts, setting, geometry, ahead),
         steps=chunks.steps,
         cycles=cycles,

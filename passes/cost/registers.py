@@ -83,7 +83,7 @@ def level_registers(facts: KernelFacts, setting: Setting, target: Target) -> int
         levels += each * max(0, facts.steps - 2)
     elif is_strip(facts, setting) and facts.words == 1 and not facts.sums_early:
         levels += parameters.reach * max(0, facts.row_reach - 1)
-    rings = [slots_of_copies(e, setting, facts, 1) for e in facts.exchanges if e.copies]
+    rings = [slots_of_copies(e, setting, 1) for e in facts.exchanges if e.copies]
     return levels + sum(slots for slots in rings if slots != power_of_two(slots))
 
 
@@ -146,6 +146,6 @@ def room(setting: Setting, target: Target) -> int:
     return min(target.isa.registers_per_thread, target.isa.registers_per_multiprocessor // threads)
 
 
-def spilled(facts: KernelFacts, setting: Setting, target: Target) -> int:
-    """Registers needed by a thread and not available."""
-    return max(0, registers(facts, setting, target) - room(setting, target))
+def spilled(needed: int, setting: Setting, target: Target) -> int:
+    """Registers not available to a thread that needs so many."""
+    return max(0, needed - room(setting, target))

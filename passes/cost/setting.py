@@ -90,7 +90,12 @@ class Setting:
         """Cells of a plane held by one thread."""
         return prod(self.patch)
 
-    @property
+    @cached_property
+    def blocks(self) -> int:
+        """Blocks of a tile."""
+        return self.layout.blocks
+
+    @cached_property
     def has_messages(self) -> bool:
         """Whether a tile has several blocks sending edges through global memory."""
         return self.layout.has_messages

@@ -16,17 +16,14 @@ from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, f
 from timetile.passes.cost.setting import Setting
 
 
-def slots_of_copies(
-    exchange: ExchangeFacts, setting: Setting, facts: KernelFacts, ahead: int
-) -> int:
+def slots_of_copies(exchange: ExchangeFacts, setting: Setting, ahead: int) -> int:
     """
     Planes of the ring filled by a load's copies for an exchange, `ahead` stream steps before use.
     """
     return copies_slots(
-        exchange.exchange,
+        exchange.ages,
         ahead,
-        blocks=setting.layout.blocks,
-        stream=facts.kernel.stream_axis,
+        blocks=setting.blocks,
         split=setting.splits,
         every=setting.every,
     )
@@ -37,11 +34,11 @@ def padded_plane_cells(exchange: ExchangeFacts, setting: Setting) -> int:
     return PaddedPlane.of(exchange.element, setting.axes, exchange.reach).cells
 
 
-def mail_bytes(exchange: ExchangeFacts, setting: Setting, facts: KernelFacts) -> int:
+def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
     """Bytes of the slots of an exchange: of edges, or of whole planes with surrounding cells."""
-    stream, flags = facts.kernel.stream_axis, setting.has_messages and not setting.meets
+    flags = setting.has_messages and not setting.meets
     every = setting.every if setting.has_messages and setting.meets else 1
-    slots = exchanged_slots(exchange.exchange, stream, flags=flags, every=every)
+    slots = exchanged_slots(exchange.ages, flags=flags, every=every)
     if exchange.whole:
         cells = padded_plane_cells(exchange, setting)
     else:
@@ -69,8 +66,8 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     for exchange in facts.exchanges:
         if exchange.copies:
             cells = padded_plane_cells(exchange, setting)
-            slots = slots_of_copies(exchange, setting, facts, ahead)
+            slots = slots_of_copies(exchange, setting, ahead)
             total += slice_bytes(slots * cells, exchange.cell_bytes)
-    mail = [mail_bytes(each, setting, facts) for each in facts.exchanges if not each.copies]
+    mail = [mail_bytes(each, setting) for each in facts.exchanges if not each.copies]
     # The exchanges of a resident tile alternate between two slices.
     return total + (sum(mail) if facts.streams else sum(sorted(mail)[-2:]))

@@ -89,7 +89,7 @@ def test_fp64_quotients_are_close_for_any_guess_of_20_bits(
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("element", KINDS)
-def test_special_operands_are_right(element: str, executor: Executor):
+def test_approximate_quotients_of_special_operands_are_right(element: str, executor: Executor):
     kind = KINDS[element]
     info = np.finfo(kind)
     values = [0.0, -0.0, 1.0, -4.0, np.inf, -np.inf, np.nan, info.tiny, info.max]
@@ -105,7 +105,7 @@ def test_special_operands_are_right(element: str, executor: Executor):
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
-def test_schedules_agree_bit_for_bit(executor: Executor):
+def test_schedules_agree_on_approximate_quotients_bit_for_bit(executor: Executor):
     """There is no branch that lanes vote on, and zeros beside a cell do not change it."""
     text = program_text(entry("roots-2d").make((33, 150)))
     generator = np.random.default_rng(5)
@@ -128,7 +128,9 @@ PIPE = (arith.MulfOp, xmath.FmaOp)
 
 @pytest.mark.parametrize("element", KINDS)
 @pytest.mark.parametrize("kind", [arith.DivfOp, xmath.RsqrtOp])
-def test_the_model_counts_the_sequences(kind: type[Operation], element: str):
+def test_the_model_counts_the_operations_of_approximate_quotients(
+    kind: type[Operation], element: str
+):
     type_ = {"f64": f64, "f32": f32}[element]
     count = 2 if kind is arith.DivfOp else 1
     block = Block(arg_types=[type_] * count)

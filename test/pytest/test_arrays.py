@@ -226,7 +226,7 @@ ON_DEVICE = [
 
 @pytest.mark.parametrize("executor", executors())
 @pytest.mark.parametrize("case", [*WRONG, *ON_DEVICE], ids=lambda case: case.name)
-def test_arguments_that_do_not_fit(case: Case, executor: Executor):
+def test_arguments_that_do_not_fit_are_refused(case: Case, executor: Executor):
     arguments = case.arguments()
     before = [a.copy() for a in arguments if is_numpy_array(a)]
     with pytest.raises(case.error) as caught:
@@ -247,14 +247,14 @@ def test_device_arrays_need_the_gpu_executor(executor: Executor):
 
 
 @pytest.mark.parametrize("executor", executors())
-def test_negative_steps(executor: Executor):
+def test_a_negative_number_of_steps_is_refused(executor: Executor):
     with pytest.raises(ValueError) as caught:
         compiled(executor)(*good(), steps=-1)
     assert str(caught.value) == "the number of steps is not negative, got -1"
 
 
 @pytest.mark.parametrize("executor", executors())
-def test_arrays_side_by_side_fit(executor: Executor):
+def test_arrays_may_lie_side_by_side_in_memory(executor: Executor):
     """Memory that touches is not shared; arrays that start anywhere in memory are good."""
     arguments = overlapping(63)
     compiled(executor)(*arguments)
@@ -262,7 +262,7 @@ def test_arrays_side_by_side_fit(executor: Executor):
     compiled(executor)(offset, np.ones(SHAPE), 3)
 
 
-def test_a_scalar_that_is_no_number():
+def test_an_argument_that_is_no_number_is_refused_for_a_scalar():
     program = entry("forced-2d").make(DOMAIN)
     run = timetile.compile(program_text(program), executor="cpu", cache=False)
     with pytest.raises(TypeError) as caught:
@@ -271,7 +271,7 @@ def test_a_scalar_that_is_no_number():
 
 
 @pytest.mark.parametrize("executor", executors())
-def test_scalars_of_any_kind(executor: Executor):
+def test_python_numbers_and_numpy_numbers_are_scalars(executor: Executor):
     """
     Python's and NumPy's numbers and arrays without axes are scalars, rounded to the program's type.
     """

@@ -29,7 +29,7 @@ BOUNDED = replace(KERNEL, bound_waits=True)
 """A kernel that reports waits that are in vain."""
 
 
-def test_waits_that_are_not_in_vain(fake: FakeDriver):
+def test_a_launch_with_bounded_waits_is_waited_for_and_its_report_read(fake: FakeDriver):
     """A launch whose waits are bounded is waited for, and its report read."""
     Device().launch(BOUNDED, FIELDS, 7)
     assert fake.calls[-2:] == [("synchronize", 7), ("download", 1000, 8)]
@@ -39,7 +39,9 @@ def test_waits_that_are_not_in_vain(fake: FakeDriver):
     ("report", "what"),
     [((4, 17), "message or barrier 17 of the tile's other blocks"), ((4, 0), "its own warps")],
 )
-def test_a_wait_in_vain(fake: FakeDriver, report: tuple[int, int], what: str):
+def test_a_wait_in_vain_is_an_error_that_names_the_message(
+    fake: FakeDriver, report: tuple[int, int], what: str
+):
     fake.report = report
     with pytest.raises(RuntimeError) as caught:
         Device().launch(BOUNDED, FIELDS, 0)
@@ -58,7 +60,7 @@ ALONE = replace(
 """A kernel whose warps wait for each other alone: its report lies in its module."""
 
 
-def test_waits_for_warps_that_are_not_in_vain(fake: FakeDriver):
+def test_a_report_of_waits_for_warps_is_0_before_the_launch(fake: FakeDriver):
     """The word of the report is 0 before the launch, which is waited for."""
     Device().launch(ALONE, FIELDS, 7)
     assert fake.calls == [
@@ -75,7 +77,7 @@ def test_kernels_that_wait_for_nobody_report_nothing(fake: FakeDriver):
 
 
 @pytest.mark.parametrize("kernel", [ALONE, BOUNDED])
-def test_launches_that_are_waited_for_are_not_captured(fake: FakeDriver, kernel: Kernel):
+def test_launches_with_bounded_waits_are_not_captured(fake: FakeDriver, kernel: Kernel):
     fake.captures = Capture.CU_STREAM_CAPTURE_STATUS_ACTIVE
     with pytest.raises(RuntimeError) as caught:
         Device().launch(kernel, FIELDS, 7)
@@ -89,7 +91,9 @@ def test_launches_that_are_waited_for_are_not_captured(fake: FakeDriver, kernel:
 @pytest.mark.parametrize(
     ("cluster", "what"), [(1, "its own warps"), (2, "the warps of its cluster")]
 )
-def test_a_wait_for_warps_in_vain(fake: FakeDriver, cluster: int, what: str):
+def test_a_wait_for_warps_in_vain_is_an_error_that_names_whose(
+    fake: FakeDriver, cluster: int, what: str
+):
     fake.report = (4, 0)
     with pytest.raises(
         RuntimeError, match=f"^block 3 of kernel @heat_d4 waited in vain for {what}: this"
@@ -153,7 +157,7 @@ ARRIVALS = """
 """
 
 
-def test_a_bounded_take():
+def test_the_lanes_of_a_warp_vote_whether_a_bounded_take_goes_on():
     """
     The lanes of a warp wait together for all words: they vote on them, and on whether to leave.
     """
@@ -182,7 +186,7 @@ def test_a_bounded_take():
     ]
 
 
-def test_a_bounded_barrier_of_blocks():
+def test_one_thread_waits_at_a_bounded_barrier_of_blocks():
     """One thread waits for all, and does not vote; the block's own barrier is behind both ends."""
     assert instructions_of(MEET, bound_waits=True) == [
         "bar.sync 0",
@@ -215,7 +219,7 @@ def test_a_bounded_barrier_of_blocks():
     ]
 
 
-def test_a_bounded_wait_for_own_warps():
+def test_a_bounded_wait_for_own_warps_leaves_when_a_report_is_there():
     """A block that waits for one that left would hang, too. What it reports has number 0."""
     assert instructions_of(ARRIVALS, bound_waits=True) == [
         "mov.u32 %r2, dynamic_shared",

@@ -75,7 +75,9 @@ def test_buffers_end_as_the_unfused_program_leaves_them(name: str, executor: Exe
 
 
 @given(drawn=programs_of_any_roles(), depth=st.integers(1, 3), steps=st.integers(0, 9))
-def test_buffers_in_any_role(drawn: Program, depth: int, steps: int):
+def test_buffers_in_any_drawn_role_end_as_the_unfused_program_leaves_them(
+    drawn: Program, depth: int, steps: int
+):
     note(program_text(drawn))
     for executor in taking_turns(executors(), steps):
         compiled = timetile.compile(

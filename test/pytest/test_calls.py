@@ -71,7 +71,7 @@ def test_a_call_goes_on_with_the_callers_own_objects():
         assert result.buffers[2] == steps
 
 
-def test_a_program_advances():
+def test_advance_returns_the_arguments_of_the_next_call():
     program, once = heat(), fields()
     program(*once, 9)
     first = fields()
@@ -141,7 +141,7 @@ def test_buffers_go_on_from_the_last_loop(
 
 
 @pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
-def test_arguments_by_the_programs_own_names(executor: Executor):
+def test_arguments_may_be_given_by_the_programs_own_names(executor: Executor):
     program, expected = heat(executor), fields()
     program(*expected, 3)
     calls: tuple[Callable[[Any, Any], timetile.RunResult], ...] = (
@@ -183,7 +183,7 @@ def test_a_call_whose_arguments_do_not_fit_is_refused(call: Call, message: str):
     assert str(caught.value) == message
 
 
-def test_a_name_that_two_arguments_have_is_none():
+def test_a_name_that_two_arguments_have_is_refused():
     from timetile.runtime.loading.modules import load
 
     module = load(program_text(entry("heat-2d").make(DOMAIN)))
@@ -223,7 +223,7 @@ def test_a_result_says_what_was_done():
     assert repr(result).startswith("RunResult(latest=((1,),), steps=(3,), cells=105, seconds=")
 
 
-def test_the_package_shows_what_it_has():
+def test_the_package_lists_its_public_names():
     names = ("compile", "pipeline", "CompiledProgram", "CompileError", "RunResult")
     assert set(names) <= set(dir(timetile))
     public = {name for name in dir(timetile) if not name.startswith("_")}

@@ -91,7 +91,7 @@ def on_numpy(number: int) -> list[NDArray[Any]]:
 @pytest.mark.covering
 @pytest.mark.parametrize("kernels", kernel_executors())
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
-def test_executors_agree(number: int, kernels: Executor):
+def test_executors_agree_on_every_operation_of_cells(number: int, kernels: Executor):
     """The CPU, and one of those that run kernels: all of them in `make nightly`."""
     expected = on_numpy(number)
     # A power by what is no constant is a function of the library, which a GPU has its own of.
@@ -103,7 +103,7 @@ def test_executors_agree(number: int, kernels: Executor):
 
 
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
-def test_numbers_are_those_of_python(number: int):
+def test_operations_of_cells_are_those_of_python(number: int):
     for case, found in zip(GROUPS[number], on_numpy(number)):
         meaning = MEANINGS.get(case.operation)
         if meaning is None:
@@ -117,7 +117,7 @@ def test_numbers_are_those_of_python(number: int):
 
 
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
-def test_ptx_assembles(number: int):
+def test_every_operation_of_cells_assembles(number: int):
     kernels = compiled(number, "planes").kernels
     for facts in chain.from_iterable(kernels.facts):
         assert assemble(kernels.kernel(facts.name).ptx, "sm_90").registers > 0

@@ -178,7 +178,7 @@ def test_launch_counts_are_those_of_the_plan(steps: int):
     assert set(counts.launches) == {launch.kernel.string_value() for launch in launches}
 
 
-def test_facts_of_a_step():
+def test_explain_counts_the_operations_and_the_reach_of_a_step():
     program = timetile.compile(HEAT, executor="cpu", depth=3, cache=False)
     (loop,) = loops_of(program.module)
     assert loop_flops(loop) == 5
@@ -205,7 +205,9 @@ def test_more_overlap_is_more_redundancy():
     [(128, 0, 4, "registers"), (121, 0, 4, "registers"), (32, 100_000, 2, "shared memory"),
      (16, 0, 16, "warps")],
 )  # fmt: skip
-def test_occupancy(registers: int, shared: int, blocks: int, limit: str):
+def test_occupancy_is_limited_by_registers_shared_memory_or_warps(
+    registers: int, shared: int, blocks: int, limit: str
+):
     kernel = Kernel(
         "k",
         "",

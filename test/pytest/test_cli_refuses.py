@@ -30,13 +30,13 @@ def test_the_installed_command_is_main():
     assert script.load() is main
 
 
-def test_version(capsys: pytest.CaptureFixture[str]):
+def test_the_option_version_prints_the_version(capsys: pytest.CaptureFixture[str]):
     assert run("--version") == 0
     assert capsys.readouterr().out == f"timetile {timetile.__version__}\n"
 
 
 @pytest.mark.parametrize("command", ["", "run", "compile", "explain", "cache", "doctor"])
-def test_help(command: str, capsys: pytest.CaptureFixture[str]):
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]):
     assert run(f"{command} --help") == 0
     assert f"usage: timetile {command}".strip() in capsys.readouterr().out
 
@@ -258,7 +258,7 @@ def test_a_program_that_does_not_parse_is_shown(heat: Path, capsys: pytest.Captu
     assert "Operation arith.no_such_op is not registered" in said
 
 
-def test_a_gpu_that_is_not_there(
+def test_a_gpu_that_is_not_there_is_refused(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(compiled, "gpu_is_available", lambda: False)
@@ -267,7 +267,7 @@ def test_a_gpu_that_is_not_there(
     )
 
 
-def test_a_gpu_that_is_numbered_and_not_there(
+def test_a_numbered_gpu_that_is_not_there_is_refused(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(compiled, "gpu_is_available", lambda: False)
@@ -277,7 +277,7 @@ def test_a_gpu_that_is_numbered_and_not_there(
     )
 
 
-def test_a_field_that_no_memory_holds(heat: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_field_that_no_memory_holds_is_refused(heat: Path, capsys: pytest.CaptureFixture[str]):
     heat.write_text(
         heat.read_text().replace(",15]", ",1000000001]").replace(",20]", ",1000000001]")
     )
@@ -312,7 +312,7 @@ def test_a_full_disk_under_the_answer_is_one_sentence(heat: Path):
     assert done.stderr == "timetile: cannot read or write: No space left on device\n"
 
 
-def test_a_gpu_of_another_number(
+def test_a_number_that_no_gpu_has_is_refused_with_the_drivers_reason(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     def refuse(number: int) -> None:

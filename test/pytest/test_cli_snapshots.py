@@ -64,7 +64,7 @@ def test_a_run_goes_on_from_a_snapshot(every: int, heat: Path, tmp_path: Path):
     assert outputs(tmp_path / "run-9.npz")["timetile.step"] == 9
 
 
-def test_a_source_goes_on_where_it_was(tmp_path: Path):
+def test_a_run_from_a_snapshot_reads_its_source_where_it_was(tmp_path: Path):
     """The program reads a series at the number of the step."""
     path = tmp_path / "driven.mlir"
     path.write_text(PROGRAMS["driven_at_a_point"])
@@ -137,7 +137,7 @@ def test_an_interrupted_run_says_how_it_goes_on(
     assert np.array_equal(outputs(tmp_path / "run-10.npz")["arg0"], expected_after(10)[0])
 
 
-def test_a_run_interrupted_before_its_first_snapshot(
+def test_a_run_interrupted_before_its_first_snapshot_says_so(
     heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     Interrupt(1, press_ctrl_c).install(monkeypatch)
@@ -205,7 +205,7 @@ def test_blow_ups_are_said_with_their_steps(
         ),
     ],
 )
-def test_options_that_do_not_go_together(
+def test_options_that_do_not_go_together_are_refused(
     options: str, sentence: str, heat: Path, capsys: pytest.CaptureFixture[str]
 ):
     assert error_of(f"run {heat} --random 1 --set k=1 {options}", capsys) == sentence

@@ -74,7 +74,7 @@ either end of a column fill the pipeline (docs/performance.md, log 143 and 158).
 
 
 @pytest.mark.parametrize("case", PLATES, ids=lambda case: case.name)
-def test_interior_of_a_warp_tile(case: Case):
+def test_a_warp_tile_does_the_arithmetic_of_its_stencil_alone(case: Case):
     """
     No cell comes from memory but by copies, none is selected, and warps do not wait for each other.
     """
@@ -94,7 +94,7 @@ def test_interior_of_a_warp_tile(case: Case):
     }
 
 
-def test_interior_of_a_block_tile():
+def test_a_block_tile_does_the_arithmetic_of_its_stencil_alone():
     """
     Warps exchange the edges of all levels at once: one arrival and one wait a step serve them all.
     """
@@ -147,7 +147,7 @@ SMALL_PLATES = (
 
 
 @pytest.mark.parametrize("case", SMALL_PLATES, ids=lambda case: case.name)
-def test_a_plate_that_stays(case: Case):
+def test_a_plate_that_stays_meets_at_one_barrier_a_level(case: Case):
     """
     Two copies of the code, of all levels: each meets at one barrier a level, and shuffles each row
     once.

@@ -87,7 +87,7 @@ def used_common(compiled: CompiledProgram) -> bool:
 @pytest.mark.parametrize(
     ("name", "domain", "depth", "schedule"), SCHEDULES, ids=lambda v: getattr(v, "name", None)
 )
-def test_schedules_of_every_kind(
+def test_schedules_of_every_kind_keep_their_bits_where_halos_are_common(
     name: str,
     domain: tuple[int, ...],
     depth: int,
@@ -134,7 +134,7 @@ def test_halos_are_the_same_bit_for_bit(
     assert used_common(compiled) == same
 
 
-def test_the_caller_may_promise_it():
+def test_the_caller_may_promise_that_halos_are_common():
     program = entry("heat-2d").make((9, 67))
     inputs = random_inputs(program, 1, common_halos=True)
     promised = compiled_for(program, "planes", depth=2, halos="common")
@@ -160,7 +160,7 @@ def test_several_live_versions_read_their_halos_from_memory(name: str):
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("halos", ["compared", "common", "apart"])
-def test_the_promise_may_be_made_in_the_callers_passes(halos: Halos, executor: Executor):
+def test_common_halos_may_be_promised_in_given_passes(halos: Halos, executor: Executor):
     program = entry("heat-2d").make((19, 71))
     passes = (CommonHalosPass(), *Schedule("warp", warp_row()).passes(2))
     compiled = compiled_for(program, executor, passes=passes, halos=halos)

@@ -39,7 +39,7 @@ def counted(program: Program, bounds: str) -> str:
     ("bounds", "steps"),
     [("0 to 1 step 1", 1), ("2 to 10 step 3", 3), ("1 to 13 step 1", 12), ("5 to 2 step 1", 0)],
 )
-def test_the_steps_that_a_program_states(bounds: str, steps: int):
+def test_a_loop_with_constant_bounds_states_its_number_of_steps(bounds: str, steps: int):
     program = entry("heat-1d").make((13,))
     compiled = timetile.compile(counted(program, bounds), executor="cpu", cache=False)
     assert constant_steps(loops_of(compiled.module)[0]) == steps
@@ -82,7 +82,7 @@ def test_few_steps_have_no_deeper_kernels(steps: int, depths: list[int], depth: 
 
 
 @pytest.mark.parametrize("steps", range(1, 14))
-def test_every_kernel_is_launched(steps: int):
+def test_every_kernel_of_a_constant_trip_count_is_launched(steps: int):
     """All kernels but that of a single step, which a loop always has."""
     program = entry("heat-1d").make((13,))
     text = counted(program, f"0 to {steps} step 1")

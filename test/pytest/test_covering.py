@@ -31,7 +31,7 @@ def test_as_few_rows_are_kept_as_the_longest_parameter_has_values():
     assert len(covering(rows_of(5, 9, 2))) == 9
 
 
-def test_values_take_turns():
+def test_values_of_other_parameters_take_turns_in_rows():
     """Of two executors each runs half of the programs."""
     rows = rows_of(8, 2)
     assert Counter(rows[k]["b"] for k in covering(rows)) == {0: 4, 1: 4}
@@ -55,7 +55,7 @@ def test_values_are_numbered_as_they_come():
 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 3), (2, 2)])
 @pytest.mark.parametrize("alone", [1])
-def test_values_given_together_are_one(
+def test_values_that_are_given_together_count_as_one(
     first: int, second: int, alone: int, request: pytest.FixtureRequest
 ):
     assert isinstance(request.node, pytest.Function)

@@ -91,7 +91,7 @@ def test_a_cliff_has_its_reason(row: tuple[str, str, Halos], depth: int):
 
 
 @pytest.mark.parametrize("row", ROWS if is_nightly() else ROWS[:1])
-def test_every_depth_of_a_row(row: tuple[str, str, Halos]):
+def test_every_cliff_of_a_row_has_its_reason(row: tuple[str, str, Halos]):
     """All rows in `make nightly`."""
     for depth in range(2, DEEPEST + 1):
         check_reason(*row, depth)
@@ -100,7 +100,7 @@ def test_every_depth_of_a_row(row: tuple[str, str, Halos]):
 @pytest.mark.covering
 @pytest.mark.parametrize("halos", ["common", "apart"])
 @pytest.mark.parametrize("name", ["j2d5pt", "j2d9pt", "j2d9pt-gol", "gradient"])
-def test_rows_in_fp64_have_none(name: str, halos: Halos):
+def test_rows_in_fp64_have_no_cliff(name: str, halos: Halos):
     """
     A tile that takes a few registers too many is better than one that waits for the whole device.
     """

@@ -367,7 +367,7 @@ PIPE = (arith.MulfOp, xmath.FmaOp, simt.FmaUpOp)
 
 @pytest.mark.parametrize("element", KINDS)
 @pytest.mark.parametrize("kind", [arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp])
-def test_the_model_counts_the_sequences(kind: type[Operation], element: str):
+def test_the_model_counts_the_operations_of_exact_quotients(kind: type[Operation], element: str):
     type_ = {"f64": f64, "f32": f32}[element]
     count = 2 if kind is arith.DivfOp else 1
     block = Block(arg_types=[type_] * count)

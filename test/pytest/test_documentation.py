@@ -171,7 +171,7 @@ def context() -> Context:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
-def test_example_of_operation(operation: type[Operation]):
+def test_an_example_of_an_operation_parses(operation: type[Operation]):
     around = CONTEXTS.get(operation.name) or CONTEXTS[operation.name.split(".")[0]]
     module = Parser(context(), around.replace("EXAMPLE", example_of(operation))).parse_module()
     assert isinstance(module, ModuleOp)
@@ -182,7 +182,7 @@ def test_example_of_operation(operation: type[Operation]):
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda attribute: attribute.name)
-def test_example_of_attribute(attribute: type[ParametrizedAttribute]):
+def test_an_example_of_an_attribute_parses(attribute: type[ParametrizedAttribute]):
     example = example_of(attribute)
     parsed = Parser(context(), example).parse_attribute()
     assert isinstance(parsed, attribute)

@@ -58,7 +58,9 @@ def assert_same(found: Arrays, expected: Arrays) -> None:
 @pytest.mark.parametrize("results", [1, 2])
 @pytest.mark.parametrize("seed", seeds(6))
 @pytest.mark.parametrize("form", ["rows", "halves", "lanes"])
-def test_sums_of_any_weights_are_split(form: Form, seed: int, results: int):
+def test_sums_of_any_weights_are_split_without_a_change_of_bits(
+    form: Form, seed: int, results: int
+):
     text = program_of(sums(Random(seed), results, columns=form == "lanes"), results)
     expected, _ = run(text, "numpy", results, 5, None)
     passes = Schedule("drawn", warp_row(cells=2), form=form, planes=5).passes(2, 1)

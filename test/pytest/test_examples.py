@@ -73,7 +73,7 @@ def test_every_program_has_a_driver_and_a_picture():
 
 
 @each_program
-def test_the_picture_is_small(path: Path):
+def test_the_picture_of_an_example_is_a_small_file(path: Path):
     picture = EXAMPLES / "pictures" / f"{path.stem}.png"
     assert picture.stat().st_size < PICTURE_BYTES
 

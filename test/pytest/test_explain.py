@@ -84,7 +84,7 @@ def test_full_text_has_every_section():
     assert all(f"\n{section.title}\n" in text for section in found.sections)
 
 
-def test_steps_add_their_launches():
+def test_an_explanation_for_a_number_of_steps_names_the_number():
     program = timetile.compile(HEAT, executor="cpu", depth=4, cache=False)
     assert "30 steps" in program.explain(30).full()
     assert "30 steps" not in program.explain().full()
@@ -126,7 +126,7 @@ def test_a_notebook_shows_tables():
     assert "%a <- %b, %b <- %a" in page.said
 
 
-def test_remarks_are_part_of_it():
+def test_an_explanation_shows_the_remarks_of_the_compiler():
     found = explained(depth=200)
     assert any("no tile holds 200 steps at once" in remark for remark in found.remarks)
     assert "Not done, and why" in str(found)

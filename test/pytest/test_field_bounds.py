@@ -212,7 +212,9 @@ def run(
 @pytest.mark.parametrize("executor", executors())
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("make", PROGRAMS)
-def test_fields_of_their_own_bounds(make: Callable[[], Program], depth: int, executor: Executor):
+def test_fields_with_bounds_of_their_own_keep_their_bits(
+    make: Callable[[], Program], depth: int, executor: Executor
+):
     run(make(), executor, depth, 2 * depth + 1)
 
 
@@ -254,7 +256,7 @@ CASES = [(make, schedule) for make in PROGRAMS for schedule in schedules_of(make
 @pytest.mark.parametrize(
     ("make", "schedule"), CASES, ids=[f"{make.__name__}-{named(how)}" for make, how in CASES]
 )
-def test_under_schedules_by_hand(
+def test_fields_with_bounds_of_their_own_keep_their_bits_in_schedules_by_hand(
     make: Callable[[], Program], schedule: Schedule, executor: Executor
 ):
     run(make(), executor, 2, 5, schedule.passes(2))
@@ -266,7 +268,7 @@ def test_under_schedules_by_hand(
     steps=st.integers(1, 9),
     common=st.booleans(),
 )
-def test_generated_with_the_default_schedule(
+def test_drawn_fields_of_any_bounds_keep_their_bits(
     program: Program, depth: int, steps: int, common: bool
 ):
     note(program_text(program))
@@ -275,7 +277,9 @@ def test_generated_with_the_default_schedule(
 
 
 @given(data=st.data(), depth=st.integers(1, 2), steps=st.integers(1, 5), common=st.booleans())
-def test_generated_with_any_schedule(data: st.DataObject, depth: int, steps: int, common: bool):
+def test_drawn_fields_of_any_bounds_keep_their_bits_in_any_schedule(
+    data: st.DataObject, depth: int, steps: int, common: bool
+):
     program = data.draw(programs_of_bounds())
     schedule: Schedule = data.draw(schedules_of_bounds(program.rank))
     note(program_text(program))
@@ -352,7 +356,7 @@ def test_planes_reports_a_plane_that_a_field_has_not(monkeypatch: pytest.MonkeyP
         run(behind_the_first_plane(), "planes", 3, 7, WHOLE.passes(3))
 
 
-def test_simt_reports_the_access(monkeypatch: pytest.MonkeyPatch):
+def test_simt_reports_an_access_to_a_plane_that_a_field_has_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fields, "is_plane_tested", untested)
     with pytest.raises(SimtError, match=r"accesses cell -\d+ of a buffer"):
         run(behind_the_first_plane(), "simt", 3, 7, WHOLE.passes(3))

@@ -46,13 +46,13 @@ def special_values(kind: FloatType) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_special_values_in_all_combinations(kind: FloatType):
+def test_special_values_are_fused_as_exactly_as_in_rational_arithmetic(kind: FloatType):
     values = special_values(kind)
     assert_exact(kind, list(product(values, repeat=3)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ordinary_numbers(kind: FloatType):
+def test_ordinary_numbers_are_fused_with_one_rounding(kind: FloatType):
     rng = np.random.default_rng(1)
     size = 4000
     a, b = (rng.uniform(-2, 2, size).astype(kind) for _ in range(2))
@@ -62,7 +62,7 @@ def test_ordinary_numbers(kind: FloatType):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sums_half_way_between_two_numbers(kind: FloatType):
+def test_sums_beside_the_middle_of_two_numbers_are_rounded_once(kind: FloatType):
     """Rounding twice goes wrong where the exact sum lies just beside the middle of two numbers."""
     unit = float(np.finfo(kind).eps)
     one_up = 1.0 + unit
@@ -99,14 +99,14 @@ def operands(draw: st.DrawFn, kind: FloatType) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-def test_any_numbers(kind: FloatType, data: st.DataObject):
+def test_any_drawn_numbers_are_fused_with_one_rounding(kind: FloatType, data: st.DataObject):
     triples = data.draw(st.lists(operands(kind), min_size=1, max_size=100))
     assert_exact(kind, triples)
 
 
 @example(rows=1, columns=1)
 @given(rows=st.integers(1, 4), columns=st.integers(1, 5))
-def test_shapes_and_strides(rows: int, columns: int):
+def test_arrays_of_any_shape_and_stride_are_fused(rows: int, columns: int):
     rng = np.random.default_rng(2)
     a = rng.random((columns, rows)).T
     b = rng.random((rows, 1))
@@ -125,7 +125,9 @@ def test_shapes_and_strides(rows: int, columns: int):
 )
 @example([(1.0, 1.0, 2.0**-30), (-1.0, 1.0, 2.0**-30), (0.0, 1.0, 0.0), (3.0e38, 3.0e38, -1.0)])
 @example([(2.0**-24, 2.0**-24, 2.0**-24), (-(2.0**-24), 2.0**-24, 1.0), (1e-30, 1e-30, -1e-45)])
-def test_upwards_it_is_the_least_number_that_is_not_below(triples: list[tuple[float, ...]]):
+def test_rounding_upwards_gives_the_least_number_that_is_not_below(
+    triples: list[tuple[float, ...]],
+):
     a, b, c = (np.array(column, dtype=np.float32) for column in zip(*triples, strict=True))
     for k, result in enumerate(fma_up(a, b, c)):
         exact = Fraction(float(a[k])) * Fraction(float(b[k])) + Fraction(float(c[k]))

@@ -235,7 +235,7 @@ def test_arrays_on_another_gpu_are_refused(driver: BookKeeper, gpu_of_program: i
         compiled(here[0], away[1], steps=7)
     assert str(caught.value) == (
         f"argument 1 (%v) is on GPU {there}, and the program runs on GPU {gpu_of_program}; copy "
-        f"the array there, or "
+        "the array there, or "
         f"compile with gpu={there}"
     )
     assert driver.launched == []
@@ -251,7 +251,7 @@ def test_memory_that_is_no_gpus_is_refused(driver: BookKeeper):
         program()(*arrays, steps=7)
 
 
-def test_gpus_that_there_are_not(driver: BookKeeper):
+def test_a_number_without_a_gpu_is_refused(driver: BookKeeper):
     with pytest.raises(RuntimeError) as caught:
         program(gpu=2)
     assert str(caught.value) == "there is no GPU 2, the driver numbers them from 0 to 1"

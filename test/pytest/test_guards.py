@@ -61,7 +61,7 @@ def step(a: Any) -> Any:
 
 
 @pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
-def test_a_room_without_halo(executor: Any):
+def test_branches_keep_a_room_without_halo_from_reading_outside(executor: Any):
     program = timetile.compile(ROOM, executor=executor, fp_contract="off", cache=False)
     a = np.random.default_rng(4).random((9, 7))
     right = a

@@ -46,7 +46,7 @@ def left(executor: Any) -> list[Any]:
     return [a, b, tilt]
 
 
-def test_the_function_stands_in_a_sweep_before_the_loop():
+def test_a_function_of_constants_stands_in_a_sweep_before_the_loop():
     program = timetile.compile(TILTED, executor="cpu", cache=False)
     once, loop = (op for op in program.module.walk() if isinstance(op, LoopOp))
     assert once.sweep is not None and loop.sweep is None
@@ -55,12 +55,12 @@ def test_the_function_stands_in_a_sweep_before_the_loop():
 
 
 @pytest.mark.parametrize("executor", ["numpy", "planes"])
-def test_executors_agree(executor: Any):
+def test_executors_agree_on_hoisted_functions(executor: Any):
     for right, found in zip(left("cpu"), left(executor), strict=True):
         assert right.tobytes() == found.tobytes()
 
 
-def test_the_result_is_that_of_a_loop_that_makes_it_in_every_step():
+def test_a_hoisted_function_gives_the_result_of_numpy():
     rng = np.random.default_rng(5)
     a, b, tilt = rng.random((42, 34)), rng.random((42, 34)), rng.random((40, 32))
     for _ in range(STEPS):

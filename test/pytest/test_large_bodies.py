@@ -69,7 +69,7 @@ def kernels(text: str) -> list[Kernel]:
 
 
 @pytest.mark.parametrize(("reach", "element"), [(8, "f32"), (6, "f64")])
-def test_a_filter_whose_weights_are_scalars(reach: int, element: Element):
+def test_a_filter_of_hundreds_of_scalars_does_not_spill(reach: int, element: Element):
     """Each is loaded where it is used: hundreds that wait in registers would be spilled."""
     program = filtered(reach, element)
     text = program_text(program)
@@ -80,7 +80,7 @@ def test_a_filter_whose_weights_are_scalars(reach: int, element: Element):
         assert kernel.ptx.rindex("ld.param") > kernel.ptx.index("fma.rn")
 
 
-def test_values_that_are_all_alive():
+def test_a_body_that_fills_the_registers_gets_one_level():
     """No level is added to a body that fills the registers by itself."""
     found = kernels(tangled(110))
     assert [kernel.name for kernel in found] == ["run_step"]

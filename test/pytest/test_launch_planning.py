@@ -180,7 +180,7 @@ def all_steps(count: int) -> list[Step]:
 
 @pytest.mark.parametrize("depths", [(1,), (2,), (3,), (4,)], ids=str)
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_every_step_of_up_to_three_buffers(count: int, depths: tuple[int, ...]):
+def test_plans_of_every_step_of_up_to_three_buffers_are_right(count: int, depths: tuple[int, ...]):
     for step in all_steps(count):
         for steps in range(12):
             check(step, depths, steps)
@@ -188,7 +188,7 @@ def test_every_step_of_up_to_three_buffers(count: int, depths: tuple[int, ...]):
 
 @pytest.mark.parametrize("depths", [(2,), (3,)], ids=str)
 @pytest.mark.parametrize("count", [2, 3])
-def test_every_step_where_halos_are_common(count: int, depths: tuple[int, ...]):
+def test_plans_of_every_step_are_right_where_halos_are_common(count: int, depths: tuple[int, ...]):
     for step in all_steps(count):
         for steps in (3, 4, 8, 11):
             check(step, depths, steps, common=True)
@@ -210,7 +210,9 @@ def any_step(draw: st.DrawFn) -> Step:
     steps=st.integers(0, 150),
     common=st.booleans(),
 )
-def test_steps_of_many_buffers(step: Step, depths: set[int], steps: int, common: bool):
+def test_plans_of_drawn_steps_of_many_buffers_are_right(
+    step: Step, depths: set[int], steps: int, common: bool
+):
     check(step, tuple(depths), steps, common=common)
 
 
@@ -246,7 +248,9 @@ def test_with_halos_in_common_two_buffers_are_enough(depth: int):
     ],
     ids=["pair", "three", "wave", "in-place", "coefficients"],
 )
-def test_buffers_that_take_turns(step: Step, turns: tuple[tuple[int, ...], ...]):
+def test_a_rotation_names_the_buffers_that_take_turns(
+    step: Step, turns: tuple[tuple[int, ...], ...]
+):
     assert step.rotation.turns == turns
 
 
@@ -312,7 +316,7 @@ COEFFICIENTS = Step((1, 2, 0), frozenset({0}), frozenset())
     ],
     ids=["pair", "pairs", "pair-and-coefficients", "wave", "pair-and-wave", "in-place"],
 )
-def test_cycles_whose_data_is_at_home(step: Step, cycles: tuple[int, ...]):
+def test_a_rotation_names_the_cycles_whose_data_is_at_home(step: Step, cycles: tuple[int, ...]):
     assert step.rotation.home_cycles == cycles
 
 
@@ -327,7 +331,7 @@ def test_cycles_whose_data_is_at_home(step: Step, cycles: tuple[int, ...]):
         (1, (2,), (1,)),
     ],
 )
-def test_depths_that_leave_data_at_home(
+def test_the_depths_of_kernels_leave_data_at_home(
     deepest: int, cycles: tuple[int, ...], depths: tuple[int, ...]
 ):
     assert complete_depths([deepest], cycles) == depths

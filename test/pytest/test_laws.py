@@ -166,6 +166,21 @@ def test_no_file_and_no_function_is_long(folder: str):
     assert not long, long
 
 
+POINTERS = ("also", "both", "it", "neither", "so", "that", "then", "these", "they", "this", "those")
+"""Words with which a name would lean on the test before."""
+
+
+def test_a_name_of_a_test_can_be_read_alone():
+    names = [
+        node.name.removeprefix("test_").split("_")
+        for path in files_of("test/pytest")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    leaning = ["_".join(words) for words in names if words[0] in POINTERS or len(words) == 1]
+    assert names and not leaning, leaning
+
+
 def test_no_file_silences_its_checks():
     """Neither a type error nor an exception is hidden."""
     own = Path(__file__).resolve()

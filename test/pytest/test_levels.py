@@ -166,7 +166,7 @@ def test_given_passes_have_keys_of_their_own(own_cache: Path):
 # As text, and of other packages.
 
 
-def test_passes_as_text():
+def test_passes_may_be_given_as_text():
     text = ",".join(map(str, tile_passes(2)))
     assert same(run_on(passes=text, cache=False), run_on(depth=2, cache=False))
 

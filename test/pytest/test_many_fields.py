@@ -61,7 +61,9 @@ def many_fields(fields: int, rank: int, size: int) -> str:
 @pytest.mark.covering
 @pytest.mark.parametrize("depth", [None, 1, 2])
 @pytest.mark.parametrize(("fields", "rank", "size"), [(18, 2, 19), (40, 2, 4100), (24, 3, 11)])
-def test_a_schedule_fits(fields: int, rank: int, size: int, depth: int | None):
+def test_a_schedule_of_many_fields_fits_registers_and_shared_memory(
+    fields: int, rank: int, size: int, depth: int | None
+):
     compiled = timetile.compile(
         many_fields(fields, rank, size), executor="simt", depth=depth, cache=False
     )

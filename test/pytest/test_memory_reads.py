@@ -55,7 +55,9 @@ def check(
 
 
 @given(program=programs(), steps=st.integers(0, 9))
-def test_any_program(program: Program, steps: int):
+def test_drawn_programs_keep_their_bits_where_cells_are_read_from_memory(
+    program: Program, steps: int
+):
     note(program_text(program))
     for loop in check(program, steps, memory_passes()):
         module = loop.get_toplevel_object()
@@ -124,7 +126,7 @@ WIDE = (
 
 
 @pytest.mark.parametrize("wide", WIDE, ids=lambda wide: wide.name)
-def test_steps_that_no_tile_holds(wide: Wide):
+def test_steps_that_no_tile_holds_are_cut_into_parts_that_read_memory(wide: Wide):
     (loop,) = check(wide.program, wide.steps)
     assert len(loop.kernel_names) == wide.parts
     assert loop.depth_list == (1,)
@@ -143,7 +145,9 @@ def test_steps_that_no_tile_holds(wide: Wide):
     ],
 )
 @pytest.mark.parametrize("element", ["f32", "f64"])
-def test_stars_that_look_far(rank: int, radius: int, domain: tuple[int, ...], element: Element):
+def test_stars_of_a_large_radius_keep_their_bits(
+    rank: int, radius: int, domain: tuple[int, ...], element: Element
+):
     """Whatever is chosen lowers, and computes the bits of the unfused program."""
     check(sum_program(element, star(rank, radius))(domain), 2)
 
@@ -158,7 +162,7 @@ def test_a_depth_that_no_tile_holds_gives_way(depth: int, caplog: pytest.LogCapt
     assert f"no tile holds {depth} steps at once" in caplog.text
 
 
-def test_updates_that_later_ones_overwrite():
+def test_an_update_that_a_later_one_overwrites_unread_is_left_out():
     """One that nobody reads is left out; one that the next reads at its own cell is not."""
     box = Box.of((5, 40))
     bounds = box.grown((1, 1), (1, 1))

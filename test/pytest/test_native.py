@@ -73,12 +73,12 @@ CASES = spread([(case, domain) for case in CATALOGUE for domain in case.domains]
 
 @pytest.mark.usefixtures("large_teams")
 @pytest.mark.parametrize(("case", "domain"), CASES, ids=lambda x: getattr(x, "name", str(x)))
-def test_programs_of_the_catalogue(case: Entry, domain: Domain):
+def test_native_code_leaves_the_bits_of_every_program_of_the_catalogue(case: Entry, domain: Domain):
     check(case.make(domain), case.depth + 2)
 
 
 @given(program=programs(), steps=st.integers(0, 9), threads=st.integers(1, 5))
-def test_programs_drawn_at_random(program: Program, steps: int, threads: int):
+def test_native_code_leaves_the_bits_of_drawn_programs(program: Program, steps: int, threads: int):
     note(program_text(program))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "CELLS_PER_THREAD", 1)
@@ -117,23 +117,21 @@ PASSES = {
 def test_many_steps_may_pass_over_a_field_at_once(
     program: Program, steps: int, depth: int, rows: int, columns: int, threads: int
 ):
-    """
-    Any program, any number of steps, any depth and any parts of the field: what single steps leave.
-    """
+    """Passes of any depth over any parts of a field leave what single steps leave."""
     note(program_text(program))
     with passes(depth, rows, columns):
         check(program, steps, (threads,))
 
 
 @pytest.mark.parametrize(("case", "domain"), CASES, ids=lambda x: getattr(x, "name", str(x)))
-def test_passes_of_the_catalogue(case: Entry, domain: Domain):
+def test_passes_of_many_steps_keep_the_bits_of_the_catalogue(case: Entry, domain: Domain):
     with passes(5, 3, 4):
         check(case.make(domain), 12)
 
 
 @pytest.mark.parametrize("name", ["heat-1d", "heat-2d", "coupled-2d"])
-def test_smaller_lags_would_be_wrong(name: str, monkeypatch: pytest.MonkeyPatch):
-    """What the tests above can find: steps that lag by one cell less leave something else."""
+def test_lags_shorter_by_a_cell_are_found(name: str, monkeypatch: pytest.MonkeyPatch):
+    """Steps that lag by one cell less leave other bits than NumPy."""
     case = entry(name)
     program = case.make(case.domains[0])
     needed = skews.needed_lags

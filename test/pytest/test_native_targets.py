@@ -53,7 +53,7 @@ def is_elf(machine: int) -> Callable[[bytes], bool]:
         ("x86_64-unknown-linux-gnu", "x86-64", is_elf(62)),
     ],
 )
-def test_object_code_for_a_processor(
+def test_functions_become_object_code_of_a_given_processor(
     triple: str, processor: str, is_right: Callable[[bytes], bool]
 ):
     binding = llvm.binding()

@@ -226,7 +226,7 @@ func.func @scaled(%A: !field, %saved: memref<8xf64>, %m: memref<8xf64>, %factor:
 
 
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt", "ptx"])
-def test_numbers_by_reference_and_copies_of_memory(executor: Any):
+def test_numbers_are_read_by_reference_and_copies_keep_their_places(executor: Any):
     """
     A pointer that is only loaded is a number of the caller; copies keep their places among the
     sweeps.

@@ -197,7 +197,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_is_wrong_is_found(case: Case):
+def test_a_schedule_that_loses_a_plane_is_found(case: Case):
     with pytest.raises(PlaneError) as caught:
         run(case.schedule, case.before, case.after)
     assert caught.value.op.name == case.finder
@@ -232,7 +232,7 @@ REFUSED = (
 @pytest.mark.parametrize(
     "schedule", [REGISTERS, shared("fixed"), shared("computed"), EDGES], ids=lambda s: s.name
 )
-def test_what_is_right_passes(schedule: Schedule):
+def test_schedules_that_lose_no_plane_pass(schedule: Schedule):
     run(schedule)
 
 
@@ -241,7 +241,7 @@ def test_more_place_than_needed_changes_nothing(before: str, after: str):
     run(REGISTERS, before, after)
 
 
-def test_the_stage_and_the_plane_are_named():
+def test_a_missing_plane_is_reported_with_the_stage_that_reads_it():
     with pytest.raises(PlaneError) as caught:
         run(REGISTERS, "(tile.load %src .*)depth 2", r"\1depth 1")
     stage, plane = str(caught.value).split("; the plane is of ")
@@ -250,7 +250,7 @@ def test_the_stage_and_the_plane_are_named():
     assert "home #tile.registers<depth 1, period 2>" in plane
 
 
-def test_a_stream_that_starts_too_late(monkeypatch: pytest.MonkeyPatch):
+def test_a_stream_that_starts_too_late_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Geometry, "fill", 0)
     with pytest.raises(PlaneError, match="was never made: step -1 is before the first, 0"):
         run(REGISTERS)

@@ -76,7 +76,7 @@ def test_every_buffer_is_what_the_unfused_program_leaves(
         check_result(program, result, steps, names)
 
 
-# The other half of the programs is that of `test_text_means_the_program`.
+# `test_the_executor_of_ptx_leaves_the_bits_of_the_program` runs the other half of the programs.
 @pytest.mark.covering(first=1, every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda e: e.name)

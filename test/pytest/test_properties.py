@@ -44,14 +44,18 @@ def check(
 
 
 @given(program=programs(), depth=st.integers(1, 4), steps=st.integers(0, 9), common=st.booleans())
-def test_programs_with_the_default_schedule(program: Program, depth: int, steps: int, common: bool):
+def test_drawn_programs_keep_their_bits_with_the_default_schedule(
+    program: Program, depth: int, steps: int, common: bool
+):
     note(program_text(program))
     for executor in taking_turns(executors(), steps):
         check(program, steps, executor, depth, None, common)
 
 
 @given(data=st.data(), depth=st.integers(1, 4), steps=st.integers(0, 9), common=st.booleans())
-def test_programs_with_any_schedule(data: st.DataObject, depth: int, steps: int, common: bool):
+def test_drawn_programs_keep_their_bits_with_any_schedule(
+    data: st.DataObject, depth: int, steps: int, common: bool
+):
     program = data.draw(programs())
     schedule: Schedule = data.draw(schedules(program.rank))
     note(program_text(program))
@@ -67,7 +71,9 @@ def test_programs_with_any_schedule(data: st.DataObject, depth: int, steps: int,
 @given(
     drawn=travelling_sums(), depth=st.integers(1, 3), steps=st.integers(1, 7), common=st.booleans()
 )
-def test_sums_that_travel(drawn: tuple[Program, Schedule], depth: int, steps: int, common: bool):
+def test_drawn_sums_that_travel_keep_their_bits(
+    drawn: tuple[Program, Schedule], depth: int, steps: int, common: bool
+):
     program, schedule = drawn
     note(program_text(program))
     for executor in taking_turns(kernel_executors(), steps):

@@ -137,7 +137,7 @@ STREAMED = Schedule("streamed", warp_row(cells=4, pack=4), Buffering(ahead=3))
 DOMAIN = (64, 512)
 
 
-def test_a_star_in_a_warp():
+def test_a_star_in_a_warp_takes_one_shuffle_to_each_side_and_no_barrier():
     """Four cells a thread: five terms a cell and level, one shuffle to each side, no barrier."""
     assert steady_loop("heat-2d", DOMAIN, STREAMED) == {
         "arith.mulf": 4 * DEPTH,
@@ -153,7 +153,7 @@ def test_a_star_in_a_warp():
     }
 
 
-def test_a_box_cut_into_rows():
+def test_a_box_cut_into_rows_shuffles_each_plane_once():
     """Nine terms a cell and level; every plane is shuffled once, when it is new."""
     rows = replace(STREAMED, form="rows")
     assert steady_loop("box-2d", DOMAIN, rows) == {

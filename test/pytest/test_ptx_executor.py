@@ -39,7 +39,7 @@ from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("contract", ["off", "fast"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
-def test_text_means_the_program(case: Entry, contract: FpContract):
+def test_the_executor_of_ptx_leaves_the_bits_of_the_program(case: Entry, contract: FpContract):
     """
     Two launches of the deepest kernel and one of a single step, or what else makes up so many
     steps.
@@ -122,7 +122,7 @@ SCHEDULES = [
 
 
 @pytest.mark.parametrize(("program", "schedule"), SCHEDULES, ids=lambda x: getattr(x, "name", ""))
-def test_every_way_to_exchange(program: Program, schedule: Schedule):
+def test_every_way_to_exchange_cells_keeps_the_bits(program: Program, schedule: Schedule):
     check(program, schedule, 2, "ptx")
 
 
@@ -217,7 +217,7 @@ MISSING: list[tuple[str, Case, Change, str]] = [
 @pytest.mark.parametrize(
     ("name", "where", "change", "message"), MISSING, ids=[m[0] for m in MISSING]
 )
-def test_what_is_missing_is_found(
+def test_an_instruction_that_is_missing_is_found(
     name: str,
     where: tuple[Program, Schedule],
     change: Callable[[str], str],
@@ -237,7 +237,7 @@ WRONG: list[tuple[str, Case, Change]] = [
 
 
 @pytest.mark.parametrize(("name", "where", "change"), WRONG, ids=[w[0] for w in WRONG])
-def test_what_is_wrong_is_found(
+def test_an_instruction_that_is_wrong_is_found(
     name: str,
     where: tuple[Program, Schedule],
     change: Callable[[str], str],

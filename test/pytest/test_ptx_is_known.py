@@ -242,7 +242,7 @@ SPECIAL: dict[type[Operation], Callable[[], Made]] = {
 """Operations that the printer writes by a function of their own, in every form."""
 
 
-def test_every_operation_that_is_printed_is_here():
+def test_every_operation_of_the_printer_has_its_forms_in_the_table():
     assert SPECIAL.keys() | GENERIC == TABLE.keys()
 
 
@@ -272,7 +272,9 @@ def printed(op: Operation, *, bounded: bool) -> str:
 
 @pytest.mark.parametrize("bounded", [False, True], ids=["waits", "bounded-waits"])
 @pytest.mark.parametrize("kind", sorted(TABLE, key=name_of), ids=name_of)
-def test_every_form_is_known(kind: type[Operation], bounded: bool):
+def test_the_executor_takes_every_form_that_the_assembler_takes(
+    kind: type[Operation], bounded: bool
+):
     """What the executor does not take the assembler does not take either."""
     known = 0
     for op in SPECIAL[kind]() if kind in SPECIAL else generic(kind):

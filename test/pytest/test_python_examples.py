@@ -72,7 +72,7 @@ def test_an_example_leaves_the_arrays_of_its_numpy_loop(name: str, dtype: str):
 
 @pytest.mark.parametrize("executor", ["numpy", "planes", "simt"])
 @each_example
-def test_all_executors_agree(name: str, executor: Executor):
+def test_all_executors_agree_on_the_examples_in_python(name: str, executor: Executor):
     model, state, numbers = started(name, "float32")
     model = model.on(cache=False, depth=1 if name == "lattice_boltzmann" else None)
     expected = model.on(executor="cpu").advance(state, steps=3, **numbers)
@@ -82,7 +82,7 @@ def test_all_executors_agree(name: str, executor: Executor):
 
 
 @each_example
-def test_going_on_is_one_run(name: str):
+def test_a_state_that_goes_on_is_that_of_one_run(name: str):
     model, state, numbers = started(name, "float64")
     model = model.on(executor="cpu", cache=False)
     once = model.advance(state, steps=5, **numbers)

@@ -262,7 +262,7 @@ TWO_HALVES = [
 
 
 @pytest.mark.parametrize("case", [*RACES, *TWO_HALVES], ids=lambda case: case.name)
-def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
+def test_races_of_barriers_and_arrivals_are_found_and_correct_twins_pass(case: Case):
     check(case)
 
 

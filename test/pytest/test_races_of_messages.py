@@ -217,7 +217,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("case", MESSAGES, ids=lambda case: case.name)
-def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
+def test_races_of_messages_are_found_and_correct_twins_pass(case: Case):
     check(case)
 
 

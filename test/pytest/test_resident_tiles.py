@@ -46,7 +46,7 @@ def test_a_cooperative_launch_has_as_many_tiles_as_the_device_holds(fake: FakeDr
     assert fake.calls == [("allocate", size), *launch, *launch]
 
 
-def test_no_more_tiles_than_there_are(fake: FakeDriver):
+def test_a_launch_has_no_more_tiles_than_the_kernel(fake: FakeDriver):
     fake.fitting = 3
     Device().launch(KERNEL, FIELDS, 0)
     allocate, _, launch = fake.calls
@@ -55,13 +55,13 @@ def test_no_more_tiles_than_there_are(fake: FakeDriver):
     assert launch[-1] == (1, 2, 1000, 5)
 
 
-def test_blocks_that_wait_for_nobody(fake: FakeDriver):
+def test_a_kernel_without_messages_is_an_ordinary_launch(fake: FakeDriver):
     """Nothing is allocated, and the whole grid is launched at once."""
     Device().launch(replace(KERNEL, blocks_per_tile=1, message_words=0), FIELDS, 0)
     assert fake.calls == [("launch", "function heat_d4", 20)]
 
 
-def test_halos_that_are_compared(fake: FakeDriver):
+def test_a_comparison_of_halos_is_waited_for_each_time(fake: FakeDriver):
     """The answer is of this comparison, not of one before; it is waited for, and not copied."""
     device, frame = Device(), HaloFrame((3, 5, 7), (1, 1, 1), (2, 4, 6), 8)
     answers = [device.halos_differ(frame, 1000, other, 7) for other in (1000, 2000, 1000)]
@@ -69,7 +69,7 @@ def test_halos_that_are_compared(fake: FakeDriver):
     assert fake.calls == [("launch", "function halos_differ", 2), ("synchronize", 7)] * 3
 
 
-def test_launches_of_a_graph(fake: FakeDriver):
+def test_launches_of_a_graph_run_one_after_the_other(fake: FakeDriver):
     """They run one after the other, each with its own arguments."""
     device, alone = Device(), replace(KERNEL, blocks_per_tile=1, message_words=0)
     others = Arguments((2, 1), (ctypes.c_void_p, ctypes.c_void_p))
@@ -87,7 +87,7 @@ def test_launches_of_a_graph(fake: FakeDriver):
     ]
 
 
-def test_a_tile_that_does_not_fit(fake: FakeDriver):
+def test_a_tile_that_the_device_cannot_hold_is_refused(fake: FakeDriver):
     wide = replace(KERNEL, grid=2 * 11, blocks_per_tile=11)
     with pytest.raises(CompileError) as caught:
         Device().launch(wide, FIELDS, 0)
@@ -95,8 +95,7 @@ def test_a_tile_that_does_not_fit(fake: FakeDriver):
         "kernel @heat_d4 needs 11 blocks of 256 threads, 168 registers and 4096 bytes of shared "
         "memory at "
         "once, as they wait for each other, and A GPU holds 10; give device-tiling at most 10 "
-        "blocks, or "
-        "tile=block"
+        "blocks, or tile=block"
     )
     assert fake.calls == []
 

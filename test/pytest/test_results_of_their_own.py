@@ -105,7 +105,9 @@ CASES = [(CONSTANT, False), (TWICE, False), (TWICE, True), (COPIED, False), (COP
 
 @pytest.mark.parametrize("executor", ["planes", "simt"])
 @pytest.mark.parametrize(("text", "shared"), CASES)
-def test_results_that_are_no_values_of_their_own(text: str, shared: bool, executor: Any):
+def test_an_apply_may_return_one_value_twice_or_a_cell_that_it_reads(
+    text: str, shared: bool, executor: Any
+):
     passes, depth = (in_shared_memory(3), None) if shared else (None, 3)
     right = left(text, "cpu", None, None)
     for a, b in zip(left(text, executor, passes, depth), right, strict=True):

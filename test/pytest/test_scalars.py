@@ -99,17 +99,17 @@ def test_a_scalar_argument_reaches_the_cells(kind: str):
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_a_constant_before_the_loop(kind: str):
+def test_a_constant_before_the_loop_reaches_the_cells(kind: str):
     number = "true" if kind == "i1" else f"{VALUES[kind]} : {kind}"
     check(program(kind, f"  %s = arith.constant {number}", given=False), (), float(VALUES[kind]))
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_what_the_host_computes(kind: str):
+def test_a_number_that_the_host_computes_reaches_the_cells(kind: str):
     text = program(kind, f"  %s = {TWICE[kind]}", given=True)
     twice = 1.0 if kind == "i1" else 2.0 * VALUES[kind]
     check(text, (VALUES[kind],), twice)
 
 
-def test_the_number_of_steps():
+def test_the_number_of_steps_reaches_the_cells():
     check(program("i32", "", given=False).replace("%q = %s", "%q = %n"), (), 3.0)

@@ -115,22 +115,19 @@ CARRIES_A_NUMBER = (
             IN_A_LOOP,
             "scf.for",
             "it is inside another operation, and would start again in each piece of the run; write "
-            "a function of the time "
-            "loop alone",
+            "a function of the time loop alone",
         ),
         (
             TWO_LOOPS,
             "temporal.loop",
             "it is the second time loop of the function, and a run stops between the steps of one "
-            "loop; write a function "
-            "for each loop",
+            "loop; write a function for each loop",
         ),
         (
             CARRIES_A_NUMBER,
             "scf.for",
             "it carries a value of type f64 from step to step, which is lost where a run stops; "
-            "keep it in a memref that "
-            "is an argument",
+            "keep it in a memref that is an argument",
         ),
     ],
 )
@@ -142,7 +139,7 @@ def test_runs_that_cannot_stop_are_refused(text: str, operation: str, reason: st
     assert (caught.value.reason, caught.value.operation) == (reason, operation)
 
 
-def test_numbers_that_are_none_are_refused():
+def test_numbers_of_steps_that_are_none_are_refused():
     program = timetile.compile(HEAT, executor="cpu", cache=False)
     given = (*fields(), K, 0)
     with pytest.raises(ValueError, match=r"^the number of steps is not negative, got -1$"):

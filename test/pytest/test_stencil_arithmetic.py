@@ -13,7 +13,7 @@ from timetile import Field, coordinate, where
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_what_a_coordinate_becomes_by_division_with_remainder(dtype: str):
+def test_coordinates_are_divided_with_remainder(dtype: str):
     """Negative numbers are rounded down, as Python does."""
 
     @timetile.stencil
@@ -62,7 +62,7 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_numpy(name: str):
+def test_functions_of_numpy_are_computed_as_numpy_does(name: str):
     function: Any = getattr(np, name)
 
     @timetile.stencil
@@ -90,7 +90,7 @@ def test_functions_of_numpy(name: str):
         "power",
     ],
 )
-def test_functions_of_two_numbers(name: str):
+def test_functions_of_two_numbers_are_computed_as_numpy_does(name: str):
     function: Any = getattr(np, name)
 
     @timetile.stencil
@@ -103,7 +103,7 @@ def test_functions_of_two_numbers(name: str):
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-def test_operators():
+def test_operators_are_computed_as_numpy_does():
     """Numbers on either side, comparisons, and choices of NumPy."""
 
     @timetile.stencil
@@ -157,7 +157,7 @@ def test_conditions_and_whole_numbers_are_assigned_as_floats():
 
 
 @pytest.mark.filterwarnings("ignore:.* NaN or infinite:RuntimeWarning")
-def test_numbers_that_are_not_finite():
+def test_a_choice_may_be_nan_or_infinite():
     @timetile.stencil
     def marked(u: Field, v: Field):
         u.next = where(u[0] > 0.5, np.nan, u[0])

@@ -93,7 +93,7 @@ def test_tensors_come_back_as_tensors(order: Any):
     assert np.array_equal(given["u"].data, plain["u"])
 
 
-def test_tensors_of_second_order():
+def test_a_step_of_second_order_takes_tensors():
     @timetile.stencil
     def wave(p: Field):
         p.next = 2 * p[0] - p.prev[0] + 0.2 * (p[-1] - 2 * p[0] + p[1])

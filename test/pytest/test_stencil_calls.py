@@ -130,7 +130,7 @@ def test_a_state_is_a_mapping(model: Model):
     )
 
 
-def test_what_is_missing(model: Model):
+def test_a_missing_array_or_number_is_named(model: Model):
     with pytest.raises(TypeError) as caught:
         model.advance({"p": ONES}, k=1.0)
     assert (
@@ -142,7 +142,7 @@ def test_what_is_missing(model: Model):
     assert str(caught.value) == f"{label(model)} needs a number for k; pass k=..."
 
 
-def test_a_shape_that_is_not_known(model: Model):
+def test_a_model_that_has_not_run_asks_for_a_shape(model: Model):
     unknown = "has not run, and the shape of its arrays is not known; advance a state, or call "
     with pytest.raises(RuntimeError) as caught:
         _ = model.mlir

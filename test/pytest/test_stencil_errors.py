@@ -30,9 +30,10 @@ def step(u: Field, v: Field, k: Scalar):
 
 FUNCTIONS = (
     "absolute, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, cbrt, ceil, "
-    "copysign, cos, cosh, divide, exp, exp2, expm1, fabs, floor, fmax, fmin, log, log10, log1p, "
-    "log2, logical_and, logical_or, logical_xor, maximum, minimum, multiply, power, rint, sin, "
-    "sinh, sqrt, subtract, tan, tanh, trunc"
+    "copysign, cos, cosh, divide, "
+    "exp, exp2, expm1, fabs, floor, fmax, fmin, log, log10, log1p, log2, logical_and, logical_or, "
+    "logical_xor, maximum, "
+    "minimum, multiply, power, rint, sin, sinh, sqrt, subtract, tan, tanh, trunc"
 )
 
 
@@ -44,8 +45,8 @@ WHICH_CELL = "a field has a value at each cell: say which, as u[0, 0] for the ce
 
 NO_TRUTH = (
     "a value of a cell has no truth value while the step is traced; write "
-    "timetile.where(condition, a, b) for `if`, (a < b) & (b < c) for `and`, np.minimum(a, b) for "
-    "min"
+    "timetile.where(condition, a, b) for `if`, "
+    "(a < b) & (b < c) for `and`, np.minimum(a, b) for min"
 )
 
 
@@ -60,19 +61,22 @@ DIVISION = "`//` and `%` are of a coordinate and a positive int; write np.floor(
 
 A_REGION = (
     "a region of u.next has a slice without a step for each axis; write u.next[0:1, :] for the "
-    "first row, and u.next = ... for all cells"
+    "first row, and "
+    "u.next = ... for all cells"
 )
 
 
 INTEGER = (
     "a value of a cell is no Python integer, and a loop or an index of the step needs one; take a "
-    "number that is known when the step is traced, or write timetile.where(condition, a, b)"
+    "number that is known "
+    "when the step is traced, or write timetile.where(condition, a, b)"
 )
 
 
 NO_NUMBER = (
     " is no number of a cell; pass what differs from cell to cell as a timetile.Field, and numbers "
-    "as a float or a timetile.Scalar"
+    "as a float or a "
+    "timetile.Scalar"
 )
 
 
@@ -93,7 +97,8 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "u.next = np.ones(3) * u[0]",
         "np.ones(3) * u[0]",
         "an array of shape (3,) is no number of a cell; take one number of it, as w[0], or pass "
-        "what differs from cell to cell as a timetile.Field",
+        "what differs from cell to "
+        "cell as a timetile.Field",
     ),
     ("u.next = 2j * u[0]", "2j * u[0]", f"a complex{NO_NUMBER}"),
     (
@@ -309,7 +314,7 @@ def test_the_traceback_is_short(tmp_path: Path):
     ]
 
 
-def test_a_value_of_another_step(tmp_path: Path):
+def test_a_value_of_another_step_is_refused(tmp_path: Path):
     text = "from timetile import Field, stencil\n\nkept = []\n\n"
     text += "@stencil\ndef first(u: Field):\n    kept.append(u[0])\n    u.next = u[1]\n\n"
     found = refusal(

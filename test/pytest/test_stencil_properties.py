@@ -170,20 +170,20 @@ def check(statements: list[Statement], executor: Executor, depth: int | None) ->
 
 
 @given(steps(1))
-def test_steps_of_one_axis(statements: list[Statement]):
+def test_drawn_steps_of_one_axis_are_what_each_cell_computes(statements: list[Statement]):
     check(statements, "cpu", None)
 
 
 @given(steps(2))
-def test_steps_of_two_axes(statements: list[Statement]):
+def test_drawn_steps_of_two_axes_are_what_each_cell_computes(statements: list[Statement]):
     check(statements, "cpu", None)
 
 
 @given(steps(2))
-def test_steps_in_kernels_of_several_steps(statements: list[Statement]):
+def test_drawn_steps_of_two_axes_may_run_in_kernels(statements: list[Statement]):
     check(statements, "planes", 2)
 
 
 @given(steps(1))
-def test_steps_in_kernels_of_one_axis(statements: list[Statement]):
+def test_drawn_steps_of_one_axis_may_run_in_kernels(statements: list[Statement]):
     check(statements, "planes", 3)

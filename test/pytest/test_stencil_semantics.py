@@ -32,7 +32,7 @@ def test_one_axis_leaves_what_its_reads_need(executor: Executor):
 
 
 @on_every_executor
-def test_three_axes(executor: Executor):
+def test_a_step_of_three_axes_leaves_a_rim_as_wide_as_its_reads(executor: Executor):
     @timetile.stencil
     def heat(u: Field):
         u.next = u[0, 0, 0] + 0.1 * (u[-1, 0, 0] + u[0, 0, 2] - 2 * u[0, 1, 0])
@@ -136,7 +136,7 @@ def test_new_values_of_regions_are_read(executor: Executor):
 
 
 @on_every_executor
-def test_the_previous_step(executor: Executor):
+def test_a_field_may_be_read_as_it_was_a_step_earlier(executor: Executor):
     """
     Without an array for it, the field was the same a step earlier; a rim of its own is left out.
     """
@@ -162,7 +162,7 @@ def test_the_previous_step(executor: Executor):
 
 
 @on_every_executor
-def test_a_field_of_fewer_axes(executor: Executor):
+def test_a_field_may_have_fewer_axes_than_the_step(executor: Executor):
     @timetile.stencil
     def damped(u: Field, rows: Field, columns: Field):
         u.next = u[0, 1] * rows[0, None] + columns[None, -1]
@@ -178,7 +178,7 @@ def test_a_field_of_fewer_axes(executor: Executor):
 
 
 @on_every_executor
-def test_coordinates_and_extents(executor: Executor):
+def test_coordinates_and_extents_are_those_of_the_arrays(executor: Executor):
     @timetile.stencil
     def places(u: Field):
         i, j = coordinate(0), coordinate(1)
@@ -214,7 +214,7 @@ def test_names_are_letters_of_any_language():
     assert np.array_equal(found["λ"], [1, 2, 2, 2, 2])
 
 
-def test_fields_of_one_array_and_no_steps():
+def test_an_array_may_be_given_as_two_fields():
     """An array may be given twice; no step leaves the state as it is."""
 
     @timetile.stencil

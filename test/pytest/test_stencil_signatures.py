@@ -45,7 +45,7 @@ WRONG_FUNCTIONS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "reason"), WRONG_FUNCTIONS, ids=lambda text: text[:40])
-def test_the_function_is_named(tmp_path: Path, text: str, reason: str):
+def test_a_wrong_function_is_refused_with_its_line(tmp_path: Path, text: str, reason: str):
     head = "from timetile import Field, Scalar, stencil\n"
     future = "from __future__ import annotations\n" if "Unknown" in text else ""
     found = refusal(tmp_path, f"{future}{head}@stencil\n{text}\n")
@@ -58,7 +58,8 @@ WRONG_OPTIONS: list[tuple[str, str]] = [
         (
             f"boundary={name!r}",
             f"the boundary {name!r} is not built yet; use 'keep', and give cells at the rim their "
-            "values by regions, as u.next[0:1, :] = u[1, 0]",
+            "values by regions, as "
+            "u.next[0:1, :] = u[1, 0]",
         )
         for name in ("periodic", "mirror", "value")
     ),
@@ -70,7 +71,7 @@ WRONG_OPTIONS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("options", "reason"), WRONG_OPTIONS)
-def test_options(tmp_path: Path, options: str, reason: str):
+def test_wrong_options_of_a_step_are_underlined(tmp_path: Path, options: str, reason: str):
     head = "from timetile import Field, stencil\n"
     found = refusal(
         tmp_path, f"{head}@stencil({options})\ndef step(u: Field):\n    u.next = u[-2]\n"

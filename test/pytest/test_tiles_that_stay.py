@@ -60,7 +60,7 @@ PLATES = [
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", PLATES, ids=named)
-def test_a_plate_in_resident_tiles_is_right(schedule: Schedule, executor: Executor):
+def test_a_plate_in_resident_tiles_keeps_its_bits(schedule: Schedule, executor: Executor):
     """Two blocks of two warps: edges or planes pass once a level, of one field and of two."""
     check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
     check(entry("box-2d").make((23, 67)), schedule, 2, executor)
@@ -68,13 +68,15 @@ def test_a_plate_in_resident_tiles_is_right(schedule: Schedule, executor: Execut
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [PLATES[0], PLATES[3]], ids=named)
-def test_two_fields_of_a_plate_in_resident_tiles_are_right(schedule: Schedule, executor: Executor):
+def test_two_fields_of_a_plate_in_resident_tiles_keep_their_bits(
+    schedule: Schedule, executor: Executor
+):
     check(entry("gray-scott-2d").make((19, 71)), schedule, 2, executor)
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("sync", ["flags", "grid"])
-def test_tiles_that_follow_each_other_where_blocks_speak_once(
+def test_more_tiles_than_are_resident_keep_their_bits(
     sync: Literal["flags", "grid"], executor: Executor
 ):
     """Two fields' edges in one round, more tiles than are resident, one step a launch."""
@@ -154,7 +156,7 @@ def volumes_for(executor: Executor, schedule: Schedule) -> list[tuple[Program, i
 
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", SOLIDS, ids=named)
-def test_a_volume_in_resident_tiles_is_right(schedule: Schedule, executor: Executor):
+def test_a_volume_in_resident_tiles_keeps_its_bits(schedule: Schedule, executor: Executor):
     """
     Warps along any axis, blocks along the first; neither the tile nor a block divides the domain.
     """
@@ -171,7 +173,7 @@ WIDER = Schedule(
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
-def test_two_levels_of_two_fields_and_of_far_neighbours(executor: Executor):
+def test_resident_tiles_keep_two_levels_of_far_neighbours(executor: Executor):
     check(entry("wave-3d").make((7, 5, 23)), WIDER, 2, executor)
     check(sum_program("f64", star(3, 2))((5, 9, 21)), WIDER, 2, executor)
 
@@ -227,7 +229,7 @@ SILENT = {
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("sync", ["flags", "grid"])
 @pytest.mark.parametrize("silent", SILENT)
-def test_exchanges_that_pass_nothing_between_blocks(
+def test_exchanges_that_pass_nothing_between_blocks_keep_the_bits(
     silent: str, sync: Literal["flags", "grid"], executor: Executor
 ):
     """

@@ -182,5 +182,5 @@ DIVERGENT = [
 
 
 @pytest.mark.parametrize("case", [*UNSET, *WILD, *DIVERGENT], ids=lambda case: case.name)
-def test_what_is_wrong_is_found_and_what_is_right_passes(case: Case):
+def test_unset_values_and_wild_accesses_are_found_and_correct_twins_pass(case: Case):
     check(case)

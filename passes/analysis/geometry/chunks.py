@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from math import inf
 
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry, whole_blocks
@@ -277,6 +278,37 @@ def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
     return sorted(count for count in filling if 1 <= count <= most)
 
 
+class Shortest:
+    """The launch that ends first of all launches offered; of equals, the one offered first."""
+
+    def __init__(self, geometry: Geometry, residency: Residency):
+        self.residency = residency
+        self.doubles = not is_word(geometry.stored_fields[0])
+        self.best: Chunks | None = None
+        self.rank = (inf, 0, 0.0)
+        """Of the best launch: the duration, the tiles, and the steps of the longest chunks."""
+
+    def duration(self, chunks: Chunks, steps: float) -> float:
+        """The duration of a launch that takes so many steps."""
+        joined = any(columns.joined for columns in chunks.columns)
+        least = JOINING_SPEED if joined and self.doubles else 1.0
+        return steps * self.residency.crowding(chunks.tiles) * least
+
+    def offer(self, chunks: Chunks) -> None:
+        """Compare a launch with the best one. Most launches are too long by their work alone."""
+        if self.duration(chunks, chunks.least_steps) > self.rank[0]:
+            return
+        # The cost of a step on the rim is an estimate: of launches with equal ends, the launch with
+        # time to spare is safer.
+        rank = (self.duration(chunks, chunks.steps), chunks.tiles, chunks.longest)
+        if self.best is None or rank < self.rank:
+            self.best, self.rank = chunks, rank
+
+    def rules_out(self, steps: float, tiles: int) -> bool:
+        """Whether every launch of at least so many steps and tiles is longer than the best."""
+        return steps * (1 - MAKESPAN_ERROR) * self.residency.crowding(tiles) > self.rank[0]
+
+
 def choose_chunks(
     geometry: Geometry,
     residency: Residency,
@@ -295,43 +327,34 @@ def choose_chunks(
     enough.)
     """
     rim = 0 if weight is None else geometry.edge_columns
+    inner = geometry.plane_tiles - rim
     on_rim, inside = end_planes(geometry, residency, sums=sums)
+    corner, restart = corner_steps(geometry, residency), geometry.fill + geometry.drain
+    counts = chunk_counts(geometry, residency)
+    heights = list(dict.fromkeys(ceil_div(geometry.planes, count) for count in counts))
+    shortest = Shortest(geometry, residency)
 
-    def candidates() -> Iterator[Chunks]:
-        counts = chunk_counts(geometry, residency)
-        heights = list(dict.fromkeys(ceil_div(geometry.planes, count) for count in counts))
-        for planes in heights:
-            others = Columns(geometry.plane_tiles - rim, planes, ends=inside)
-            if weight is None:
-                yield launch(geometry, residency, others)
-                continue
-            corner = corner_steps(geometry, residency)
-            for height in {edge_height(geometry, planes, weight, corner), planes}:
-                edge = Columns(rim, height, weight, on_rim=True, ends=on_rim)
-                yield launch(geometry, residency, edge, others)
-        edges = [] if weight is None else [Columns(rim, n, weight, on_rim=True) for n in heights]
-        yield from whole_columns(geometry, residency, edges)
-        yield from one_round(geometry, residency, weight, sums=sums, joins=joins)
+    def launches(planes: int) -> Iterator[Chunks]:
+        others = Columns(inner, planes, ends=inside)
+        if weight is None:
+            yield launch(geometry, residency, others)
+            return
+        for height in {edge_height(geometry, planes, weight, corner), planes}:
+            edge = Columns(rim, height, weight, on_rim=True, ends=on_rim)
+            yield launch(geometry, residency, edge, others)
 
-    doubles = not is_word(geometry.stored_fields[0])
-
-    def duration(chunks: Chunks, steps: float) -> float:
-        joined = any(columns.joined for columns in chunks.columns)
-        least = JOINING_SPEED if joined and doubles else 1.0
-        return steps * residency.crowding(chunks.tiles) * least
-
-    def order(chunks: Chunks) -> tuple[float, int, float]:
-        # The cost of a step on the rim is an estimate: of launches with equal ends, the launch with
-        # time to spare is safer.
-        return duration(chunks, chunks.steps), chunks.tiles, chunks.longest
-
-    considered = candidates()
-    best = next(considered)
-    first = order(best)
-    for chunks in considered:
-        # Most launches are too long by their work alone.
-        if duration(chunks, chunks.least_steps) > first[0]:
-            continue
-        if (other := order(chunks)) < first:
-            best, first = chunks, other
-    return best
+    for planes in heights:
+        tiles = inner * geometry.chunks(planes)
+        work = (inner + rim * (weight or 1.0)) * geometry.planes + tiles * restart
+        # The lower the chunks, the more of them fill the pipeline: all lower ones take longer, too.
+        if restart >= 0 and shortest.rules_out(work / residency.tiles, tiles):
+            break
+        for chunks in launches(planes):
+            shortest.offer(chunks)
+    edges = [] if weight is None else [Columns(rim, n, weight, on_rim=True) for n in heights]
+    for chunks in whole_columns(geometry, residency, edges):
+        shortest.offer(chunks)
+    for chunks in one_round(geometry, residency, weight, sums=sums, joins=joins):
+        shortest.offer(chunks)
+    assert shortest.best is not None
+    return shortest.best

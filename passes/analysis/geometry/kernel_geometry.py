@@ -183,7 +183,7 @@ class Geometry(PlaneGeometry):
         one copy of the code.
         """
         pack = self.layout.pack.data
-        if pack == 1 or self.kernel.stream_axis is None or not both_kinds:
+        if pack == 1 or not both_kinds or self.kernel.stream_axis is None:
             return [*tiles]
         return [*(whole_blocks(count, pack) for count in tiles[:-1]), tiles[-1]]
 

@@ -5,6 +5,7 @@ rings.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -83,9 +84,39 @@ def tapped_ages(exchange: ExchangeOp) -> list[int]:
     return [reader.age(tap) for reader, tap in taps_of(exchange.result)]
 
 
-def copies_slots(
-    exchange: ExchangeOp, ahead: int, *, blocks: int, stream: int | None, split: bool, every: int
-) -> int:
+@dataclass(frozen=True)
+class ReadAges:
+    """
+    When the readers of an exchange read its planes, in stream steps. `behind`: steps from the
+    arrival of a plane to the first step in which readers see the plane. `youngest`: the least age
+    of a plane that is read, counted from its arrival. `oldest`: the largest age, counted from the
+    publishing.
+    """
+
+    behind: int
+    youngest: int
+    oldest: int
+    delay: int
+    along_row: bool
+    """Whether readers look along the row, across warps."""
+    streams: bool
+    """Whether the kernel has a streaming axis."""
+
+    @staticmethod
+    def of(exchange: ExchangeOp, stream: int | None) -> ReadAges:
+        """The ages of the reads of an exchange, in a kernel with or without a streaming axis."""
+        behind = exchange.hold + exchange.delay.data
+        return ReadAges(
+            behind,
+            behind + min(tapped_ages(exchange), default=0),
+            oldest_age(exchange.result, stream),
+            exchange.delay.data,
+            exchange.edges[-1] > 0,
+            stream is not None,
+        )
+
+
+def copies_slots(ages: ReadAges, ahead: int, *, blocks: int, split: bool, every: int) -> int:
     """
     Slots of the ring filled by a load's asynchronous copies and read by readers of the exchange:
     from the oldest plane read to the newest plane on the way, `ahead` planes early. `blocks`:
@@ -97,22 +128,19 @@ def copies_slots(
     and in split barriers if inner rows read along the row. At least `every - 1` more are needed if
     only one step in `every` has a barrier.
     """
-    behind = exchange.hold + exchange.delay.data
-    youngest = behind + min(tapped_ages(exchange))
-    late = youngest == 0 or blocks > 1 or (split and exchange.edges[-1] > 0)
-    return ahead + 1 + behind + oldest_age(exchange.result, stream) + max(late, every - 1)
+    late = ages.youngest == 0 or blocks > 1 or (split and ages.along_row)
+    return ahead + 1 + ages.behind + ages.oldest + max(late, every - 1)
 
 
-def exchanged_slots(exchange: ExchangeOp, stream: int | None, *, flags: bool, every: int) -> int:
+def exchanged_slots(ages: ReadAges, *, flags: bool, every: int) -> int:
     """
     Slots of an exchange: one for each plane published and not yet read by all readers, one for each
     of the `every` stream steps until the next barrier, and at least two. With `flags`, blocks send
     messages: a sender hears `delay` steps late that a slot was read. One slot without a stream.
     """
-    if stream is None:
+    if not ages.streams:
         return 1
-    delay = exchange.delay.data
-    return max(delay + every + oldest_age(exchange.result, stream), 2, 2 * delay * flags)
+    return max(ages.delay + every + ages.oldest, 2, 2 * ages.delay * flags)
 
 
 def ring_window(queue: SSAValue, stream: int | None) -> int:

@@ -91,6 +91,6 @@ VALUES: dict[type[Operation], Handler] = {
     simt.JoinOp: run_join,
     gpu.ThreadIdOp: run_thread_id,
     gpu.BlockIdOp: run_block_id,
-    simt.PhaseOp: ignore,
+    simt.MarkOp: ignore,
     gpu.ReturnOp: ignore,
 }

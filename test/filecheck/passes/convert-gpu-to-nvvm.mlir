@@ -73,7 +73,7 @@
     scf.if %m {
       // CHECK-NEXT: %[[inner:.*]] = llvm.getelementptr %a[%[[t]]]
       // CHECK-NEXT: simt.load %[[inner]][0] : f64
-      simt.phase step 0 stage 0 row 0
+      simt.mark step 0 stage 0 row 0
       %x = simt.load %a[%t + 0] : f64
     }
     // CHECK:      arith.mulf %[[s]], %dt : f64

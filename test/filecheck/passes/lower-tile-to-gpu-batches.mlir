@@ -15,18 +15,18 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-LABEL: sym_name = "batches"
 // CHECK:         %[[mail:.*]] = simt.shared at 0 : memref<2048xf64, 3 : i64>
 // CHECK:         scf.for %[[step:[0-9]+]] =
-// CHECK-NEXT:      simt.phase step 0 stage -1 row 0
+// CHECK-NEXT:      simt.mark step 0 stage -1 row 0
 // CHECK:           %[[batch:.*]] = arith.divui %{{.*}}, %[[two:.*]] : i32
 // CHECK-NEXT:      %[[number:.*]] = arith.addi %[[batch]], %{{.*}} : i32
 // CHECK-NEXT:      simt.tile_barrier %{{.*}}[%{{.*}}] number %[[number]] blocks 3
 // CHECK-NEXT:      scf.if %[[above:.*]] {
 // CHECK-NEXT:        simt.take %{{.*}}[%{{.*}} + 128, 160] : f64, f64
 // CHECK:           simt.post %{{.*}}, %{{.*}} to %{{.*}}[%{{.*}} + 0, 32]
-// CHECK:           simt.phase step 1 stage -1 row 0
+// CHECK:           simt.mark step 1 stage -1 row 0
 // CHECK-NEXT:      scf.if %[[above]] {
 // CHECK-NEXT:        simt.take %{{.*}}[%{{.*}} + 192, 224] : f64, f64
 // CHECK-NOT:       simt.tile_barrier
-// CHECK:           simt.phase step 2 stage -1 row 0
+// CHECK:           simt.mark step 2 stage -1 row 0
 // CHECK:           simt.tile_barrier
 // CHECK-NEXT:      scf.if
 // CHECK-NEXT:        simt.take %{{.*}}[%{{.*}} + 0, 32] : f64, f64

@@ -25,7 +25,7 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK:         scf.for %{{.*}} = [[two]] to [[four]] step
 // CHECK-NOT:       {{mask|simt.store}}
 // CHECK:           simt.load %src
-// CHECK:           simt.phase step 0 stage 2 row 0
+// CHECK:           simt.mark step 0 stage 2 row 0
 // CHECK-COUNT-2:   arith.addf
 // CHECK-NOT:       {{arith.addf|mask|simt.store}}
 // CHECK:           scf.yield

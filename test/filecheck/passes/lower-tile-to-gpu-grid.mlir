@@ -29,7 +29,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:           %[[mail:.*]] = simt.shared at 0 : memref<1024xf64, 3 : i64>
 // CHECK-NOT:       simt.expect
 // CHECK:           scf.for %[[step:[0-9]+]] =
-// CHECK-NEXT:        simt.phase step 0 stage -1 row 0
+// CHECK-NEXT:        simt.mark step 0 stage -1 row 0
 // CHECK-NEXT:        %[[passed:.*]] = arith.addi %[[step]], %[[said]] : i32
 // CHECK-NEXT:        %[[number:.*]] = arith.addi %[[passed]], %[[one]] : i32
 // CHECK-NEXT:        simt.tile_barrier %[[words]][%[[counter]]] number %[[number]] blocks 3
@@ -42,14 +42,14 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NEXT:          simt.store
 // CHECK-NEXT:        }
 // CHECK-NOT:         {{simt.take|simt.post|simt.tile_barrier|gpu.barrier|simt.arrive}}
-// CHECK:             simt.phase step 0 stage 4 row 0
+// CHECK:             simt.mark step 0 stage 4 row 0
 // CHECK-NEXT:        scf.if %[[above]] {
 // CHECK-NEXT:          simt.post %{{.*}}, %{{.*}} to %[[words]][%{{.*}} + 0, 32]
 // CHECK-NEXT:        }
 // CHECK-NEXT:        scf.if %[[below]] {
 // CHECK-NEXT:          simt.post %{{.*}}, %{{.*}} to %[[words]][%{{.*}} + 0, 32]
 // CHECK-NEXT:        }
-// CHECK-NEXT:        simt.phase step 1 stage -1 row 0
+// CHECK-NEXT:        simt.mark step 1 stage -1 row 0
 // CHECK:             simt.tile_barrier %[[words]][%[[counter]]]
 // CHECK:             simt.take %[[words]][%{{.*}} + 0, 32] : f64, f64
 // CHECK:             simt.take %[[words]][%{{.*}} + 0, 32] : f64, f64

@@ -23,7 +23,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NOT:     {{simt.tile_barrier|simt.cluster_barrier|"gpu.barrier"}}
 // CHECK:         scf.for {{.*}} iter_args
 // Behind the wait, that each block's warp at its edge takes what came, and puts it beside its own edge.
-// CHECK-NEXT:      simt.phase step 0 stage -1 row 0
+// CHECK-NEXT:      simt.mark step 0 stage -1 row 0
 // CHECK:           simt.wait %[[arrivals]] phase %{{.*}} : memref<1xi64, 3 : i64>
 // CHECK:           scf.if %[[before:.*]] {
 // CHECK-NEXT:        %[[a:.*]], %[[b:.*]] = simt.take %[[words]][%[[first:.*]] + 128, 192] number %[[said:.*]] : f64, f64
@@ -49,7 +49,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NEXT:        simt.post %[[g]], %[[h]] to %[[words]][%{{.*}} + 0, 64] number %[[number]]
 // CHECK-NEXT:      }
 // CHECK-NEXT:      simt.arrive %[[arrivals]] phase %{{.*}} : memref<1xi64, 3 : i64>
-// CHECK-NEXT:      simt.phase step 1 stage -1 row 0
+// CHECK-NEXT:      simt.mark step 1 stage -1 row 0
 // CHECK:           simt.wait %[[arrivals]]
 // CHECK:           simt.take %[[words]][%[[first]] + 0, 64] number %[[next:.*]] : f64, f64
 // CHECK:           simt.take %[[words]][%[[second]] + 0, 64] number %[[next]] : f64, f64

@@ -59,7 +59,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NEXT:      simt.prefetch %b[%[[at]] + 8712] mask %[[beside]] : f64
 // CHECK-NEXT:      simt.override %{{.*}} from %a[%[[at]] + 0] mask %[[beside]]
 // CHECK-NEXT:      simt.override %{{.*}} from %b[%[[at]] + -4356] mask %[[beside]]
-// CHECK-NEXT:      simt.phase step 1
+// CHECK-NEXT:      simt.mark step 1
 // CHECK:         block 256, shared_bytes {{[1-9][0-9]*}}, occupancy 1>
 tile.kernel @mail(%src: !field, %dst: !field, %a: !field, %b: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>]
@@ -99,7 +99,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:           simt.store %{{.*}} to %[[ring]]
 // CHECK:           simt.load %[[ring]]
 // CHECK:           simt.store %{{.*}} to %[[ring]]
-// CHECK-NOT:       {{"gpu.barrier"|simt.shuffle|simt.phase step 1}}
+// CHECK-NOT:       {{"gpu.barrier"|simt.shuffle|simt.mark step 1}}
 // CHECK:           simt.store %{{.*}} to %dst
 // CHECK-NEXT:    }
 tile.kernel @ring(%src: !field, %dst: !field, %a: !field, %b: !field)

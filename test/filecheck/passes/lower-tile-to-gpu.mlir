@@ -22,18 +22,18 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK:         simt.unset
 // CHECK:         scf.for
 // CHECK:         scf.for %[[i:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[b0:.*]] = %{{.*}}, %[[b1:.*]] = %{{.*}}, %[[a0:.*]] = %{{.*}}, %[[a1:.*]] = %{{.*}}) -> (f64, f64, f64, f64)
-// CHECK-NEXT:      simt.phase step 0 stage 0 row 0
+// CHECK-NEXT:      simt.mark step 0 stage 0 row 0
 // CHECK:           %[[c0:.*]], %[[c1:.*]] = simt.load %src[%[[at:.*]] + 0] : f64, f64
-// CHECK-NEXT:      simt.phase step 0 stage 1 row 0
+// CHECK-NEXT:      simt.mark step 0 stage 1 row 0
 // CHECK-NEXT:      %[[x0:.*]] = arith.addf %[[a0]], %[[c1]] : f64
 // CHECK-NEXT:      %[[next:.*]] = simt.shuffle %[[c0]] delta 1 : f64
 // CHECK-NEXT:      %[[x1:.*]] = arith.addf %[[a1]], %[[next]] : f64
-// CHECK-NEXT:      simt.phase step 0 stage 2 row 0
+// CHECK-NEXT:      simt.mark step 0 stage 2 row 0
 // The plane that is complete lies one row back: the store's lag.
 // CHECK:           simt.store %[[x0]], %[[x1]] to %dst[%[[at]] + -1028] mask
-// CHECK-NEXT:      simt.phase step 1 stage 0 row 0
+// CHECK-NEXT:      simt.mark step 1 stage 0 row 0
 // CHECK-NEXT:      %[[d0:.*]], %[[d1:.*]] = simt.load %src[%[[at]] + 1028] : f64, f64
-// CHECK-NEXT:      simt.phase step 1 stage 1 row 0
+// CHECK-NEXT:      simt.mark step 1 stage 1 row 0
 // CHECK-NEXT:      arith.addf %[[b0]], %[[d1]] : f64
 // CHECK:           simt.store {{.*}} to %dst[%[[at]] + 0] mask
 // CHECK-NEXT:      scf.yield %[[d0]], %[[d1]], %[[c0]], %[[c1]] : f64, f64, f64, f64
@@ -54,14 +54,14 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // GUARDS:        %[[p0:.*]], %[[p1:.*]] = simt.load %src[%[[at:.*]] + 0] mask
 // GUARDS-NOT:    {{scf.if|simt.prefetch}}
 // GUARDS:        %[[q0:.*]], %[[q1:.*]] = simt.override %[[p0]], %[[p1]] from %a[%[[at]] + 0] mask
-// GUARDS-NEXT:   simt.phase step 0 stage 1 row 0
+// GUARDS-NEXT:   simt.mark step 0 stage 1 row 0
 // GUARDS-NEXT:   arith.addf %{{.*}}, %[[q1]] : f64
 // GUARDS-NEXT:   %[[next:.*]] = simt.shuffle %[[q0]] delta 1 : f64
 // GUARDS-NEXT:   arith.addf %{{.*}}, %[[next]] : f64
-// GUARDS-NEXT:   simt.phase step 0 stage 2 row 0
+// GUARDS-NEXT:   simt.mark step 0 stage 2 row 0
 // GUARDS-NOT:    {{scf.if|simt.override|simt.prefetch}}
 // GUARDS:        simt.store
-// GUARDS-NEXT:   simt.phase step 1 stage 0 row 0
+// GUARDS-NEXT:   simt.mark step 1 stage 0 row 0
 // GUARDS:        %[[r0:.*]], %[[r1:.*]] = simt.override %{{.*}}, %{{.*}} from %a[%[[at]] + 1028] mask
 // GUARDS-NOT:    {{scf.if|simt.override|simt.prefetch}}
 // GUARDS:        scf.yield %[[r0]], %[[r1]], %[[q0]], %[[q1]] :
@@ -85,14 +85,14 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // GUARDS:        scf.yield
 // GUARDS:      scf.for %{{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %[[a0:.*]] = %{{.*}}, %[[a1:.*]] = %{{.*}}) -> (f64, f64, f64, f64)
 // GUARDS:        %[[c0:.*]], %[[c1:.*]] = simt.load %src[%[[at:.*]] + 0] mask
-// GUARDS-NEXT:   simt.phase step 0 stage 1 row 0
+// GUARDS-NEXT:   simt.mark step 0 stage 1 row 0
 // GUARDS-NEXT:   arith.addf %[[a0]], %[[c1]] : f64
 // GUARDS-NEXT:   %[[next:.*]] = simt.shuffle %[[c0]] delta 1 : f64
 // GUARDS-NEXT:   %[[taken:.*]] = simt.override %[[next]] from %a[%[[at]] + 2] mask
 // GUARDS-NEXT:   arith.addf %[[a1]], %[[taken]] : f64
 // GUARDS:        simt.store
 // GUARDS-NEXT:   %[[old:.*]] = simt.override %[[c0]] from %a[%[[at]] + 0] mask
-// GUARDS-NEXT:   simt.phase step 1 stage 0 row 0
+// GUARDS-NEXT:   simt.mark step 1 stage 0 row 0
 // GUARDS-NEXT:   %[[d0:.*]], %[[d1:.*]] = simt.load %src[%[[at]] + 1028] mask
 // GUARDS-NOT:    simt.override %[[d1]]
 // GUARDS:        simt.store
@@ -217,9 +217,9 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // its share of the pads; the neighbours' cells as whole vectors, from the row before and from the cells
 // behind. A cell of the row's own thread is its register.
 // CHECK:         scf.for %{{.*}} iter_args(%[[o0:.*]] = %{{.*}}, %[[o1:.*]] = %{{.*}}) -> (f64, f64)
-// CHECK-NEXT:      simt.phase step 0 stage -1 row 0
+// CHECK-NEXT:      simt.mark step 0 stage -1 row 0
 // CHECK-NEXT:      "gpu.barrier"() : () -> ()
-// CHECK-NEXT:      simt.phase step 0 stage 0 row 0
+// CHECK-NEXT:      simt.mark step 0 stage 0 row 0
 // CHECK-NEXT:      "nvvm.cp.async.wait.group"() <{n = 1 : i32}> : () -> ()
 // CHECK:           %[[n0:.*]], %[[n1:.*]] = simt.load %[[ring]][%{{.*}} + 0] : f64, f64
 // CHECK:           simt.copy_async %[[ring]][%{{.*}} + 0], %src[%{{.*}} + 34320] bytes 16{{$}}
@@ -228,7 +228,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NEXT:      }
 // CHECK-NEXT:      "nvvm.cp.async.commit.group"
 // CHECK-NOT:       {{"gpu.barrier"|simt.store|simt.copy_async|simt.shuffle|simt.override}}
-// CHECK:           simt.phase step 0 stage 2 row 0
+// CHECK:           simt.mark step 0 stage 2 row 0
 // CHECK:           %[[r0:.*]], %[[r1:.*]] = simt.load %[[ring]][%{{.*}} + -68] : f64, f64
 // CHECK:           %[[c0:.*]], %[[c1:.*]] = simt.load %[[ring]][%{{.*}} + 2] : f64, f64
 // CHECK-NEXT:      %[[s0:.*]] = arith.addf %[[r0]], %[[o0]] : f64
@@ -286,7 +286,7 @@ func.func private @cell(%0: f32, %1: f32) -> f32 {
 // CHECK:         scf.for %{{.*}} iter_args(%[[o0:.*]] = %{{.*}}, %[[o1:.*]] = %{{.*}}, %[[o2:.*]] = %{{.*}}, %[[o3:.*]] = %{{.*}}) -> (f32, f32, f32, f32)
 // CHECK:           simt.load %[[ring]][%{{.*}} + 0] : f32, f32, f32, f32
 // CHECK-NOT:       {{simt.load|simt.shuffle|simt.override|simt.store}}
-// CHECK:           simt.phase step 0 stage 2 row 0
+// CHECK:           simt.mark step 0 stage 2 row 0
 // CHECK-NEXT:      arith.addf %[[o0]], %[[o1]] : f32
 // CHECK-NEXT:      arith.addf %[[o1]], %[[o2]] : f32
 // CHECK-NEXT:      arith.addf %[[o2]], %[[o3]] : f32
@@ -330,7 +330,7 @@ func.func private @cell(%l: f64, %m: f64, %r: f64) -> f64 {
 // CHECK:           %[[u0:.*]], %{{.*}} = simt.load %src
 // CHECK:           arith.addf %[[oldest:.*]], %{{.*}} : f64
 // CHECK-NEXT:      %[[u1:.*]] = arith.addf %{{.*}}, %[[u0]] : f64
-// CHECK:           simt.phase step 0 stage 3 row 0
+// CHECK:           simt.mark step 0 stage 3 row 0
 // CHECK-NEXT:      %[[p:.*]] = arith.addf
 // CHECK-NEXT:      %[[kept:.*]] = arith.select %[[inside:.*]], %[[p]], %[[oldest]] : f64
 // CHECK-NEXT:      %[[u2:.*]] = arith.addf %[[kept]], %[[u1]] : f64

@@ -3,7 +3,7 @@
 // Where blocks send each other messages, takes keep their place behind the wait and ahead of the edge rows
 // that read them, posts theirs ahead of the arrival. Barriers of the blocks hold everything in its place.
 
-// CHECK-NOT:   simt.phase
+// CHECK-NOT:   simt.mark
 // CHECK-LABEL: func.func @messages
 // CHECK:         scf.for
 func.func @messages(%n: i32, %dst: memref<4096xf64, 1>, %mail: memref<64xf64, 3>, %words: memref<512xi64, 1>,
@@ -31,26 +31,26 @@ func.func @messages(%n: i32, %dst: memref<4096xf64, 1>, %mail: memref<64xf64, 3>
     // CHECK-NEXT:  %inner = arith.addf %inner_sum, %edge : f64
     // CHECK-NEXT:  simt.store %inner to %dst[%i + 1]
     // CHECK-NEXT:  scf.yield %edge, %inner
-    simt.phase step 0 stage -1 row 0
+    simt.mark step 0 stage -1 row 0
     simt.wait %w phase %i : memref<1xi64, 3>
     scf.if %beside {
       %came = simt.take %words[%i + 0] number %i : f64
       simt.store %came to %mail[%i + 0]
     }
-    simt.phase step 0 stage 1 row 0
+    simt.mark step 0 stage 1 row 0
     %edge_sum = arith.mulf %u0, %k : f64
     %above = simt.load %mail[%i + 0] : f64
     %edge = arith.addf %edge_sum, %above : f64
-    simt.phase step 0 stage 1 row 1 inner
+    simt.mark step 0 stage 1 row 1 inner
     %inner_sum = arith.mulf %u1, %k : f64
     %inner = arith.addf %inner_sum, %edge : f64
-    simt.phase step 0 stage 2 row 0
+    simt.mark step 0 stage 2 row 0
     simt.store %edge to %mail[%i + 1]
-    simt.phase step 0 stage 3 row 0 inner
+    simt.mark step 0 stage 3 row 0 inner
     simt.store %edge to %dst[%i + 0]
-    simt.phase step 0 stage 3 row 1 inner
+    simt.mark step 0 stage 3 row 1 inner
     simt.store %inner to %dst[%i + 1]
-    simt.phase step 0 stage 4 row 0
+    simt.mark step 0 stage 4 row 0
     %next = arith.addi %i, %one : i32
     scf.if %beside {
       simt.post %edge to %words[%i + 64] number %next
@@ -79,16 +79,16 @@ func.func @barriers(%n: i32, %dst: memref<4096xf64, 1>, %words: memref<512xi64, 
     // CHECK-NEXT:    simt.post %edge to %words[%i + 64]
     // CHECK-NEXT:  }
     // CHECK-NEXT:  scf.yield %edge
-    simt.phase step 0 stage -1 row 0
+    simt.mark step 0 stage -1 row 0
     %next = arith.addi %i, %one : i32
     simt.tile_barrier %words[] number %next blocks 2
     %came = simt.take %words[%i + 2] : f64
-    simt.phase step 0 stage 1 row 0
+    simt.mark step 0 stage 1 row 0
     %sum = arith.mulf %u0, %k : f64
     %edge = arith.addf %sum, %came : f64
-    simt.phase step 0 stage 2 row 0 inner
+    simt.mark step 0 stage 2 row 0 inner
     simt.store %edge to %dst[%i + 0]
-    simt.phase step 0 stage 3 row 0
+    simt.mark step 0 stage 3 row 0
     scf.if %beside {
       simt.post %edge to %words[%i + 64]
     }

@@ -3,7 +3,7 @@
 // What does not need this step's plane comes first, from the last stage down; what waits, synchronises,
 // touches shared memory or writes keeps its order, and so does all that depends on it.
 
-// CHECK-NOT:   simt.phase
+// CHECK-NOT:   simt.mark
 // CHECK-LABEL: func.func @two_steps
 // CHECK:         scf.for
 func.func @two_steps(%n: i32, %field: memref<4096xf64, 1>, %ring: memref<64xf64, 3>, %k: f64) {
@@ -25,18 +25,18 @@ func.func @two_steps(%n: i32, %field: memref<4096xf64, 1>, %ring: memref<64xf64,
     // CHECK-NEXT:  %l1 = simt.shuffle %q1 delta -1 : f64
     // CHECK-NEXT:  %q2 = arith.addf %p2, %l1 : f64
     // CHECK-NEXT:  simt.store %q2
-    simt.phase step 0 stage -1 row 0
+    simt.mark step 0 stage -1 row 0
     "gpu.barrier"() : () -> ()
-    simt.phase step 0 stage 0 row 0
+    simt.mark step 0 stage 0 row 0
     "nvvm.cp.async.wait.group"() <{n = 2 : i32}> : () -> ()
     %new = simt.load %ring[%i + 0] : f64
     simt.copy_async %ring[%i + 3], %field[%i + 3] bytes 8
     "nvvm.cp.async.commit.group"() : () -> ()
-    simt.phase step 0 stage 1 row 0
+    simt.mark step 0 stage 1 row 0
     %h = simt.load %field[%i + 8] : f64
     %p1 = arith.addf %u0, %h : f64
     %q1 = arith.addf %p1, %new : f64
-    simt.phase step 0 stage 2 row 0
+    simt.mark step 0 stage 2 row 0
     %l1 = simt.shuffle %q1 delta -1 : f64
     %p2 = arith.mulf %u1, %k : f64
     %q2 = arith.addf %p2, %l1 : f64
@@ -47,11 +47,11 @@ func.func @two_steps(%n: i32, %field: memref<4096xf64, 1>, %ring: memref<64xf64,
     // CHECK-NEXT:  %late = simt.load %ring[%i + 1] : f64
     // CHECK-NEXT:  %s = arith.addf %late, %early : f64
     // CHECK-NEXT:  scf.yield %new, %s : f64, f64
-    simt.phase step 1 stage -1 row 0
+    simt.mark step 1 stage -1 row 0
     "gpu.barrier"() : () -> ()
-    simt.phase step 1 stage 0 row 0
+    simt.mark step 1 stage 0 row 0
     %late = simt.load %ring[%i + 1] : f64
-    simt.phase step 1 stage 1 row 0
+    simt.mark step 1 stage 1 row 0
     %early = arith.mulf %k, %k : f64
     %s = arith.addf %late, %early : f64
     scf.yield %new, %s : f64, f64
@@ -70,9 +70,9 @@ func.func @branch(%n: i32, %ring: memref<64xf64, 3>, %mask: i1, %k: f64) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   scf.for %i = %zero to %n step %one : i32 {
-    simt.phase step 0 stage -1 row 0
+    simt.mark step 0 stage -1 row 0
     "gpu.barrier"() : () -> ()
-    simt.phase step 0 stage 0 row 0
+    simt.mark step 0 stage 0 row 0
     %sum = arith.addf %k, %k : f64
     %v = scf.if %mask -> (f64) {
       %late = simt.load %ring[0] : f64

@@ -18,7 +18,7 @@
 
 // CHECK:       "gpu.module"() <{sym_name = "heat_d3"}>
 // CHECK-NEXT:    llvm.func @heat_d3(%{{.*}}: !llvm.ptr<1>, {{.*}}) attributes {nvvm.kernel
-// CHECK-NOT:   {{tile.(load|apply|store|kernel)|gpu.barrier|simt.phase|memref<|math.fma .* fastmath}}
+// CHECK-NOT:   {{tile.(load|apply|store|kernel)|gpu.barrier|simt.mark|memref<|math.fma .* fastmath}}
 // CHECK:         scf.for
 // CHECK:           math.fma
 // CHECK:         llvm.return

@@ -60,8 +60,8 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
   %mail = simt.shared at 4096 : !llvm.ptr<3>
   // CHECK-NEXT: %n = simt.unset : f64
   %n = simt.unset : f64
-  // CHECK-NEXT: simt.phase step 1 stage 3 row 0
-  simt.phase step 1 stage 3 row 0
+  // CHECK-NEXT: simt.mark step 1 stage 3 row 0
+  simt.mark step 1 stage 3 row 0
   // CHECK-NEXT: %lo, %hi = simt.split %v : f64
   %lo, %hi = simt.split %v : f64
   // CHECK-NEXT: %j = simt.join %lo, %hi : f64
@@ -85,7 +85,7 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
 // DCE-COUNT-3: simt.copy_async
 // DCE-LABEL: func.func @threads
 // DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal|fma_up}}
-// DCE:       simt.phase
+// DCE:       simt.mark
 // DCE-NOT:   simt.{{shuffle|uniform|shared|unset|split|join|all|reciprocal|fma_up}}
 // DCE-LABEL: func.func @two_halves
 // DCE:       simt.expect
@@ -100,8 +100,8 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
 
 // CHECK-LABEL: func.func @two_halves
 func.func @two_halves(%v: f64, %i: i32, %m: i1, %phase: i32, %bytes: i32, %rank: i32) {
-  // CHECK: simt.phase step 1 stage 2 row 3 inner
-  simt.phase step 1 stage 2 row 3 inner
+  // CHECK: simt.mark step 1 stage 2 row 3 inner
+  simt.mark step 1 stage 2 row 3 inner
   // CHECK: %w = simt.shared at 0 : memref<2xi64, 3 : i64>
   %w = simt.shared at 0 : memref<2xi64, 3>
   // CHECK-NEXT: %mail = simt.shared at 128 : memref<64xf64, 3 : i64>
