@@ -120,6 +120,7 @@ def cases() -> list[tuple[int, tuple[Side, ...]]]:
     return [(len(sides) // 2 if len(sides) > 1 else 2, sides) for sides in SIDES]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["numpy", "cpu"])
 @pytest.mark.parametrize("rank, sides", cases(), ids=str)
 def test_cells_outside_are_those_of_the_boundary(

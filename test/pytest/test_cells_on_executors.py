@@ -88,7 +88,7 @@ def on_numpy(number: int) -> list[NDArray[Any]]:
     return run(number, "numpy")
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("kernels", kernel_executors())
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
 def test_executors_agree_on_every_operation_of_cells(number: int, kernels: Executor):
@@ -116,6 +116,7 @@ def test_operations_of_cells_are_those_of_python(number: int):
             assert same or (result != result and wanted != wanted), f"{case} of {numbers}"
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
 def test_every_operation_of_cells_assembles(number: int):
     kernels = compiled(number, "planes").kernels

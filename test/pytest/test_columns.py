@@ -83,6 +83,7 @@ class JoinColumnsPass(ModulePass):
             )
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize(("rows", "multiprocessors"), [(30, 3), (38, 4)])
 def test_columns_that_fill_the_device_are_not_cut(
@@ -129,6 +130,7 @@ def test_columns_of_both_kinds_are_cut(
 HALOS: tuple[Halos, ...] = ("apart", "common")
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize("halos", HALOS)
 @pytest.mark.parametrize(

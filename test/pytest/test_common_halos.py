@@ -82,6 +82,7 @@ def used_common(compiled: CompiledProgram) -> bool:
     return "common_once" in vars(compiled.kernels)
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("guards", ["rim", "all"])
 @pytest.mark.parametrize(

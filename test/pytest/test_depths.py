@@ -97,7 +97,7 @@ def test_every_cliff_of_a_row_has_its_reason(row: tuple[str, str, Halos]):
         check_reason(*row, depth)
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("halos", ["common", "apart"])
 @pytest.mark.parametrize("name", ["j2d5pt", "j2d9pt", "j2d9pt-gol", "gradient"])
 def test_rows_in_fp64_have_no_cliff(name: str, halos: Halos):

@@ -38,6 +38,7 @@ pytestmark = pytest.mark.covering
 RIM = target_named("sm_90").parameters.rim
 
 
+@pytest.mark.covering(first=1, every=2)
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize(("multiprocessors", "cells"), [(4, 1100), (7, 600), (9, 600)])
 def test_one_chunk_for_each_slot_of_the_device_takes_equally_long(
@@ -66,6 +67,7 @@ def test_one_chunk_for_each_slot_of_the_device_takes_equally_long(
     assert 0 <= inner.planes.data * tiles - all_planes < tiles
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize(("multiprocessors", "cells"), [(12, 600), (15, 900)])
 def test_chunks_of_sums_that_keep_to_their_column_take_equally_long(
@@ -137,6 +139,7 @@ def test_chunks_with_a_shorter_rim_win_among_launches_of_equal_duration():
     assert edge.planes < just and best.longest < other.longest
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize("planes", [4, 7, 10, 24, 43, 60])
 def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executor: Executor):

@@ -96,6 +96,7 @@ def test_all_executors_agree_on_a_smaller_domain(path: Path):
             assert np.array_equal(a, b), f"argument {number} differs on {executor}"
 
 
+@pytest.mark.covering(every=2)
 @each_program
 def test_the_driver_draws_its_picture(path: Path, tmp_path: Path):
     picture = tmp_path / "picture.png"

@@ -252,6 +252,7 @@ def schedules_of(program: Program) -> tuple[Schedule, ...]:
 CASES = [(make, schedule) for make in PROGRAMS for schedule in schedules_of(make())]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(
     ("make", "schedule"), CASES, ids=[f"{make.__name__}-{named(how)}" for make, how in CASES]

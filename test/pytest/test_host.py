@@ -33,6 +33,7 @@ def run(text: str, *arguments: Any, executor: Executor = "cpu", steps: int | Non
     timetile.compile(FIELDS + text, executor=executor, cache=False)(*arguments, steps=steps)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["cpu", "simt"])
 @pytest.mark.parametrize(
     ("low", "high", "step"), [(3, 10, 1), (0, 7, 2), (5, 5, 1), (9, 2, 4), (-4, 11, 3), (1, 2, 5)]

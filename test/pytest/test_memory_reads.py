@@ -133,7 +133,7 @@ def test_steps_that_no_tile_holds_are_cut_into_parts_that_read_memory(wide: Wide
     assert 'reads = "memory"' in str(loop.schedule)
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize(
     ("rank", "radius", "domain"),
     [

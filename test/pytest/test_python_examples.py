@@ -70,6 +70,7 @@ def test_an_example_leaves_the_arrays_of_its_numpy_loop(name: str, dtype: str):
     assert all(np.array_equal(state[key], before[key]) for key in before)
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", ["numpy", "planes", "simt"])
 @each_example
 def test_all_executors_agree_on_the_examples_in_python(name: str, executor: Executor):

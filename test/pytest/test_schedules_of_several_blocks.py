@@ -236,6 +236,7 @@ IN_RINGS = {
 }
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", RINGS, ids=named)
 def test_blocks_keep_planes_in_shared_memory(schedule: Schedule, executor: Executor):

@@ -15,6 +15,7 @@ from timetile.runtime.program.compiled_program import Executor
 pytestmark = pytest.mark.covering
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("ahead", [0, 2])
 @pytest.mark.parametrize("domain", [(20, 24), (24, 30), (131, 22), (2, 2), (1, 40)])

@@ -154,6 +154,7 @@ def volumes_for(executor: Executor, schedule: Schedule) -> list[tuple[Program, i
     return [VOLUMES[name] for name in names]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", SOLIDS, ids=named)
 def test_a_volume_in_resident_tiles_keeps_its_bits(schedule: Schedule, executor: Executor):
