@@ -26,7 +26,7 @@ Instructions on the floating-point pipe of rounded roots and quotients, as the a
 """
 
 ONE_BY: dict[str, int] = {"f64": 5, "f32": 2}
-"""The same of `rcp.rn`, for quotients whose numerator is 1."""
+"""Instructions on the floating-point pipe of `rcp.rn`, for quotients with the numerator 1."""
 
 
 def pipe_operations(op: Operation, element: str) -> int:

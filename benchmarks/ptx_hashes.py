@@ -102,7 +102,7 @@ def measured_rows() -> Iterator[Row]:
 
 
 def sample(rows: list[Row], most: int) -> list[Row]:
-    """So many rows, each of which adds as many kinds as any other would."""
+    """At most `most` rows, each of which adds as many kinds as any other would."""
     left, chosen = list(rows), list[Row]()
     counts: dict[str, int] = {}
     while left and len(chosen) < most:

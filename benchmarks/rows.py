@@ -98,7 +98,7 @@ def assemble(compiled: CompiledProgram) -> None:
 
 
 def assemble_row(row: str, terms: Terms = Terms()) -> str | None:
-    """The same for what a row compiles; what stands in the way, if anything does."""
+    """Put the kernels of a row into the cache. Returns the error that prevents this, or None."""
     try:
         name, element, domain, depth, changes = parse_row(row)
         text, _, _ = source(name, domain, element)
@@ -112,7 +112,7 @@ def assemble_row(row: str, terms: Terms = Terms()) -> str | None:
 
 
 def assemble_rows(rows: Sequence[str], terms: Terms = Terms()) -> list[str | None]:
-    """The same for all rows, on all cores, so that the GPU need not wait for them."""
+    """Put the kernels of all rows into the cache, on all cores, while no GPU waits for kernels."""
     with ProcessPoolExecutor() as pool:
         return list(pool.map(assemble_row, rows, [terms] * len(rows)))
 

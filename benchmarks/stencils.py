@@ -32,9 +32,7 @@ class Stencil:
         return max(abs(d) for offset, _ in self.terms for d in offset)
 
     def scaled(self) -> Stencil:
-        """
-        The same stencil with coefficients whose absolute values sum to 1, so that it does not grow.
-        """
+        """The stencil with coefficients whose absolute values sum to 1: cells do not grow."""
         total = sum(abs(c) for _, c in self.terms)
         return Stencil(self.name, tuple((o, c / total) for o, c in self.terms))
 
@@ -110,7 +108,7 @@ def rows_2d(name: str, rows: Sequence[Sequence[float]]) -> Stencil:
 
 
 def centre_first(stencil: Stencil) -> Stencil:
-    """The same star as a user may write it: the cell, then the axes in the order x, y, z."""
+    """A star as a user may write one: the cell, then the axes in the order x, y, z."""
 
     def place(offset: Offset) -> tuple[bool, int, Offset]:
         # The last axis is x.
@@ -122,7 +120,7 @@ def centre_first(stencil: Stencil) -> Stencil:
 
 
 def by_columns(stencil: Stencil) -> Stencil:
-    """The same box, one column after the other, as sums that travel from lane to lane take them."""
+    """A box by columns, in the order in which sums that travel from lane to lane take columns."""
     terms = tuple(sorted(stencil.terms, key=lambda term: term[0][::-1]))
     return Stencil(f"{stencil.name}-columns", terms)
 

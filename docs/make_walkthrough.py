@@ -59,7 +59,7 @@ Excerpt = Callable[[ModuleOp], str]
 
 
 def tidy(text: str) -> str:
-    """The same IR with the field type under a short name, and long heads on several lines."""
+    """IR with the field type under a short name, and long heads on several lines."""
     text = text.replace(FIELD, "!field")
     return re.sub(r" (roles|layout|variants|schedule|kernels) (?=[\[#{])", r"\n      \1 ", text)
 

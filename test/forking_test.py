@@ -61,7 +61,7 @@ PROGRAMS: dict[str, Callable[[], object]] = {
 }
 
 REDIRECTIONS = {(">",): 1, (">", 2): 2, (">&", 2): 2}
-"""Those that the format knows, and what they redirect: `> file`, `2> file` and `2>&1`."""
+"""Redirections that the format knows, by the file number: `> file`, `2> file` and `2>&1`."""
 
 
 def commands_of(test: Any) -> list[Pipeline] | None:

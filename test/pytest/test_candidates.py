@@ -111,7 +111,7 @@ def test_what_is_predicted_of_a_candidate_is_what_its_kernel_takes():
 
 
 def test_rows_that_begin_anywhere_have_no_schedule_without_registers_to_spare():
-    """Their accesses are narrow, and take more addresses and masks."""
+    """Accesses to rows that begin anywhere are narrow, and take more addresses and masks."""
     assert not any(candidate.schedule.columns for candidate in nine_points(8783))
 
 
@@ -146,9 +146,7 @@ def test_neighbours_farther_away_take_registers(radius: int, depth: int):
 def test_approximate_quotients_take_registers_in_strips(
     name: str, domain: tuple[int, ...], fast: bool, counted: bool
 ):
-    """
-    Those of the cells of a lane are at work together; lines and blocks were not seen to need more.
-    """
+    """Quotients of a lane's cells are in flight at once; lines and blocks take no more of them."""
     text = program_text(entry(name).make(domain))
     division = "fast" if fast else "exact"
     module = raise_program(load(text), Options(halos="common", fp_division=division))

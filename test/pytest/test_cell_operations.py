@@ -23,7 +23,7 @@ EXPANDED = {
 """What becomes other operations at the temporal level."""
 
 MADE = [case for case in CASES if CELL_OPERATIONS[case.operation].meaning]
-"""Those that executors see."""
+"""Cases of operations that executors see."""
 
 
 @pytest.mark.parametrize("operation", CELL_OPERATIONS, ids=lambda op: op.name)

@@ -68,8 +68,8 @@ MOST_SPILLED = 64
 
 SPILLS_MORE = {"star2d2r-f64": 120, "box2d2r-f64": 68, "j2d9pt-gol-f64": 1300}
 """
-Those of kernels that are known to spill more, all but a few bytes at the rim or where chunks at
-either end of a column fill the pipeline (docs/performance.md, log 143 and 158).
+Spilled bytes of kernels that are known to spill more, all but a few bytes at the rim or where
+chunks at either end of a column fill the pipeline (docs/performance.md, log 143 and 158).
 """
 
 

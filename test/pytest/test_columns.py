@@ -252,7 +252,7 @@ def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, execut
 
 @pytest.mark.parametrize(("element", "useful", "tiles"), [("f32", 58, 16), ("f64", 56, 17)])
 def test_doubles_are_stored_alone_where_that_saves_more(element: Element, useful: int, tiles: int):
-    """They take an access more then, which one tile of seventeen is not worth."""
+    """Storing cells alone takes an access more, which one tile of seventeen is not worth."""
     program = sum_program(element, list(star(3, 1)))((9, 13, 920))
     compiled = timetile.compile(
         program_text(program), executor="simt", passes=PLANES.passes(3), halos="common", cache=False

@@ -148,7 +148,7 @@ def test_the_caller_may_promise_that_halos_are_common():
 
 @pytest.mark.parametrize("name", ["wave-2d", "multistep-1d"])
 def test_several_live_versions_read_their_halos_from_memory(name: str):
-    """They would need a buffer more: nothing is compared, and a promise changes nothing."""
+    """Common halos would need one more buffer: nothing is compared, a promise changes nothing."""
     program = entry(name).make((19, 23) if name == "wave-2d" else (29,))
     inputs = random_inputs(program, 1, common_halos=True)
     compared = compiled_for(program, "planes", depth=2)
@@ -214,7 +214,7 @@ WIDE = HaloFrame((3, 4501), (1, 2), (2, 4498), 4)
 
 @pytest.mark.parametrize("frame", [*FRAMES, WIDE], ids=lambda f: "x".join(map(str, f.sizes)))
 def test_the_comparing_kernel_finds_a_difference_in_any_halo_cell(frame: HaloFrame):
-    """It loads every word around the box once, no word in it, and none beyond the buffers."""
+    """The kernel loads every word around the box once, and no word inside or beyond the buffers."""
     a, b = pair(frame)
     answer = np.zeros(1, np.uint32)
     memory = Memory(a.reshape(-1).view(np.uint32), b.reshape(-1).view(np.uint32), answer)

@@ -47,7 +47,7 @@ def compared(name: str, domain: tuple[int, ...]) -> Sequence[Candidate]:
 
 
 def of_device(found: Sequence[Candidate], *, stays: bool) -> list[Candidate]:
-    """Those whose tiles the device holds."""
+    """The candidates whose tiles the device holds."""
     return [c for c in found if c.schedule.tile == "device" and c.schedule.stays == stays]
 
 
@@ -167,7 +167,7 @@ def test_volumes_that_stay_fit_the_shared_memory(element: Literal["f64", "f32"],
 
 
 def test_tiles_that_stay_on_the_device_must_be_predicted_far_ahead():
-    """Their predictions are the least certain ones."""
+    """The predictions of tiles that stay on the device are the least certain."""
     found = compared("heat-2d", (1000, 1000))
     far = of_device(found, stays=True)
     assert far

@@ -48,7 +48,7 @@ def run(
 
 
 def assert_same(found: Arrays, expected: Arrays) -> None:
-    """The same bits, where all NaNs are one."""
+    """Raise AssertionError for cells with different bits; all NaNs count as equal."""
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other, strict=True)
         numbers = ~np.isnan(other)

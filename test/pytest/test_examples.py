@@ -33,7 +33,7 @@ each_program = pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.s
 
 
 def shrunken(text: str) -> str:
-    """The same program on a smaller domain."""
+    """An example's program on a smaller domain."""
     (sides,) = re.findall(r"^!field = !stencil\.field<((?:\[-?\d+,\d+\]x)+)", text, re.MULTILINE)
     (halo, top), *others = re.findall(r"\[-(\d+),(\d+)\]", sides)
     assert all(side == (halo, top) for side in others)

@@ -298,7 +298,7 @@ def test_drawn_fields_of_any_bounds_keep_their_bits_in_any_schedule(
 
 
 def geometries(program: Program, depth: int) -> list[Geometry]:
-    """Those of a program's kernels, of tiles that are streamed."""
+    """The geometries of a program's kernels, of tiles that are streamed."""
     compiled = timetile.compile(
         program_text(program), executor="planes", passes=ROWS[0].passes(depth), cache=False
     )

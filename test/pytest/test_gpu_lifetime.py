@@ -155,7 +155,7 @@ def test_numpy_arrays_leave_nothing_but_what_is_kept(driver: BookKeeper):
 
 
 def test_runners_of_many_streams_are_bounded(driver: BookKeeper):
-    """Those that were used least lately are closed; the others are kept."""
+    """The runners that were used least lately are closed; the others are kept."""
     compiled = program()
     for stream in range(3 * MOST_STREAMS):
         compiled(*fields(driver), steps=7, stream=stream)

@@ -226,10 +226,7 @@ func.func @outer(%A: !field, %B: !field, %k: f64) {{
 
 @pytest.mark.parametrize("executor", ["cpu", "simt"])
 def test_two_results_of_one_cast_are_two_fields(executor: Executor):
-    """
-    They are what another dialect had together; only a cast of one value to one is another name of
-    it.
-    """
+    """A cast of one value to one value is another name; a cast to two values makes two fields."""
     text = f"""
 func.func @pair(%A: !field, %B: !field, %k: f64, %steps: index) {{
   %zero = arith.constant 0 : index

@@ -94,7 +94,7 @@ def told(name: str, caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_a_recurrence_is_named_once(caplog: pytest.LogCaptureFixture):
-    """It is no recurrence: a load is a snapshot."""
+    """A step that reads beside the cell that it writes is no recurrence: a load is a snapshot."""
     (said,) = told("recurrence", caplog)
     assert said == (
         f"stencil.apply in @step ({FOLDER / 'recurrence.mlir'}:10): it reads beside the cell the "

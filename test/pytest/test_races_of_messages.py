@@ -227,7 +227,7 @@ APART = Schedule(
 """Two blocks of two warps, which copy what they load and send each other the edges of one level."""
 
 MEETING = replace(APART, name="barriers-between-blocks", streaming=Streaming(delay=1, sync="grid"))
-"""The same blocks, which meet once a step."""
+"""Two blocks of two warps, which meet at a barrier of the grid once a step."""
 
 
 def kernel_of_blocks(
@@ -295,7 +295,7 @@ def test_every_message_of_a_generated_kernel_is_needed(
 
 
 NOT_MET = "without a synchronisation between|are not numbered one after the other"
-"""The same of blocks that miss a barrier."""
+"""What the interpreter says where blocks miss a barrier."""
 
 
 @pytest.mark.parametrize("every", [1, 2])

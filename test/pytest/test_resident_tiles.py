@@ -70,7 +70,7 @@ def test_a_comparison_of_halos_is_waited_for_each_time(fake: FakeDriver):
 
 
 def test_launches_of_a_graph_run_one_after_the_other(fake: FakeDriver):
-    """They run one after the other, each with its own arguments."""
+    """Each launch of a graph has its own arguments."""
     device, alone = Device(), replace(KERNEL, blocks_per_tile=1, message_words=0)
     others = Arguments((2, 1), (ctypes.c_void_p, ctypes.c_void_p))
     graph = device.graph([(alone, FIELDS), (alone, others)])

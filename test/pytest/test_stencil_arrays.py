@@ -161,7 +161,7 @@ def test_a_model_says_what_it_is():
 
 
 def test_the_module_is_an_ordinary_program():
-    """Its text goes to `timetile.compile`, which runs it by position."""
+    """`timetile.compile` takes the text of a model's module."""
     given = state()
     ON_CPU.advance(given, steps=1, k=0.2)
     program = timetile.compile(ON_CPU.mlir, executor="cpu", cache=False)

@@ -233,10 +233,7 @@ SILENT = {
 def test_exchanges_that_pass_nothing_between_blocks_keep_the_bits(
     silent: str, sync: Literal["flags", "grid"], executor: Executor
 ):
-    """
-    Their readers wait for the block's own warps; who speaks once only has other words for the next
-    tile.
-    """
+    """Readers of such an exchange wait for the warps of their own block alone."""
     program, depth = SILENT[silent]
     tiling = solid("device", (3, 2, 1), (1, 3, 1), blocks=3)
     quiet = Schedule("quiet", tiling, streaming=Streaming(sync=sync), planes=None, shown=sync)

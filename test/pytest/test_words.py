@@ -253,6 +253,25 @@ def test_no_docstring_begins_with_the_same(package: str):
     assert len(found) <= BEGIN_WITH_THE_SAME.get(package, 0), found
 
 
+ELSEWHERE = ("docs", "benchmarks", "examples", "test")
+"""Folders with Python files that belong to no package."""
+
+
+@pytest.mark.parametrize("folder", ELSEWHERE)
+def test_no_docstring_outside_of_the_packages_leans_on_another(folder: str):
+    """A docstring that begins with one of these words needs the sentence before."""
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert files, f"no files in {folder}"
+    leaning = re.compile(r"\s*(The same|They|Their|It|Its|These|Those|So many)\b")
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in files
+        for line, text in docstrings(path)
+        if leaning.match(text)
+    ]
+    assert not found, found
+
+
 @cache
 def documented_methods() -> frozenset[str]:
     """

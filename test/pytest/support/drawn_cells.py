@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from support.cell_operations import Case, cases, f32, f64, i1, i32, i64, index
 
 LEFT_OUT = (xmath.IPowIOp, xmath.FPowIOp)
-"""They take more operations than all others of a cell together."""
+"""Powers, which take more operations than all others of a cell together."""
 
 CASES = [case for case in cases() if case.operation not in LEFT_OUT]
 TYPES: tuple[Attribute, ...] = (f64, f32, i64, i32, i1, index)

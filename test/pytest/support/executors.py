@@ -7,7 +7,7 @@ from timetile.runtime.program.compiled_program import Executor
 
 
 def executors() -> tuple[Executor, ...]:
-    """Those that run time loops on a CPU, and those that run kernels."""
+    """The executors that run time loops on a CPU, and those that run kernels."""
     return ("cpu", "numpy", *kernel_executors())
 
 

@@ -19,7 +19,7 @@ SHARES = {"check": 0.05, "ci": 0.125, "nightly": 1.0}
 """Which part of a test's seeds runs, by profile."""
 
 FEWEST = 2
-"""So many cases run at least, where a test has them."""
+"""The least number of cases that run of a test that has as many."""
 
 T = TypeVar("T")
 

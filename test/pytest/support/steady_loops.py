@@ -72,7 +72,7 @@ class Code:
     wide: int
     """Cells of the widest access to a thread's row: 16 bytes at most, and they divide it."""
     narrow: int
-    """The same in memory, where they divide the rows of the field, too."""
+    """Cells of the widest access to memory: they also divide the rows of the field."""
     cut: int
     """
     Ends of what a tile stores of a row that lie within a vector: a lane stores one of its cells
