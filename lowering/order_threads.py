@@ -15,6 +15,8 @@ come first, then the warp arrives, and inner rows follow: meanwhile other warps 
 2. Late operations wait, synchronise, touch shared memory or write, or depend on such operations.
 3. Early operations are ordered by the largest stage that needs them, descending; late operations
    stay. The marks are erased.
+
+The pass is a walk and no rewrite pattern: it orders a whole block.
 """
 
 from __future__ import annotations

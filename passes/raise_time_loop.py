@@ -30,6 +30,8 @@ A time loop in which the host takes part (the loop depends on the time index, re
 cells, or decides) stays an `scf.for` with the attribute `timetile.time_loop`, and its stores become
 sweeps: the loop runs a step at a time. Operations that cannot be raised stay unchanged. Both cases
 have a remark.
+
+The pass is a walk and no rewrite pattern: the order of all stores of a block says which are raised.
 """
 
 from __future__ import annotations

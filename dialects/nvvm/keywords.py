@@ -1,4 +1,7 @@
-"""Enumerations, printed as a keyword in angle brackets."""
+"""Enumerations, printed as a keyword in angle brackets, as in MLIR: `#nvvm.shfl_kind<down>`.
+
+xDSL's `EnumAttribute` prints an enumeration of a dialect as `#nvvm<shfl_kind down>`.
+"""
 
 from __future__ import annotations
 
