@@ -7,16 +7,19 @@ WHEEL := build/wheel-check
 
 .PHONY: run check test nightly lint format docs site links wheel-check clean
 
-# Install timetile, run heat conduction in a plate, on a GPU where one answers, else on the CPU, and draw it. Then
-# run the compiled kernels thread by thread, and compare what they leave with the CPU, bit for bit.
+# Install timetile, run heat conduction in a plate, on a GPU where one answers, else on the CPU, and
+# draw the plate. Then run the compiled kernels thread by thread, and compare the arrays with those
+# of the CPU, bit for bit.
 run: .venv/run
 	$(BIN)/timetile run examples/heat2d.mlir --steps 1000 --init discs --plot heat2d.png
 	$(BIN)/timetile run examples/heat2d.mlir --steps 10 --random 1 --executor simt --check
 
-# What most changes need, in a minute on two cores: style, the direction of imports, the dialects' and targets' IR,
-# and these files of tests with few generated cases. Before a change is landed, `make test`.
-QUICK := bounds code_content code_of_halos cli_refuses documentation filecheck_coverage function_selection glossary halo_notice \
-	launch_planning laws levels links native_cells options properties ptx_names raising raising_laws verified_passes words
+# What most changes need, in a minute on two cores: style, the direction of imports, the IR of
+# dialects and targets, and these files of tests with few generated cases. Before a change is
+# landed, `make test`.
+QUICK := bounds code_content code_of_halos cli_refuses documentation filecheck_coverage \
+	function_selection glossary halo_notice launch_planning laws levels links native_cells options \
+	properties ptx_names raising raising_laws verified_passes words
 check: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -31,8 +34,9 @@ test: .venv/dev
 	$(BIN)/python docs/make_reference.py --check
 	$(BIN)/pytest -n auto
 
-# Programs and schedules drawn at random: 20,000 pairs, counted by how they end, and all tests with all their generated
-# cases, many and others every time. For a machine with many cores. PAIRS, SEED and EXECUTOR (planes, simt, ptx, gpu) may be given.
+# Programs and schedules drawn at random: 20,000 pairs, counted by how they end, and all tests with
+# all their generated cases, many and others every time. For a machine with many cores. PAIRS, SEED
+# and EXECUTOR (planes, simt, ptx, gpu) may be given.
 PAIRS ?= 20000
 SEED ?= 0
 EXECUTOR ?= planes
@@ -59,7 +63,7 @@ docs: .venv/dev
 	$(BIN)/python docs/make_reference.py
 	$(MAKE) site
 
-# The site of docs/. A warning is an error: a dead link, or a page that the navigation does not reach.
+# The site of docs/. A warning is an error: a dead link, or a page that no navigation reaches.
 site: .venv/dev
 	$(BIN)/sphinx-build --quiet --fail-on-warning --builder html docs build/site
 
@@ -67,14 +71,17 @@ site: .venv/dev
 links: .venv/dev
 	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/links
 
-# The wheel holds all packages, plain xdsl-opt finds what it brings, and its examples run outside of this folder.
+# The wheel holds all packages, plain xdsl-opt finds what the wheel brings, and the examples of the
+# wheel run outside of this folder.
 wheel-check: .venv/python
 	rm -rf $(WHEEL) build/lib build/bdist.*
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
 	$(PYTHON) -m venv $(WHEEL)/venv
 	$(WHEEL)/venv/bin/pip install --quiet $(WHEEL)/timetile-*.whl
-	cd $(WHEEL) && venv/bin/timetile example heat2d --out elsewhere && venv/bin/timetile example python/heat --out elsewhere
-	cd $(WHEEL)/elsewhere && ../venv/bin/timetile run heat2d.mlir --steps 10 --init discs --executor cpu --check
+	cd $(WHEEL) && venv/bin/timetile example heat2d --out elsewhere
+	cd $(WHEEL) && venv/bin/timetile example python/heat --out elsewhere
+	cd $(WHEEL)/elsewhere && ../venv/bin/timetile run heat2d.mlir --steps 10 --init discs \
+		--executor cpu --check
 	cd $(WHEEL)/elsewhere && ../venv/bin/python heat.py
 	cd $(WHEEL)/elsewhere && ../venv/bin/xdsl-opt heat2d.mlir -p timetile -t ptx > heat2d.ptx
 	grep -c 'visible .entry' $(WHEEL)/elsewhere/heat2d.ptx
@@ -85,7 +92,8 @@ clean:
 # The environment: bare, for users, for developers.
 
 .venv/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "timetile needs Python 3.11 or newer; say make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"timetile needs Python 3.11 or newer; say make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	@touch $@
 
