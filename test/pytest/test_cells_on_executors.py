@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from xdsl.dialects import math as xmath
+from xdsl.dialects.builtin import ModuleOp
 
 import timetile
 from support.cell_meaning import MEANINGS
@@ -23,6 +24,8 @@ from support.cell_programs import program_of, stored
 from support.executors import kernel_executors
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.runtime.kernels.assembler import assemble
+from timetile.runtime.kernels.of_program import Options, raise_program
+from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import Executor
 
 # One worker has what the tests of this file make in common.
@@ -54,11 +57,17 @@ def name_of_number(number: int) -> str:
 
 
 @cache
+def raised(number: int) -> ModuleOp:
+    """The time loop of a group's program, raised once for all executors."""
+    group = GROUPS[number]
+    return raise_program(load(program_of(group, arguments(group[0])[0].size)), Options())
+
+
+@cache
 def compiled(number: int, executor: Executor) -> timetile.CompiledProgram:
     """The program of a group, compiled once."""
-    group = GROUPS[number]
-    text = program_of(group, arguments(group[0])[0].size)
-    return timetile.compile(text, executor=executor, arch="sm_90", cache=False)
+    module = raised(number).clone()
+    return timetile.compile(module, executor=executor, arch="sm_90", cache=False)
 
 
 def run(number: int, executor: Executor) -> list[NDArray[Any]]:

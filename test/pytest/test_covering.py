@@ -48,6 +48,11 @@ def test_rows_are_shared_between_tests(every: int):
     assert sorted(number for share in shares for number in share) == covering(rows_of(9))
 
 
+def test_values_of_other_parameters_take_turns_in_a_share():
+    rows = rows_of(8, 2)
+    assert Counter(rows[k]["b"] for k in covering(rows, every=2)) == {0: 2, 1: 2}
+
+
 def test_values_are_numbered_as_they_come():
     rows = [{"a": a, "b": b} for a, b in product("xyz", ("u", "v"))]
     assert numbered(rows) == rows_of(3, 2)

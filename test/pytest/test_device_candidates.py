@@ -145,6 +145,7 @@ def test_smaller_tiles_are_faster_wherever_both_were_measured():
         assert compared(name, domain)[0].schedule.tile in ("warp", "block")
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize(("element", "reach"), [("f64", 1), ("f32", 1), ("f32", 3), ("f64", 3)])
 def test_volumes_that_stay_fit_the_shared_memory(element: Literal["f64", "f32"], reach: int):
     """

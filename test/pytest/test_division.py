@@ -249,6 +249,7 @@ def compare(element: str, body: str, executor: Executor, a: Array, b: Array) -> 
     assert not wrong.any(), (a[wrong][:3], b[wrong][:3], result[wrong][:3], wanted[wrong][:3])
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("element", KINDS)
@@ -306,10 +307,10 @@ def votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
 
 def test_ordinary_numbers_take_the_quick_side(votes: Votes):
     """Also in the guarded copies, whose cells outside the bounds come from other levels."""
-    inputs = entry("roots-2d").make((60, 300))
+    inputs = entry("roots-2d").make((30, 300))
     compiled = timetile.compile(program_text(inputs), executor="simt", depth=3, cache=False)
     generator = np.random.default_rng(5)
-    fields = [generator.random((62, 302)) + 0.5 for _ in range(2)]
+    fields = [generator.random((32, 302)) + 0.5 for _ in range(2)]
     compiled(*fields, 7, steps=7)
     assert votes.quick > 100
     assert votes.exact == 0

@@ -43,6 +43,7 @@ def test_a_program_of_a_frontend_runs(style: str, seed: int):
     check(style, seed, "numpy")
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("seed", seeds(8))
 @pytest.mark.parametrize("style", STYLES)
 def test_a_program_of_a_frontend_runs_as_kernels(style: str, seed: int):

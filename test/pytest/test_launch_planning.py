@@ -178,6 +178,7 @@ def all_steps(count: int) -> list[Step]:
     ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("depths", [(1,), (2,), (3,), (4,)], ids=str)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_plans_of_every_step_of_up_to_three_buffers_are_right(count: int, depths: tuple[int, ...]):

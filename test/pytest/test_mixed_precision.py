@@ -72,6 +72,7 @@ def results(text: str, executor: Executor, schedule: Schedule | None = None) -> 
     return [field.tobytes() for field in fields]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(
     "schedule", [None, *SCHEDULES], ids=lambda s: "default" if s is None else s.name

@@ -234,6 +234,7 @@ def test_boundaries_are_updates_as_others(kind: str):
             assert np.array_equal(expected, found), compiled.threads
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("sides", [(900, 900), (40, 160, 160)])
 def test_fields_beyond_a_core_s_cache_are_passed_over_by_many_steps(sides: tuple[int, ...]):
     """The choice of the runtime as it is."""

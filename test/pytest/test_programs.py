@@ -56,7 +56,7 @@ def runs(depth: int, executor: Executor) -> list[int]:
     return [steps for steps in every if executor != "simt" or steps in few]
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", executors())
 @pytest.mark.parametrize("placed", CASES)
 def test_every_buffer_is_what_the_unfused_program_leaves(

@@ -121,6 +121,7 @@ SCHEDULES = [
 ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize(("program", "schedule"), SCHEDULES, ids=lambda x: getattr(x, "name", ""))
 def test_every_way_to_exchange_cells_keeps_the_bits(program: Program, schedule: Schedule):
     check(program, schedule, 2, "ptx")

@@ -119,6 +119,7 @@ def test_a_box_is_right_under_every_schedule(schedule: Schedule, executor: Execu
     check(entry("box-2d").make((23, 67)), schedule, 2, executor)
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [WARP_ROWS[1], *SHARED, *BLOCK_ROWS[1:3]], ids=named)
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ HALVES = [
 ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", HALVES, ids=named)
 def test_warps_arrive_and_wait_a_step_later(schedule: Schedule, executor: Executor):
@@ -184,6 +185,7 @@ def test_edges_may_be_read_a_step_late_in_a_volume(executor: Executor):
     check(entry("box-3d").make((5, 11, 29)), late, 2, executor)
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(
     "schedule",

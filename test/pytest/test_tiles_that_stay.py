@@ -58,6 +58,7 @@ PLATES = [
 ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", PLATES, ids=named)
 def test_a_plate_in_resident_tiles_keeps_its_bits(schedule: Schedule, executor: Executor):

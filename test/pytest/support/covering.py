@@ -50,10 +50,11 @@ def covering(rows: Sequence[Row], times: int = 1, first: int = 0, every: int = 1
     the first is added; the values of all parameters but the longest are counted from `first`, so
     that two tests of the same parameters may keep different rows.
 
-    With `every` above 1, one of so many of these rows is kept, counted from `first`: two tests that
-    state nearly one thing of the same cases share the cases.
+    With `every` above 1, one of so many values of the longest parameter is kept, counted from
+    `first`: two tests that state nearly one thing of the same cases share the cases.
     """
     sizes = {name: 1 + max(row[name] for row in rows) for name in rows[0]} if rows else {}
+    shared = max(sizes, key=sizes.__getitem__, default="")
 
     def order(number: int) -> list[int]:
         longest = max(sizes.values())
@@ -62,11 +63,12 @@ def covering(rows: Sequence[Row], times: int = 1, first: int = 0, every: int = 1
             for name, value in rows[number].items()
         ]
 
-    occurs = Counter(value for row in rows for value in values_of(row))
+    own = [n for n, row in enumerate(rows) if row[shared] % every == first % every]
+    occurs = Counter(value for n in own for value in values_of(rows[n]))
     lacking = {value: min(times, count) for value, count in occurs.items()}
     seen: Counter[tuple[str, int]] = Counter()
     pairs: set[tuple[tuple[str, int], ...]] = set()
-    left = sorted(range(len(rows)), key=order)
+    left = sorted(own, key=order)
     kept: list[int] = []
 
     def worth(number: int) -> tuple[int, int, int]:
@@ -81,4 +83,4 @@ def covering(rows: Sequence[Row], times: int = 1, first: int = 0, every: int = 1
         kept.append(best)
         seen.update(values_of(rows[best]))
         pairs.update(combinations(values_of(rows[best]), 2))
-    return sorted(kept)[first % every :: every]
+    return sorted(kept)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from hypothesis import settings
 
-EXAMPLES = {"check": 3, "ci": 4, "nightly": 500}
+EXAMPLES = {"check": 2, "ci": 3, "nightly": 500}
 """How many examples hypothesis draws for each test, by profile."""
 
 SHARES = {"check": 0.05, "ci": 0.125, "nightly": 1.0}
