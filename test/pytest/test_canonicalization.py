@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 from xdsl.transforms.canonicalize import CanonicalizePass
 
 import timetile
 from support.sizes import seeds
 from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.lowering.pipelines import thread_passes
 from timetile.runtime.loading.modules import load_text
 
 FIELD, CELLS = "!stencil.field<[0,12]xf64>", 12
@@ -126,3 +129,20 @@ def test_drawn_programs_have_updates_without_effect():
         for modules in (map(load_text, texts), map(canonical, texts))
     )
     assert after <= before * 2 // 3, f"{after} of {before} updates are left"
+
+
+def threads_leave(passes: tuple[ModulePass, ...]) -> bytes:
+    """What the heat program of the examples leaves, with these passes to the code of threads."""
+    text = (Path(__file__).parents[2] / "examples" / "heat2d.mlir").read_text()
+    program = timetile.compile(
+        text, executor="simt", depth=2, passes=passes, halos="apart", cache=False
+    )
+    random = np.random.default_rng(3)
+    u, v = random.random((258, 258)), random.random((258, 258))
+    program(u, v, 3)
+    return u.tobytes() + v.tobytes()
+
+
+def test_the_canonical_code_of_threads_leaves_equal_bits():
+    passes = thread_passes()
+    assert threads_leave((*passes, CanonicalizePass())) == threads_leave(passes)
