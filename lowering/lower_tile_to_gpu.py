@@ -55,8 +55,8 @@ from timetile.lowering.tile_to_gpu.chunks import (
     place_stretch,
 )
 from timetile.lowering.tile_to_gpu.code import KernelCode
-from timetile.lowering.tile_to_gpu.inboxes import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.loops import emit_variant
+from timetile.lowering.tile_to_gpu.message_buffers import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place
 from timetile.lowering.tile_to_gpu.shared_memory import check_shared_memory
 from timetile.lowering.tile_to_gpu.thread import (
@@ -91,8 +91,8 @@ def argument_types(kernel: KernelOp) -> list[Attribute]:
 
 def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
     """
-    The types of two arguments of a kernel whose blocks exchange through global memory: the inboxes
-    of all resident tiles, and the number of resident tiles.
+    The types of two arguments of a kernel whose blocks exchange through global memory: the message
+    buffers of all resident tiles, and the number of resident tiles.
     """
     if not messages(kernel):
         return []
@@ -131,7 +131,7 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
     """Emit the code of a thread: loops over tiles and columns, and the variants."""
     kernel = geometry.kernel
     arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
-    inboxes, together = entry.args[-2:] if messages(kernel) else (None, None)
+    buffers, together = entry.args[-2:] if messages(kernel) else (None, None)
     emit, turn = Emitter(entry), None
     if together is not None:
         emit, turn = next_tiles(emit, geometry, together)
@@ -141,7 +141,7 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
     else:
         chunk = place_chunk(emit, geometry, seat.tile)
     thread = place_thread(emit, geometry, seat, chunk)
-    placement = place(emit, geometry, memory, thread, arguments, inboxes)
+    placement = place(emit, geometry, memory, thread, arguments, buffers)
     functions = functions_of(kernel, module)
     emit_variants(KernelCode.of(geometry, thread, arguments, functions, placement), emit)
     if thread.steps_before is not None:

@@ -11,7 +11,7 @@ After, with `storage=shared addressing=computed` (EBISU's circular multi-queue, 
 ```
 
 The result is a complete, runnable kernel for either storage. Halos are read from memory. With
-registers, exchanges keep their mail in shared memory. With shared storage every neighbour is read
+registers, exchanges keep their slots in shared memory. With shared storage every neighbour is read
 from the queue's own ring, and exchanges vanish.
 
 If the device holds a tile (EBISU's device tiling, section 4.3), each block has the ring of its own
@@ -19,7 +19,7 @@ part, with rows around. Exchanges stay for cells across blocks, at barriers of t
 `every` steps:
 ```
 %e1 = tile.exchange %u1 what edges delay 2
-    home #tile.mail<slots 4, computed, every 2, space global, sync grid>
+    home #tile.exchange_buffer<slots 4, computed, every 2, space global, sync grid>
 ```
 """
 
@@ -53,7 +53,12 @@ from timetile.passes.analysis.queues.storage import (
 )
 from timetile.passes.diagnostics import check_options, remark
 from timetile.passes.loop_length import bounded_period, check_step, place_in_bounds
-from timetile.passes.queue_homes import barrier_steps, check_every, mail_home, place_in_registers
+from timetile.passes.queue_homes import (
+    barrier_steps,
+    check_every,
+    exchange_home,
+    place_in_registers,
+)
 from timetile.passes.schedule import Schedule, schedule_of
 
 
@@ -128,7 +133,7 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
             if isinstance(stage, LoadOp):
                 stage.ahead = IntAttr(0)
         elif isinstance(stage, ExchangeOp):
-            home = mail_home(stage, stream, schedule.addressing, every=every)
+            home = exchange_home(stage, stream, schedule.addressing, every=every)
             stage.home = home.synchronised_by(Sync.GRID, Space.GLOBAL)
 
 
@@ -165,7 +170,8 @@ class MultiQueueBufferingPass(ModulePass):
             remark(
                 kernel,
                 f"addressing={self.addressing} is ignored: planes in registers have no slots, and "
-                "a tile of one warp has no mail; use storage=shared, or device-tiling tile=block",
+                "a tile of one warp exchanges nothing; use storage=shared, or device-tiling "
+                "tile=block",
             )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

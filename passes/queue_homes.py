@@ -1,5 +1,5 @@
 """
-Homes of queues: own cells in registers, exchanges in slots of mail, asynchronous copies in rings.
+Homes of queues: own cells in registers, exchanges in slots of a buffer, early planes in rings.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import IntAttr
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
+    ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
     LoadOp,
-    MailAttr,
     MemoryAttr,
     RegistersAttr,
     StoreOp,
@@ -56,7 +56,7 @@ def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out
         )
 
 
-def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> MailAttr:
+def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> ExchangeBufferAttr:
     """The ring of an exchange filled by a load's asynchronous copies."""
     split = schedule.sync != "barrier"
     every = barrier_steps(kernel, schedule)
@@ -68,10 +68,12 @@ def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> M
         every=every,
     )
     computed = slots == power_of_two(slots)
-    return MailAttr(slots, Addressing.COMPUTED if computed else Addressing.SHIFTING, every)
+    return ExchangeBufferAttr(
+        slots, Addressing.COMPUTED if computed else Addressing.SHIFTING, every
+    )
 
 
-def mail_home(
+def exchange_home(
     exchange: ExchangeOp,
     stream: int | None,
     addressing: AddressingOption,
@@ -79,7 +81,7 @@ def mail_home(
     flags: bool = False,
     every: int = 1,
     period: int = 1,
-) -> MailAttr:
+) -> ExchangeBufferAttr:
     """
     The home of an exchange; `flags` and `every` as for `exchanged_slots`. `period`: unrolling of
     the stream loop.
@@ -91,12 +93,12 @@ def mail_home(
         # The loop is unrolled until planes, slots and barriers are back at the first place. Of the
         # numbers of slots, the smallest with the shortest loop is taken.
         slots = min(range(slots, 2 * slots + 1), key=lambda n: lcm(n, period, every))
-    return MailAttr(slots, Addressing(addressing), every)
+    return ExchangeBufferAttr(slots, Addressing(addressing), every)
 
 
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
     """
-    Keep the own cells of every queue in registers, and the mail of exchanges in shared memory.
+    Keep the own cells of every queue in registers, and the slots of exchanges in shared memory.
     """
     stream = kernel.stream_axis
     period = 1 if stream is None else schedule.period or chosen_period(kernel)
@@ -115,7 +117,7 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
             case ExchangeOp():
                 flags = layout_of(kernel).has_messages and schedule.sync != "grid"
                 every = barrier_steps(kernel, schedule)
-                stage.home = mail_home(
+                stage.home = exchange_home(
                     stage, stream, schedule.addressing, flags=flags, every=every, period=period
                 )
             case StoreOp():

@@ -7,7 +7,7 @@ Before (`storage=shared`):
 After:
 ```
 %u1 = tile.apply ... home #tile.registers<depth 2, period 2>
-%e1 = tile.exchange %u1 what edges delay 1 home #tile.mail<slots 3, fixed, every 1, ...>
+%e1 = tile.exchange %u1 what edges delay 1 home #tile.exchange_buffer<slots 3, fixed, every 1, ...>
 ```
 1. A queue in shared memory moves to registers if stages tap its own cells. Other warps of the tile
    tap an exchange, which keeps the cells read by them in shared memory: redundant register
@@ -41,10 +41,10 @@ from xdsl.passes import ModulePass
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
+    ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
     LoadOp,
-    MailAttr,
     RegistersAttr,
     SharedAttr,
     Space,
@@ -79,7 +79,8 @@ def streams_through_registers(kernel: KernelOp) -> bool:
 
 def placed_addressing(kernel: KernelOp, default: AddressingOption) -> AddressingOption:
     """
-    The addressing of planes in shared memory, or of mail, if already placed; otherwise the default.
+    The addressing of planes in shared memory, or of exchanges, if already placed; otherwise the
+    default.
     """
     options: dict[Addressing, AddressingOption] = {
         Addressing.FIXED: "fixed",
@@ -90,7 +91,7 @@ def placed_addressing(kernel: KernelOp, default: AddressingOption) -> Addressing
         if isinstance(stage, ExchangeOp) and stage.publishes_copies:
             continue
         home = getattr(stage, "home", None)
-        if isinstance(home, SharedAttr | MailAttr):
+        if isinstance(home, SharedAttr | ExchangeBufferAttr):
             return options[home.addressing.data]
     return default
 

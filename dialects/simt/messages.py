@@ -111,7 +111,7 @@ class PostOp(MessageOp):
     Write the cells of a message, and go on; without a number, for readers behind a barrier of the
     tile.
 
-    Example: `simt.post %a, %b to %mail[%i + 0, 64] number %n`
+    Example: `simt.post %a, %b to %buffer[%i + 0, 64] number %n`
     """
 
     name = "simt.post"
@@ -155,7 +155,7 @@ class TakeOp(MessageOp):
     Wait for the words of message `number`, and read the message's cells. The cells of message 0 are
     unset: nobody sends message 0. Without a number, read at once.
 
-    Example: `%a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64`
+    Example: `%a, %b = simt.take %buffer[%i + 0, 64] number %n : f64, f64`
     """
 
     name = "simt.take"

@@ -11,7 +11,13 @@ from xdsl.ir import Dialect
 
 from timetile.dialects.tile.apply import ApplyOp, taps_of
 from timetile.dialects.tile.exchange import ExchangeOp
-from timetile.dialects.tile.homes import HomeAttr, MailAttr, MemoryAttr, RegistersAttr, SharedAttr
+from timetile.dialects.tile.homes import (
+    ExchangeBufferAttr,
+    HomeAttr,
+    MemoryAttr,
+    RegistersAttr,
+    SharedAttr,
+)
 from timetile.dialects.tile.integers import int_array, ints
 from timetile.dialects.tile.kernel import KernelOp, StageOp
 from timetile.dialects.tile.kinds import (
@@ -43,7 +49,7 @@ Tile = Dialect(
         RegistersAttr,
         SharedAttr,
         MemoryAttr,
-        MailAttr,
+        ExchangeBufferAttr,
         RoleAttr,
         VariantAttr,
         LaunchAttr,
@@ -58,6 +64,7 @@ __all__ = [
     "ApplyOp",
     "AxisLayout",
     "CopyOp",
+    "ExchangeBufferAttr",
     "ExchangeOp",
     "HomeAttr",
     "KernelOp",
@@ -65,7 +72,6 @@ __all__ = [
     "LaunchOp",
     "LayoutAttr",
     "LoadOp",
-    "MailAttr",
     "MemoryAttr",
     "NeededCells",
     "Published",

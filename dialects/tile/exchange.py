@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.directives import Number, Value
-from timetile.dialects.tile.homes import MailAttr
+from timetile.dialects.tile.homes import ExchangeBufferAttr
 from timetile.dialects.tile.integers import ints
 from timetile.dialects.tile.kinds import Published, PublishedAttr, Sync
 from timetile.dialects.tile.load import LoadOp, verify_reader
@@ -52,7 +52,7 @@ class ExchangeOp(IRDLOperation):
     queue = operand_def(QueueType)
     what = prop_def(PublishedAttr)
     delay = prop_def(IntAttr)
-    home = opt_prop_def(MailAttr)
+    home = opt_prop_def(ExchangeBufferAttr)
     result = result_def(QueueType)
 
     traits = lazy_traits_def(lambda: (in_kernel(),))

@@ -135,7 +135,7 @@ class MemoryAttr(ParametrizedAttribute):
 
 
 @irdl_attr_definition
-class MailAttr(ParametrizedAttribute):
+class ExchangeBufferAttr(ParametrizedAttribute):
     """
     Home of an exchange: `slots` planes (or edges of planes) in memory shared by the tile's threads.
     Threads synchronise once in `every` steps: at a `barrier`, or at an `mbarrier` in two halves,
@@ -146,10 +146,10 @@ class MailAttr(ParametrizedAttribute):
     The contract: readers read cells of step i in step i + delay, after a synchronisation behind the
     writes; step i + slots writes the slot again, after another synchronisation.
 
-    Example: `#tile.mail<slots 2, fixed, every 1, space shared, sync barrier>`
+    Example: `#tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier>`
     """
 
-    name = "tile.mail"
+    name = "tile.exchange_buffer"
     slots: IntAttr
     addressing: AddressingAttr
     every: IntAttr
@@ -172,11 +172,13 @@ class MailAttr(ParametrizedAttribute):
             SyncAttr(sync),
         )
 
-    def synchronised_by(self, sync: Sync, space: Space = Space.SHARED) -> MailAttr:
+    def synchronised_by(self, sync: Sync, space: Space = Space.SHARED) -> ExchangeBufferAttr:
         """
         The home with another synchronisation, and another memory for exchanges between blocks.
         """
-        return MailAttr(self.slots.data, self.addressing.data, self.every.data, space, sync)
+        return ExchangeBufferAttr(
+            self.slots.data, self.addressing.data, self.every.data, space, sync
+        )
 
     def verify(self) -> None:
         verify_ring(self.slots.data, self.addressing.data)
@@ -186,7 +188,7 @@ class MailAttr(ParametrizedAttribute):
             )
         if (self.space.data is Space.GLOBAL) != (self.sync.data in (Sync.FLAGS, Sync.GRID)):
             raise VerifyException(
-                "mail in global memory is synchronised by flags or grid, in shared memory by "
+                "a buffer in global memory is synchronised by flags or grid, in shared memory by "
                 "barrier or "
                 f"mbarrier, got {self.sync.data} for {self.space.data} memory"
             )
@@ -212,4 +214,4 @@ class MailAttr(ParametrizedAttribute):
         )
 
 
-HomeAttr = RegistersAttr | SharedAttr | MemoryAttr | MailAttr
+HomeAttr = RegistersAttr | SharedAttr | MemoryAttr | ExchangeBufferAttr

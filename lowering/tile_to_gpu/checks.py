@@ -13,7 +13,7 @@ from timetile.dialects.tile import (
     StageOp,
     Sync,
 )
-from timetile.lowering.tile_to_gpu.inboxes import messages
+from timetile.lowering.tile_to_gpu.message_buffers import messages
 from timetile.passes.analysis.geometry.limits import check_fields, checked_geometry
 from timetile.passes.analysis.placed import layout_of, refuse_unplaced, variants_of
 from timetile.passes.analysis.queues.kept_planes import check_kept_planes

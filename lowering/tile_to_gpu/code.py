@@ -19,7 +19,7 @@ from timetile.dialects.tile import (
 )
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.halo_plans import HaloPlan, plan_halos
-from timetile.lowering.tile_to_gpu.inboxes import messages
+from timetile.lowering.tile_to_gpu.message_buffers import messages
 from timetile.lowering.tile_to_gpu.placement import Placement
 from timetile.lowering.tile_to_gpu.queues import QueuePlan
 from timetile.lowering.tile_to_gpu.thread import Thread, index_width
@@ -104,8 +104,8 @@ class KernelCode:
     @property
     def meets_at_barriers(self) -> bool:
         """The blocks of a tile held by the device wait for each other at barriers."""
-        inboxes = self.placement.inboxes
-        return inboxes is not None and inboxes.counter is not None
+        buffers = self.placement.message_buffers
+        return buffers is not None and buffers.counter is not None
 
     @property
     def synchronises(self) -> bool:

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.inboxes import Message, MessageSlots
+from timetile.lowering.tile_to_gpu.message_buffers import Message, MessageSlots
 from timetile.lowering.tile_to_gpu.queues import Plane, QueuePlan, Rim
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
@@ -48,7 +48,7 @@ def block_edge(variant: VariantScope, side: int, warp: int) -> SSAValue:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge to take: the exchange, and the offset of the slot in the inbox."""
+    """An edge to take: the exchange, and the offset of the slot in the message buffer."""
 
     queue: QueuePlan
     slots: MessageSlots
@@ -97,8 +97,8 @@ def write_message(
 
 def post_messages(step: StepScope) -> None:
     """Send the step's messages: a branch for each side, taken by the warps at the edge."""
-    inboxes = step.code.placement.inboxes
-    if inboxes is None:
+    buffers = step.code.placement.message_buffers
+    if buffers is None:
         return
     for side in SIDES:
         number = message_number(step, 0)
@@ -106,8 +106,8 @@ def post_messages(step: StepScope) -> None:
         emit = step.body.into(block)
         for (to, _, words, slot), message in step.messages.items():
             if to == side:
-                index = add_offsets(emit, inboxes.posted[side, words], slot)
-                emit.add(simt.PostOp(message.cells, inboxes.buffer, index, message.places, number))
+                index = add_offsets(emit, buffers.posted[side, words], slot)
+                emit.add(simt.PostOp(message.cells, buffers.buffer, index, message.places, number))
         block.add_op(scf.YieldOp())
         there = block_edge(step.variant, side, edge_warp(step, side))
         step.body.add(scf.IfOp(there, [], [block]))
@@ -120,19 +120,19 @@ def take_messages(step: StepScope, queues: Iterable[QueuePlan]) -> None:
     own warps, and is read like the edge of another warp; or around the block's plane, for all warps
     after a synchronisation.
     """
-    inboxes = step.code.placement.inboxes
-    if inboxes is None:
+    buffers = step.code.placement.message_buffers
+    if buffers is None:
         return
     queues = list(queues)
     for side in SIDES:
         block = Block()
         emit = step.body.into(block)
         for (delay, element, words, slot), edges in expected_edges(step, queues).items():
-            index = add_offsets(emit, inboxes.taken[side, words], slot)
+            index = add_offsets(emit, buffers.taken[side, words], slot)
             places = [at for edge in edges for at in edge.places]
             types = [element] * len(places)
             number = message_number(step, delay)
-            take = emit.add(simt.TakeOp(inboxes.buffer, index, places, number, types))
+            take = emit.add(simt.TakeOp(buffers.buffer, index, places, number, types))
             cells = iter(take.cells)
             for edge in edges:
                 put_beside(step, emit, edge, side, cells)

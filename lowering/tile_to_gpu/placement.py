@@ -23,7 +23,7 @@ from timetile.dialects.tile import (
     StoreOp,
 )
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.inboxes import Inboxes, place_inboxes
+from timetile.lowering.tile_to_gpu.message_buffers import MessageBuffers, place_message_buffers
 from timetile.lowering.tile_to_gpu.prefetch import (
     PrefetchRing,
     Staging,
@@ -68,8 +68,8 @@ class Placement:
     """The words for arrivals of the tile's warps; None unless warps synchronise in two halves."""
     peer_arrivals: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     """The words of the blocks before (-1) and after (1), in a cluster."""
-    inboxes: Inboxes | None = None
-    """The inboxes for messages between blocks, in a tile held by the device."""
+    message_buffers: MessageBuffers | None = None
+    """The buffers of messages between blocks, in a tile held by the device."""
 
     @property
     def rings(self) -> list[Ring]:
@@ -132,7 +132,9 @@ class Placer:
         self.buffers = SharedMemory(emit)
         self.ranks = neighbour_ranks(emit, thread, self.layout) if self.layout.has_cluster else {}
         if messages is not None:
-            self.placement.inboxes = place_inboxes(emit, thread, self.kernel, messages)
+            self.placement.message_buffers = place_message_buffers(
+                emit, thread, self.kernel, messages
+            )
         self.multi_queue: dict[Attribute, SharedPlane] = {}
 
     def place(self) -> Placement:
@@ -160,8 +162,8 @@ class Placer:
             case ExchangeOp() if stage.what.data is Published.PLANE:
                 self.place_exchange_of_planes(stage)
             case ExchangeOp() if lives_in_ring(stage.queue):
-                assert self.placement.inboxes is not None
-                slots = self.placement.inboxes.slots(self.kernel, stage)
+                assert self.placement.message_buffers is not None
+                slots = self.placement.message_buffers.slots(self.kernel, stage)
                 plane, age = self.placement.shared[stage.queue], stage.delay.data + stage.hold
                 self.placement.rims[stage.result] = Rim(plane, slots, stage.edges[0], age)
             case ExchangeOp() if stage.what.data is Published.EDGES:
@@ -194,8 +196,8 @@ class Placer:
         """The ring of an exchange of whole planes, with surrounding rows sent by other blocks."""
         plane = self.own_plane(self.memory.planes[stage.result])
         self.placement.shared[stage.result] = plane
-        if self.placement.inboxes is not None and stage.edges[0]:
-            slots = self.placement.inboxes.slots(self.kernel, stage)
+        if self.placement.message_buffers is not None and stage.edges[0]:
+            slots = self.placement.message_buffers.slots(self.kernel, stage)
             rim = Rim(plane, slots, stage.edges[0], stage.delay.data)
             self.placement.rims[stage.result] = rim
 
@@ -241,7 +243,7 @@ class Placer:
         lane_position = emit.mul_int(thread.lane, geometry.axes[-1].layout.cells)
         if edges.along_rows:
             own = emit.add_int(own, thread.axes[-1].in_block)
-        inboxes = self.placement.inboxes
+        buffers = self.placement.message_buffers
         return EdgeBuffer(
             Ring(buffer, ring.slots, ring.addressing, edges.cells, geometry.period),
             ring.memory.element,
@@ -249,7 +251,7 @@ class Placer:
             own,
             lane_position,
             self.peers_of(buffer, edges.warps, edges.warp_cells),
-            None if inboxes is None else inboxes.slots(self.kernel, stage),
+            None if buffers is None else buffers.slots(self.kernel, stage),
         )
 
     def peers_of(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.lowering.tile_to_gpu.inboxes import MessageSlots
+from timetile.lowering.tile_to_gpu.message_buffers import MessageSlots
 from timetile.lowering.tile_to_gpu.rings import Ring
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row

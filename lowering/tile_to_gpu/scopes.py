@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects import nvvm, simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
-from timetile.lowering.tile_to_gpu.inboxes import Messages
+from timetile.lowering.tile_to_gpu.message_buffers import Messages
 from timetile.lowering.tile_to_gpu.queues import EdgeMessage, Plane, Position, QueuePlan
 from timetile.lowering.tile_to_gpu.rings import Address, Ring, RingSlots
 

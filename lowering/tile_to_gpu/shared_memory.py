@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, SharedAttr
-from timetile.lowering.tile_to_gpu.inboxes import messages
+from timetile.lowering.tile_to_gpu.message_buffers import messages
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.synchronisation import steps_between_barriers
 from timetile.passes.diagnostics import refuse

@@ -122,8 +122,8 @@ def meet(step: StepScope, count: int) -> None:
     """
     All blocks of the tile wait for each other: once a step, or at every barrier without a stream.
     """
-    code, inboxes = step.code, step.code.placement.inboxes
-    assert inboxes is not None
+    code, buffers = step.code, step.code.placement.message_buffers
+    assert buffers is not None
     if step.count is not None and code.barrier_steps == 1:
         number = step_number(step, -1)
     elif step.count is not None:
@@ -136,4 +136,4 @@ def meet(step: StepScope, count: int) -> None:
         number = step.setup.mul_int(before, len(code.barriers))
         number = step.setup.add_int(number, count + 1)
     blocks = code.layout.blocks
-    step.body.add(simt.TileBarrierOp(inboxes.buffer, inboxes.counter, number, blocks))
+    step.body.add(simt.TileBarrierOp(buffers.buffer, buffers.counter, number, blocks))

@@ -18,10 +18,10 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
+    ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
     LoadOp,
-    MailAttr,
     Published,
     RegistersAttr,
     SharedAttr,
@@ -159,7 +159,9 @@ class Allocator:
             case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
                 for number, result in enumerate(stage.results):
                     memory.planes[result] = self.ring_of_home(result, home, number)
-            case ExchangeOp(home=MailAttr() as home) if stage.what.data is Published.PLANE:
+            case ExchangeOp(home=ExchangeBufferAttr() as home) if (
+                stage.what.data is Published.PLANE
+            ):
                 plane = self.plane_of(stage)
                 cells = self.layout.pack.data * home.slots.data * plane.cells
                 part = self.exchanged.allocate(stage, plane.element, cells)
@@ -168,7 +170,9 @@ class Allocator:
             case ExchangeOp() if lives_in_ring(stage.queue):
                 # Readers of the exchange read the ring of the queue: the exchange needs no memory.
                 pass
-            case ExchangeOp(home=MailAttr() as home) if stage.what.data is Published.EDGES:
+            case ExchangeOp(home=ExchangeBufferAttr() as home) if (
+                stage.what.data is Published.EDGES
+            ):
                 edges = EdgeLayout.of(self.axes, stage.edges)
                 if edges is not None:
                     element = queue_type(stage.result).element

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from xdsl.ir import Operation
 
-from timetile.dialects.tile import ExchangeOp, KernelOp, LayoutAttr, MailAttr, VariantAttr
+from timetile.dialects.tile import ExchangeBufferAttr, ExchangeOp, KernelOp, LayoutAttr, VariantAttr
 from timetile.passes.diagnostics import refuse
 
 
@@ -25,7 +25,7 @@ def variants_of(kernel: KernelOp) -> Sequence[VariantAttr]:
     return kernel.variants.data
 
 
-def home_of(exchange: ExchangeOp) -> MailAttr:
+def home_of(exchange: ExchangeOp) -> ExchangeBufferAttr:
     """The home of an exchange. Raises CompileError for an exchange without a home."""
     if exchange.home is None:
         refuse_unplaced(exchange)

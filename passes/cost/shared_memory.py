@@ -1,4 +1,4 @@
-"""Shared memory of a block, in bytes: rings of early planes, mail, and rows changing hands."""
+"""Shared memory of a block, in bytes: rings of early planes, exchanges, and rows changing hands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def padded_plane_cells(exchange: ExchangeFacts, setting: Setting) -> int:
     return PaddedPlane.of(exchange.element, setting.axes, exchange.reach).cells
 
 
-def mail_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
+def exchange_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
     """Bytes of the slots of an exchange: of edges, or of whole planes with surrounding cells."""
     flags = setting.has_messages and not setting.meets
     every = setting.every if setting.has_messages and setting.meets else 1
@@ -68,6 +68,6 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
             cells = padded_plane_cells(exchange, setting)
             slots = slots_of_copies(exchange, setting, ahead)
             total += slice_bytes(slots * cells, exchange.cell_bytes)
-    mail = [mail_bytes(each, setting) for each in facts.exchanges if not each.copies]
+    exchanged = [exchange_bytes(each, setting) for each in facts.exchanges if not each.copies]
     # The exchanges of a resident tile alternate between two slices.
-    return total + (sum(mail) if facts.streams else sum(sorted(mail)[-2:]))
+    return total + (sum(exchanged) if facts.streams else sum(sorted(exchanged)[-2:]))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from timetile.lowering.ptx.symbols import symbol
-from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
+from timetile.lowering.tile_to_gpu.message_buffers import HEADER_WORDS
 from timetile.runtime.bundle.plan import Action, Argument, BundlePlan, KernelEntry
 
 C_TYPES = {
@@ -122,7 +122,7 @@ static const size_t scratch_bytes[SCRATCH + 1] = {{{scratch}{", 0" if plan.scrat
 struct {name}_program {{
   CUmodule modules[KERNELS + 1];
   CUfunction functions[KERNELS + 1];
-  CUdeviceptr scratch[SCRATCH + 1], inbox[KERNELS + 1];
+  CUdeviceptr scratch[SCRATCH + 1], messages[KERNELS + 1];
   /* Tiles that the device holds at once, of kernels whose blocks wait. */
   unsigned tiles[KERNELS + 1];
 }};
@@ -132,7 +132,7 @@ struct {name}_program {{
 def preparing(name: str) -> str:
     """The C function setting a kernel's attributes and allocating its messages."""
     return f"""\
-static size_t inbox_bytes(const kernel_facts *kernel, unsigned tiles) {{
+static size_t message_bytes(const kernel_facts *kernel, unsigned tiles) {{
   return 8 * ((size_t){HEADER_WORDS} + (size_t)tiles * kernel->message_words);
 }}
 
@@ -153,7 +153,7 @@ static CUresult prepare({name}_program *program, int k) {{
   unsigned held = (unsigned)(each * multiprocessors) / kernel->blocks_per_tile;
   program->tiles[k] = held < all ? held : all;
   if (program->tiles[k] == 0) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-  return cuMemAlloc(&program->inbox[k], inbox_bytes(kernel, program->tiles[k]));
+  return cuMemAlloc(&program->messages[k], message_bytes(kernel, program->tiles[k]));
 }}
 """
 
@@ -181,7 +181,7 @@ void {name}_unload({name}_program *program) {{
   if (program == 0) return;
   for (int k = 0; k < SCRATCH; k++) if (program->scratch[k]) cuMemFree(program->scratch[k]);
   for (int k = 0; k < KERNELS; k++) {{
-    if (program->inbox[k]) cuMemFree(program->inbox[k]);
+    if (program->messages[k]) cuMemFree(program->messages[k]);
     if (program->modules[k]) cuModuleUnload(program->modules[k]);
   }}
   free(program);
@@ -192,7 +192,7 @@ void {name}_unload({name}_program *program) {{
 def launching(name: str) -> str:
     """The C function to launch a kernel."""
     return f"""\
-/* `parameters` has room for two more: kernels whose blocks wait take inboxes and the tiles. */
+/* `parameters` has room for two more: kernels whose blocks wait take words and the tiles. */
 static CUresult launch({name}_program *program, int k, void **parameters, int count,
                        CUstream stream) {{
   const kernel_facts *kernel = &facts[k];
@@ -200,9 +200,9 @@ static CUresult launch({name}_program *program, int k, void **parameters, int co
     return cuLaunchKernel(program->functions[k], kernel->grid, 1, 1, kernel->block, 1, 1,
                           kernel->shared_bytes, stream, parameters, 0);
   int32_t tiles = (int32_t)program->tiles[k];
-  parameters[count] = &program->inbox[k];
+  parameters[count] = &program->messages[k];
   parameters[count + 1] = &tiles;
-  TRY(cuMemsetD8Async(program->inbox[k], 0, inbox_bytes(kernel, program->tiles[k]), stream));
+  TRY(cuMemsetD8Async(program->messages[k], 0, message_bytes(kernel, program->tiles[k]), stream));
   unsigned blocks = program->tiles[k] * kernel->blocks_per_tile;
   return cuLaunchCooperativeKernel(program->functions[k], blocks, 1, 1, kernel->block, 1, 1,
                                    kernel->shared_bytes, stream, parameters);

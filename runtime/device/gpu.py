@@ -11,7 +11,7 @@ from threading import Lock, RLock
 from typing import Any
 
 from timetile.lowering.ptx.symbols import report_symbol
-from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import version_of
 from timetile.runtime.device.arguments import Arguments
@@ -58,7 +58,7 @@ class Device(GpuMemory):
         """The number of runners holding each kernel on each stream."""
         self.resident: dict[Kernel, int] = {}
         """Tiles held by the device at once, of kernels with blocks waiting for each other."""
-        self.inboxes: dict[tuple[Kernel, int], int] = {}
+        self.message_buffers: dict[tuple[Kernel, int], int] = {}
         """Device memory for exchanges between the blocks of a kernel, one for each stream."""
         self.comparing: tuple[Any, ctypes.c_uint32, int] | None = None
         """
@@ -119,8 +119,8 @@ class Device(GpuMemory):
                 self.streams[kernel, stream] -= 1
                 if self.streams[kernel, stream] <= 0:
                     del self.streams[kernel, stream]
-                    if (kernel, stream) in self.inboxes:
-                        self.free(self.inboxes.pop((kernel, stream)))
+                    if (kernel, stream) in self.message_buffers:
+                        self.free(self.message_buffers.pop((kernel, stream)))
                 self.users[kernel] -= 1
                 if self.users[kernel] <= 0:
                     del self.users[kernel]
@@ -214,11 +214,11 @@ class Device(GpuMemory):
         tiles = kernel.grid // kernel.blocks_per_tile
         together = min(tiles, self.resident_tiles(kernel))
         size = launch_words(together, kernel.message_words) * MESSAGE_WORD_BYTES
-        if (kernel, stream) not in self.inboxes:
-            self.inboxes[kernel, stream] = self.allocate(size)
-        inbox = self.inboxes[kernel, stream]
-        checked(self.cuda.cuMemsetD8Async(inbox, 0, size, stream))
-        given = arguments.followed_by((inbox, together), (ctypes.c_void_p, ctypes.c_int32))
+        if (kernel, stream) not in self.message_buffers:
+            self.message_buffers[kernel, stream] = self.allocate(size)
+        words = self.message_buffers[kernel, stream]
+        checked(self.cuda.cuMemsetD8Async(words, 0, size, stream))
+        given = arguments.followed_by((words, together), (ctypes.c_void_p, ctypes.c_int32))
         checked(
             self.cuda.cuLaunchCooperativeKernel(
                 self.load(kernel), together * kernel.blocks_per_tile, 1, 1, kernel.block, 1, 1,
@@ -226,7 +226,7 @@ class Device(GpuMemory):
             )
         )  # fmt: skip
         if kernel.bound_waits:
-            self.check_waits(kernel, inbox, stream)
+            self.check_waits(kernel, words, stream)
 
     def check_waits(self, kernel: Kernel, place: int, stream: int) -> None:
         """Raise RuntimeError if the word at a place reports a wait in vain of a block."""

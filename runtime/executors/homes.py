@@ -12,10 +12,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects.tile import (
     Addressing,
+    ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
     LoadOp,
-    MailAttr,
     MemoryAttr,
     RegistersAttr,
     SharedAttr,
@@ -118,7 +118,7 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
                     homes[queue] = Home(queue, ring, home.base.data - before)
                 case SharedAttr() as home:
                     homes[queue] = Home(queue, [None] * home.slots.data)
-                case MailAttr() as home:
+                case ExchangeBufferAttr() as home:
                     count = home.slots.data - planes_on_their_way(stage)
                     if count < 1:
                         raise PlaneError(stage, "its slots hold no plane that has arrived")
@@ -131,7 +131,7 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
 
 
 def planes_on_their_way(stage: StageOp) -> int:
-    """The planes of a load's copies, in mail, that have not arrived."""
+    """The planes of a load's copies that are published and have not arrived."""
     if isinstance(stage, ExchangeOp) and stage.publishes_copies:
         load = stage.queue.owner
         return load.planes_ahead if isinstance(load, LoadOp) else 0

@@ -15,7 +15,7 @@ from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
 from timetile.lowering.plan_launches import parts_of_step
-from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.executors.homes import Cells
@@ -300,8 +300,8 @@ class SimtRunner(PlannedRunner):
             return []
         together = resident_tiles(grid, blocks)
         words = launch_words(together, facts.message_words.data)
-        inboxes = Buffer(np.zeros(words, dtype=np.int64), unset=True)
-        given = [*operands, inboxes, together]
+        buffers = Buffer(np.zeros(words, dtype=np.int64), unset=True)
+        given = [*operands, buffers, together]
         Launch(function, together * blocks, block, given, 1, blocks, self.code).run()
         return []
 

@@ -109,14 +109,14 @@ CONTEXTS: dict[str, str] = {
           func.return
         }""",
     "simt.post": """
-        func.func @around(%a: f64, %b: f64, %mail: memref<512xi64, 1>, %i: i32, %n: i32) {
+        func.func @around(%a: f64, %b: f64, %buffer: memref<512xi64, 1>, %i: i32, %n: i32) {
           EXAMPLE
           func.return
         }""",
     **dict.fromkeys(
         ("simt.take", "simt.tile_barrier"),
         """
-        func.func @around(%mail: memref<512xi64, 1>, %words: memref<8xi64, 1>, %i: i32, %n: i32) {
+        func.func @around(%buffer: memref<512xi64, 1>, %words: memref<8xi64, 1>, %i: i32, %n: i32) {
           EXAMPLE
           func.return
         }""",

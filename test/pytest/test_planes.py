@@ -154,7 +154,7 @@ CASES = [
         "it",
     ),
     Case(
-        "slots-of-mail",
+        "slots-of-edges",
         EDGES,
         "slots 2",
         "slots 1",
@@ -178,7 +178,7 @@ CASES = [
         "its slots hold no plane that has arrived",
     ),
     Case(
-        "mail-that-is-on-its-way",
+        "edges-that-are-on-their-way",
         EDGES,
         "(what edges delay )1(.*)lag 2",
         r"\g<1>2\2lag 3",

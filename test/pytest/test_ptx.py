@@ -220,7 +220,7 @@ def test_planes_in_shared_memory_need_one_synchronisation():
 
 
 APART = Schedule(
-    "apart", device_plane((3, 2), 4, 3), Buffering(ahead=3), Streaming(delay=1), mail="fixed"
+    "apart", device_plane((3, 2), 4, 3), Buffering(ahead=3), Streaming(delay=1), exchanged="fixed"
 )
 
 

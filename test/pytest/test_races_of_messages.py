@@ -18,7 +18,7 @@ from xdsl.rewriter import Rewriter
 import timetile
 from support.catalogue import entry
 from support.description import Program, random_inputs
-from support.kernels import BARRIER, MAIL_WORDS, Case, by_threads_below, check
+from support.kernels import BARRIER, MESSAGE_WORDS, Case, by_threads_below, check
 from support.programs import program_text
 from support.schedules import Schedule, device_plane, solid
 from timetile.dialects import simt
@@ -30,7 +30,7 @@ from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.kernels.of_program import ProgramKernels
 
-INBOX = """
+BUFFER = """
 %three = arith.constant 3 : i32
 %start = arith.muli %b, %width : i32
 %here = arith.addi %start, %t : i32
@@ -46,24 +46,24 @@ Two blocks: the words in which a thread finds what the same thread of the other 
 
 
 def post(number: str, offset: int = 0) -> str:
-    return f"simt.post %x to %mail[%theirs + {offset}] number %{number}"
+    return f"simt.post %x to %buffer[%theirs + {offset}] number %{number}"
 
 
 def take(number: str, offset: int = 0, result: str = "y") -> str:
-    return f"%{result} = simt.take %mail[%mine + {offset}] number %{number} : f64"
+    return f"%{result} = simt.take %buffer[%mine + {offset}] number %{number} : f64"
 
 
 def tile_barrier(number: str = "one", blocks: int = 2) -> str:
-    return f"simt.tile_barrier %mail[] number %{number} blocks {blocks}"
+    return f"simt.tile_barrier %buffer[] number %{number} blocks {blocks}"
 
 
 def two_blocks(name: str, wrong: Sequence[str], message: str, right: Sequence[str]) -> Case:
     """A case of two blocks that send each other messages."""
     return Case(
         name,
-        "\n".join((INBOX, *wrong)),
+        "\n".join((BUFFER, *wrong)),
         message,
-        "\n".join((INBOX, *right)),
+        "\n".join((BUFFER, *right)),
         grid=2,
         blocks_per_tile=2,
     )
@@ -75,8 +75,8 @@ Two messages each way, in two slots: who has taken the second one knows that its
 taken.
 """
 
-PLAIN_POST = "simt.post %x to %mail[%theirs + 0]"
-PLAIN_TAKE = "%y = simt.take %mail[%mine + 0] : f64"
+PLAIN_POST = "simt.post %x to %buffer[%theirs + 0]"
+PLAIN_TAKE = "%y = simt.take %buffer[%mine + 0] : f64"
 """What barriers order has no number."""
 
 STORE_HERE = "simt.store %x to %f[%here + 0]"
@@ -138,7 +138,7 @@ MESSAGES = [
         (
             *ROUNDS[:2],
             "%swapped = arith.xori %theirs, %two : i32",
-            "simt.post %x to %mail[%swapped + 256] number %two",
+            "simt.post %x to %buffer[%swapped + 256] number %two",
             *(take("two", 256, "z"), post("three")),
         ),
         f"{post('three')}: overwrites message 1, and cannot know that it was taken",
@@ -146,21 +146,21 @@ MESSAGES = [
     ),
     two_blocks(
         "two-write-one-message",
-        ("simt.post %x to %mail[%double + 0] number %one",),
-        "simt.post %x to %mail[%double + 0] number %one: two threads write one message",
+        ("simt.post %x to %buffer[%double + 0] number %one",),
+        "simt.post %x to %buffer[%double + 0] number %one: two threads write one message",
         (post("one"),),
     ),
     two_blocks(
         "a-message-beyond-the-words",
         (post("one", 384),),
-        f"{post('one', 384)}: a message at word 512 of a buffer of {MAIL_WORDS}",
+        f"{post('one', 384)}: a message at word 512 of a buffer of {MESSAGE_WORDS}",
         (post("one", 256),),
     ),
     two_blocks(
         "half-a-message-of-eight-bytes",
         (take("zero", 1),),
-        f"{take('zero', 1)}: a message at word 1 of a buffer of {MAIL_WORDS}",
-        ("%y = simt.take %mail[%mine + 1] number %zero : f32",),
+        f"{take('zero', 1)}: a message at word 1 of a buffer of {MESSAGE_WORDS}",
+        ("%y = simt.take %buffer[%mine + 1] number %zero : f32",),
     ),
     two_blocks(
         "a-message-for-some-lanes",

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from support.fake_driver import FIELDS, KERNEL, FakeDriver
-from timetile.lowering.tile_to_gpu.inboxes import HEADER_WORDS
+from timetile.lowering.tile_to_gpu.message_buffers import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.device import gpu_memory
 from timetile.runtime.device.arguments import Arguments

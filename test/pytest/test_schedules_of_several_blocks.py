@@ -108,7 +108,7 @@ def with_slots(addressing: AddressingOption, delay: int, planes: int) -> Schedul
         f"{addressing}-delay-{delay}-planes-{planes}",
         device_plane((4, 1), 1, 2),
         streaming=Streaming(delay=delay, period=1),
-        mail=addressing,
+        exchanged=addressing,
         planes=planes,
         shown=f"slots {2 * delay}, {addressing}, every 1, {FLAGS}",
     )
@@ -214,13 +214,13 @@ RINGS = [
         in_rings("computed", 1),
         name="streamed",
         streaming=Streaming(what="plane", sync="grid"),
-        shown="what plane delay 1 home #tile.mail",
+        shown="what plane delay 1 home #tile.exchange_buffer",
     ),
     replace(
         in_rings("computed", 1),
         name="streamed-in-batches",
         streaming=Streaming(what="plane", sync="grid", every=2),
-        mail="computed",
+        exchanged="computed",
         shown=f"computed, every 2, {GRID}",
     ),
 ]

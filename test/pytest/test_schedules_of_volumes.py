@@ -132,7 +132,8 @@ BOXES = [
         streaming=Streaming(sync="mbarrier"),
         form="rows",
         planes=5,
-        shown="what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync "
+        shown="what copies delay 1 home "
+        "#tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync "
         "mbarrier>",
     ),
     Schedule(
@@ -142,7 +143,8 @@ BOXES = [
         streaming=Streaming(sync="mbarrier", period=1),
         form="rows",
         planes=None,
-        shown="what copies delay 1 home #tile.mail<slots 4, computed, every 1, space shared, sync "
+        shown="what copies delay 1 home "
+        "#tile.exchange_buffer<slots 4, computed, every 1, space shared, sync "
         "mbarrier>",
     ),
 ]

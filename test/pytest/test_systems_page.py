@@ -24,10 +24,10 @@ from support.sizes import spread
 from timetile.dialects import simt
 from timetile.dialects.tile import (
     ApplyOp,
+    ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
     LoadOp,
-    MailAttr,
     RegistersAttr,
     SharedAttr,
 )
@@ -110,7 +110,7 @@ class Contents:
         return [home for home in self.homes if isinstance(home, SharedAttr)]
 
     @property
-    def exchanges(self) -> list[tuple[str, MailAttr]]:
+    def exchanges(self) -> list[tuple[str, ExchangeBufferAttr]]:
         """What is exchanged, and how."""
         found = [stage for stage in self.placed.stages if isinstance(stage, ExchangeOp)]
         return [(e.what.data, e.home) for e in found if e.home is not None]
@@ -187,7 +187,7 @@ def travelling_sums(row: Contents, without: Contents) -> None:
 
 def two_planes_of_each_level(row: Contents, without: Contents) -> None:
     assert row.kept_in_registers
-    assert [(what, mail.slots.data) for what, mail in row.exchanges] == [("plane", 2)] * STEPS
+    assert [(what, home.slots.data) for what, home in row.exchanges] == [("plane", 2)] * STEPS
     # Planes of 32 rows, and the row before and after them that readers look at.
     assert row.shared_cells() == [2 * (32 + 2) * 32] * STEPS
     assert row.a_step(gpu.BarrierOp) == 1
@@ -205,16 +205,16 @@ def one_ring_for_all_levels(row: Contents, without: Contents) -> None:
 
 def planes_beside_registers(row: Contents, without: Contents) -> None:
     assert row.kept_in_registers and not without.kept_in_registers
-    planes = [mail.slots.data for what, mail in row.exchanges if what == "plane"]
+    planes = [home.slots.data for what, home in row.exchanges if what == "plane"]
     assert planes == [4] * STEPS
     assert row.shared_cells()[1:] == [4 * (16 + 2) * 32] * STEPS
     meets_in_two_steps(row)
 
 
 def meets_in_two_steps(row: Contents) -> None:
-    assert {mail.every.data for _, mail in row.exchanges} == {2}
+    assert {home.every.data for _, home in row.exchanges} == {2}
     assert row.a_step(simt.TileBarrierOp) == Fraction(1, 2)
-    assert {mail.space.data for _, mail in row.exchanges} == {"global"}
+    assert {home.space.data for _, home in row.exchanges} == {"global"}
     assert row.count(simt.PostOp) == row.count(simt.TakeOp) > 0
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.covering
 
 def exchanged(what: Literal["edges", "plane"], how: str) -> str:
     """What the exchanges of a placed kernel show."""
-    return f"what {what} delay 0 home #tile.mail<slots 1, fixed, every 1, {how}>"
+    return f"what {what} delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, {how}>"
 
 
 EDGES = Schedule(

@@ -13,10 +13,10 @@ from xdsl.ir import SSAValue
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
+    ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
     LoadOp,
-    MailAttr,
     RegistersAttr,
     SharedAttr,
     StageOp,
@@ -38,7 +38,7 @@ def check_kept_planes(kernel: KernelOp) -> None:
                     f"its home has place for {home.depth.data} older planes, and its readers ask "
                     f"for {asked}; use #tile.registers<depth {asked}, period {home.period.data}>",
                 )
-            case SharedAttr() | MailAttr() as home:
+            case SharedAttr() | ExchangeBufferAttr() as home:
                 needed = asked + 1 + planes_before_readers(stage)
                 if home.slots.data < needed:
                     refuse(

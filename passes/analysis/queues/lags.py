@@ -63,7 +63,7 @@ def assign_lags(kernel: KernelOp) -> None:
             case LoadOp():
                 lags[stage.result] = latest[stage.result]
             case ExchangeOp():
-                # Planes wait in the source's home: the mail then needs no slots for waiting planes.
+                # Planes wait in the source's home, and take no slots of the exchange.
                 lags[stage.result] = latest[stage.result]
                 at = lags[stage.result] - stage.delay.data
                 latest[stage.queue] = min(latest.get(stage.queue, at), at)

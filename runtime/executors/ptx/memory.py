@@ -55,7 +55,7 @@ class Memory:
         self.fields, self.shared, self.clocks, self.cluster = fields, shared, clocks, cluster
         self.copies: dict[int, list[Copy]] = {}
         """Copies on their way, by strand."""
-        self.mail: Buffer | None = None
+        self.messages: Buffer | None = None
         """A field of messages: blocks may send each other unset cells, too."""
         self.events = 0
         """The number of events, so far, for which a thread may have waited."""
@@ -144,7 +144,7 @@ class Memory:
         for buffer, who, words in self.places(text, space, strand, lanes, address, size):
             if weak:
                 self.note_write(text, buffer, strand, who, words)
-            if space == "global" and buffer is not self.mail and unset[who].any():
+            if space == "global" and buffer is not self.messages and unset[who].any():
                 raise SimtError(text, "stores a value that was never set")
             buffer.data[words], buffer.unset[words] = data[who], unset[who]
         self.events += 1

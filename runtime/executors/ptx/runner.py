@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from timetile.dialects.temporal import GatherOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.ptx.symbols import symbol
-from timetile.lowering.tile_to_gpu.inboxes import launch_words
+from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.ptx.accesses import PARAMETERS
 from timetile.runtime.executors.ptx.arithmetic import Array
@@ -105,13 +105,13 @@ class PtxRunner(PlannedRunner):
         """Run a launch of a kernel."""
         kernel = self.kernels.kernel(op.kernel.string_value())
         program = self.program(kernel)
-        grid, given, mail = kernel.grid, list(operands), None
+        grid, given, messages = kernel.grid, list(operands), None
         if kernel.blocks_per_tile > 1:
             together = resident_tiles(grid, kernel.blocks_per_tile)
             grid = together * kernel.blocks_per_tile
             words = launch_words(together, kernel.message_words)
-            mail = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint32))
-            given += [mail, together]
+            messages = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint32))
+            given += [messages, together]
         arguments = [
             value if isinstance(value, Buffer) else np.asarray(value).astype(PARAMETERS[kind])
             for value, (kind, _) in zip(given, program.entry.parameters)
@@ -120,7 +120,7 @@ class PtxRunner(PlannedRunner):
         launch = Launch(
             program, grid, threads, shared, arguments, kernel.cluster, kernel.blocks_per_tile
         )
-        launch.memory.mail = mail
+        launch.memory.messages = messages
         launch.run()
         return []
 

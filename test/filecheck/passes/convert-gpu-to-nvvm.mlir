@@ -146,28 +146,28 @@
 
 // Words of messages are found by pointers, where the place of a message is computed.
 
-// CHECK-LABEL: llvm.func @messages(%mail: !llvm.ptr<1>, %i: i32, %n: i32)
+// CHECK-LABEL: llvm.func @messages(%buffer: !llvm.ptr<1>, %i: i32, %n: i32)
 "gpu.module"() <{sym_name = "messages"}> ({
   "gpu.func"() <{function_type = (memref<512xi64, 1>, i32, i32) -> (), kernel}> ({
-  ^bb0(%mail: memref<512xi64, 1>, %i: i32, %n: i32):
-    // CHECK-NEXT: %[[at:.*]] = llvm.getelementptr %mail[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i64
+  ^bb0(%buffer: memref<512xi64, 1>, %i: i32, %n: i32):
+    // CHECK-NEXT: %[[at:.*]] = llvm.getelementptr %buffer[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i64
     // CHECK-NEXT: %a, %b = simt.take %[[at]][0, 64] number %n : f64, f64
-    %a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64
+    %a, %b = simt.take %buffer[%i + 0, 64] number %n : f64, f64
     // CHECK-NEXT: simt.post %a, %b to %[[at]][128, 192] number %n
-    simt.post %a, %b to %mail[%i + 128, 192] number %n
-    // CHECK-NEXT: %c = simt.take %mail[32] number %n : f32
-    %c = simt.take %mail[32] number %n : f32
-    // CHECK-NEXT: simt.post %c to %mail[40] number %n
-    simt.post %c to %mail[40] number %n
+    simt.post %a, %b to %buffer[%i + 128, 192] number %n
+    // CHECK-NEXT: %c = simt.take %buffer[32] number %n : f32
+    %c = simt.take %buffer[32] number %n : f32
+    // CHECK-NEXT: simt.post %c to %buffer[40] number %n
+    simt.post %c to %buffer[40] number %n
     // What barriers order has no number; the word in which blocks count each other is found the same way.
     // CHECK-NEXT: simt.post %c to %[[at]][256]
-    simt.post %c to %mail[%i + 256]
+    simt.post %c to %buffer[%i + 256]
     // CHECK-NEXT: simt.tile_barrier %[[at]][] number %n blocks 3
-    simt.tile_barrier %mail[%i] number %n blocks 3
+    simt.tile_barrier %buffer[%i] number %n blocks 3
     // CHECK-NEXT: %d = simt.take %[[at]][288] : f32
-    %d = simt.take %mail[%i + 288] : f32
-    // CHECK-NEXT: simt.tile_barrier %mail[] number %n blocks 3
-    simt.tile_barrier %mail[] number %n blocks 3
+    %d = simt.take %buffer[%i + 288] : f32
+    // CHECK-NEXT: simt.tile_barrier %buffer[] number %n blocks 3
+    simt.tile_barrier %buffer[] number %n blocks 3
     // CHECK-NEXT: llvm.return
     "gpu.return"() : () -> ()
   }) {sym_name = "messages", gpu.known_block_size = array<i32: 64, 1, 1>} : () -> ()

@@ -13,7 +13,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // The barrier stands in every other step, and is numbered by batches; what was sent two steps ago is taken in each, into
 // the slots of four steps.
 // CHECK-LABEL: sym_name = "batches"
-// CHECK:         %[[mail:.*]] = simt.shared at 0 : memref<2048xf64, 3 : i64>
+// CHECK:         %[[buffer:.*]] = simt.shared at 0 : memref<2048xf64, 3 : i64>
 // CHECK:         scf.for %[[step:[0-9]+]] =
 // CHECK-NEXT:      simt.mark step 0 stage -1 row 0
 // CHECK:           %[[batch:.*]] = arith.divui %{{.*}}, %[[two:.*]] : i32
@@ -37,7 +37,7 @@ tile.kernel @batches(%src: !field, %dst: !field)
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
   %u0 = tile.load %src ahead 0 home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e0 = tile.exchange %u0 what edges delay 2 home #tile.mail<slots 4, fixed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
+  %e0 = tile.exchange %u0 what edges delay 2 home #tile.exchange_buffer<slots 4, fixed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[1, 0, 0], %e0[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 2>
   tile.store %u1 to %dst : !tile.queue<f64, lag 2>, !field
 }
@@ -76,7 +76,7 @@ tile.kernel @rings(%src: !field, %dst: !field)
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [1, 2], planes 16>] {
   %u0 = tile.load %src ahead 0 home #tile.shared<slots 4, computed, base 0, reader tile> : !tile.queue<f64, lag 0>
-  %e0 = tile.exchange %u0 what edges delay 1 home #tile.mail<slots 2, computed, every 1, space global, sync grid> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e0 = tile.exchange %u0 what edges delay 1 home #tile.exchange_buffer<slots 2, computed, every 1, space global, sync grid> : !tile.queue<f64, lag 1, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[0, 0, 1], %e0[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
   tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
 }

@@ -11,22 +11,22 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
   func.return %4 : f64
 }
 
-// 2 inboxes for each of 3 blocks, of 2 slots for a row of 2 cells of a word, for 32 lanes, and two words for
+// 2 message buffers for each of 3 blocks, of 2 slots for a row of 2 cells of a word, for 32 lanes, and two words for
 // the counter; before those of all 16 tiles stand two more.
 // CHECK-LABEL: sym_name = "streamed"
 // CHECK:         function_type = (memref<76296xf64, 1 : i64>, memref<76296xf64, 1 : i64>, memref<12322xi64, 1 : i64>, i32) -> ()
 // CHECK-NEXT:    ^bb0(%src: {{.*}}, %dst: {{.*}}, %[[words:[0-9]+]]: memref
 // CHECK-DAG:     %[[one:.*]] = arith.constant 1 : i32
 // CHECK-DAG:     %[[tile:.*]] = arith.constant 770 : i32
-// CHECK-DAG:     %[[inboxes:.*]] = arith.constant 768 : i32
+// CHECK-DAG:     %[[messages:.*]] = arith.constant 768 : i32
 // CHECK-DAG:     %[[header:.*]] = arith.constant 2 : i32
 // Tiles follow each other, and the steps of those before count.
 // CHECK:         scf.for {{.*}} iter_args(%[[said:.*]] = %{{.*}}) -> (i32)
 // CHECK:           %[[held:.*]] = arith.muli %{{.*}}, %[[tile]] : i32
 // CHECK-NEXT:      %[[first:.*]] = arith.addi %[[held]], %[[header]] : i32
-// The blocks count each other behind the inboxes of their tile.
-// CHECK:           %[[counter:.*]] = arith.addi %[[first]], %[[inboxes]] : i32
-// CHECK:           %[[mail:.*]] = simt.shared at 0 : memref<1024xf64, 3 : i64>
+// The blocks count each other behind the message buffers of their tile.
+// CHECK:           %[[counter:.*]] = arith.addi %[[first]], %[[messages]] : i32
+// CHECK:           %[[buffer:.*]] = simt.shared at 0 : memref<1024xf64, 3 : i64>
 // CHECK-NOT:       simt.expect
 // CHECK:           scf.for %[[step:[0-9]+]] =
 // CHECK-NEXT:        simt.mark step 0 stage -1 row 0
@@ -35,7 +35,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NEXT:        simt.tile_barrier %[[words]][%[[counter]]] number %[[number]] blocks 3
 // CHECK-NEXT:        scf.if %[[above:.*]] {
 // CHECK-NEXT:          %[[a:.*]], %[[b:.*]] = simt.take %[[words]][%{{.*}} + 64, 96] : f64, f64
-// CHECK-NEXT:          simt.store %[[a]], %[[b]] to %[[mail]][%[[own:.*]] + 448]
+// CHECK-NEXT:          simt.store %[[a]], %[[b]] to %[[buffer]][%[[own:.*]] + 448]
 // CHECK-NEXT:        }
 // CHECK-NEXT:        scf.if %[[below:.*]] {
 // CHECK-NEXT:          simt.take %[[words]][%{{.*}} + 64, 96] : f64, f64
@@ -67,7 +67,7 @@ tile.kernel @streamed(%src: !field, %dst: !field)
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
   %u0 = tile.load %src ahead 0 home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
-  %e0 = tile.exchange %u0 what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e0 = tile.exchange %u0 what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 1, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[0, 0, 0], %e0[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
 }

@@ -12,11 +12,11 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 }
 
 // Two more arguments: the words of all tiles of a launch, and an integer by which blocks find theirs. There
-// are 2 inboxes for each of 3 blocks, of 2 slots for a row of 2 cells of 2 words, for 32 lanes.
+// are 2 message buffers for each of 3 blocks, of 2 slots for a row of 2 cells of 2 words, for 32 lanes.
 // CHECK-LABEL: sym_name = "messages"
 // CHECK:         function_type = (memref<76296xf64, 1 : i64>, memref<76296xf64, 1 : i64>, memref<{{[0-9]+}}xi64, 1 : i64>, i32) -> ()
 // CHECK-NEXT:    ^bb0(%src: {{.*}}, %dst: {{.*}}, %[[words:[0-9]+]]: memref
-// CHECK:         %[[mail:.*]] = simt.shared at 0 : memref<1024xf64, 3 : i64>
+// CHECK:         %[[buffer:.*]] = simt.shared at 0 : memref<1024xf64, 3 : i64>
 // CHECK:         %[[arrivals:.*]] = simt.shared at 8192 : memref<1xi64, 3 : i64>
 // CHECK:         simt.expect %[[arrivals]] warps 2
 // CHECK:         "gpu.barrier"
@@ -27,20 +27,20 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:           simt.wait %[[arrivals]] phase %{{.*}} : memref<1xi64, 3 : i64>
 // CHECK:           scf.if %[[before:.*]] {
 // CHECK-NEXT:        %[[a:.*]], %[[b:.*]] = simt.take %[[words]][%[[first:.*]] + 128, 192] number %[[said:.*]] : f64, f64
-// CHECK-NEXT:        simt.store %[[a]], %[[b]] to %[[mail]][%[[own:.*]] + 448]
+// CHECK-NEXT:        simt.store %[[a]], %[[b]] to %[[buffer]][%[[own:.*]] + 448]
 // CHECK-NEXT:      }
 // CHECK-NEXT:      scf.if %[[after:.*]] {
 // CHECK-NEXT:        %[[c:.*]], %[[d:.*]] = simt.take %[[words]][%[[second:.*]] + 128, 192] number %[[said]] : f64, f64
-// CHECK-NEXT:        simt.store %[[c]], %[[d]] to %[[mail]][%[[own]] + 640]
+// CHECK-NEXT:        simt.store %[[c]], %[[d]] to %[[buffer]][%[[own]] + 640]
 // CHECK-NEXT:      }
 // CHECK-NOT:       {{simt.take|simt.post|scf.if}}
 // Both edges: the first row of the first warp, the second one of the last.
 // CHECK:           %[[e:.*]], %[[f:.*]] = simt.load %src[%[[at:.*]] + 0]
 // CHECK:           %[[g:.*]], %[[h:.*]] = simt.load %src[%[[at]] + 66]
-// CHECK:           simt.load %[[mail]][%[[own]] + 448]
-// CHECK:           simt.load %[[mail]][%[[own]] + 640]
-// CHECK:           simt.store %[[e]], %[[f]] to %[[mail]][%[[own]] + 0]
-// CHECK:           simt.store %[[g]], %[[h]] to %[[mail]][%[[own]] + 64]
+// CHECK:           simt.load %[[buffer]][%[[own]] + 448]
+// CHECK:           simt.load %[[buffer]][%[[own]] + 640]
+// CHECK:           simt.store %[[e]], %[[f]] to %[[buffer]][%[[own]] + 0]
+// CHECK:           simt.store %[[g]], %[[h]] to %[[buffer]][%[[own]] + 64]
 // Ahead of the arrival, both are sent; message and slot are those of the step.
 // CHECK:           scf.if %[[before]] {
 // CHECK-NEXT:        simt.post %[[e]], %[[f]] to %[[words]][%{{.*}} + 0, 64] number %[[number:.*]]
@@ -68,7 +68,7 @@ tile.kernel @messages(%src: !field, %dst: !field)
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
   %u0 = tile.load %src ahead 0 home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
-  %e0 = tile.exchange %u0 what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e0 = tile.exchange %u0 what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[0, 0, 0], %e0[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
 }
@@ -105,9 +105,9 @@ tile.kernel @levels(%src: !field, %dst: !field)
     steps 2 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 1 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
   %u0 = tile.load %src ahead 0 home #tile.registers<depth 2, period 1> : !tile.queue<f32, lag 0>
-  %e0 = tile.exchange %u0 what edges delay 2 home #tile.mail<slots 4, fixed, every 1, space global, sync flags> : !tile.queue<f32, lag 2, edges [1, 0]>
+  %e0 = tile.exchange %u0 what edges delay 2 home #tile.exchange_buffer<slots 4, fixed, every 1, space global, sync flags> : !tile.queue<f32, lag 2, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[0, 0, 0], %e0[0, 1, 0]) home #tile.registers<depth 2, period 1> : !tile.queue<f32, lag 2>
-  %e1 = tile.exchange %u1 what edges delay 2 home #tile.mail<slots 4, fixed, every 1, space global, sync flags> : !tile.queue<f32, lag 4, edges [1, 0]>
+  %e1 = tile.exchange %u1 what edges delay 2 home #tile.exchange_buffer<slots 4, fixed, every 1, space global, sync flags> : !tile.queue<f32, lag 4, edges [1, 0]>
   %u2 = tile.apply @cell(%e1[0, -1, 0], %u1[0, 0, 0], %e1[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 4>
   tile.store %u2 to %dst : !tile.queue<f32, lag 4>, !field
 }
@@ -142,7 +142,7 @@ tile.kernel @computed(%src: !field, %dst: !field)
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
   %u0 = tile.load %src ahead 0 home #tile.registers<depth 1, period 1> : !tile.queue<f64, lag 0>
-  %e0 = tile.exchange %u0 what edges delay 1 home #tile.mail<slots 4, computed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e0 = tile.exchange %u0 what edges delay 1 home #tile.exchange_buffer<slots 4, computed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[0, 0, 0], %e0[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
   tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
 }

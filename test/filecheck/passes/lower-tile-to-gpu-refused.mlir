@@ -126,8 +126,8 @@ tile.kernel @two_kinds(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !s
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
-  %f = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %f = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %w = tile.apply @cell(%u[0, 0, 0], %f[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   %v = tile.apply @cell(%w[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
@@ -145,7 +145,7 @@ tile.kernel @too_early(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !s
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 0 home #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 0, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 0, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
 }
@@ -162,7 +162,7 @@ tile.kernel @columns(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !ste
     layout #tile.layout<cluster, [4 cells x 2 warps, 2 cells x 32 lanes x 2 blocks]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
 }
@@ -179,7 +179,7 @@ tile.kernel @whole_planes(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst:
     layout #tile.layout<cluster, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what plane delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
 }
@@ -196,7 +196,7 @@ tile.kernel @unheard(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !ste
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
 }
@@ -213,7 +213,7 @@ tile.kernel @alone(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stenc
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
 }
@@ -230,7 +230,7 @@ tile.kernel @across(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !st
     layout #tile.layout<device, [4 cells x 2 blocks, 2 cells x 32 lanes x 2 warps]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 1]>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 1]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
 }
@@ -247,7 +247,7 @@ tile.kernel @far(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stenc
     layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what plane delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [3, 0]>
+  %e = tile.exchange %u what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [3, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 3, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
 }
@@ -264,7 +264,7 @@ tile.kernel @at_once(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !s
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 0 home #tile.mail<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 0, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 0, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
 }
@@ -281,8 +281,8 @@ tile.kernel @too_early(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: 
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 2 home #tile.mail<slots 4, fixed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
-  %f = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 2 home #tile.exchange_buffer<slots 4, fixed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
+  %f = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
   %v = tile.apply @cell(%e[0, -1, 0], %f[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 2>
   tile.store %v to %dst : !tile.queue<f64, lag 2>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
 }
@@ -299,7 +299,7 @@ tile.kernel @planes_by_flags(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, 
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what plane delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
 }
@@ -332,7 +332,7 @@ tile.kernel @edges_of_a_volume(%src: !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>, 
     layout #tile.layout<block, [2 cells x 5 warps, 10 cells, 1 cells x 32 lanes]>
     variants [#tile.variant<axes [0, 1, 2], planes 1>] {
   %u = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0, 0]>
+  %e = tile.exchange %u what edges delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[1, 0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>
 }
@@ -349,7 +349,7 @@ tile.kernel @copies_for_what_stays(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %ds
     layout #tile.layout<block, [2 cells x 5 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [0, 1], planes 1>] {
   %u = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what copies delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0]>
+  %e = tile.exchange %u what copies delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0], %e[1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,65]xf64>
 }
@@ -366,7 +366,7 @@ tile.kernel @cluster_that_stays(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: 
     layout #tile.layout<cluster, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [0, 1], planes 1>] {
   %u = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0], %e[1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,65]xf64>
 }
@@ -493,7 +493,7 @@ tile.kernel @together(%src: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>, %dst: !
     layout #tile.layout<device, [4 cells x 4 warps x 4 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 64>, #tile.variant<axes [1, 2], planes 64>] occupancy 8 {
   %u = tile.load %src ahead 3 home #tile.registers<depth 1, period 1> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 4, computed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 4, computed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @both(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
 }

@@ -11,9 +11,9 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
   func.return %4 : f64
 }
 
-// A ring of four planes for what is fetched three steps early, and mail of two slots for each of the
+// A ring of four planes for what is fetched three steps early, and buffers of two slots for each of the
 // two levels.
-// CHECK-LABEL: sym_name = "mail"
+// CHECK-LABEL: sym_name = "exchanges"
 // CHECK:         %[[ring:.*]] = simt.shared at 0 : memref<1024xf64, 3 : i64>
 // CHECK:         %[[mail0:.*]] = simt.shared at 8192
 // CHECK:         %[[mail1:.*]] = simt.shared at {{[0-9]+}}
@@ -61,15 +61,15 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-NEXT:      simt.override %{{.*}} from %b[%[[at]] + -4356] mask %[[beside]]
 // CHECK-NEXT:      simt.mark step 1
 // CHECK:         block 256, shared_bytes {{[1-9][0-9]*}}, occupancy 1>
-tile.kernel @mail(%src: !field, %dst: !field, %a: !field, %b: !field)
+tile.kernel @exchanges(%src: !field, %dst: !field, %a: !field, %b: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [1 cells x 8 warps, 1 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
   %u0 = tile.load %src halo %a ahead 3 home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e0 = tile.exchange %u0 what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e0 = tile.exchange %u0 what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %h1 = tile.load halo %b home #tile.memory : !tile.queue<f64, lag 1>
   %u1 = tile.apply @cell(%u0[-1, 0, 0], %e0[0, -1, 0], %u0[1, 0, 0]) else %h1 home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 1>
-  %e1 = tile.exchange %u1 what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1, 0]>
+  %e1 = tile.exchange %u1 what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1, 0]>
   %u2 = tile.apply @cell(%u1[-1, 0, 0], %e1[0, -1, 0], %u1[1, 0, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 2>
   tile.store %u2 to %dst : !tile.queue<f64, lag 2>, !field
 }

@@ -11,7 +11,7 @@ func.func private @cell(%0: f32, %1: f32, %2: f32) -> f32 {
   func.return %4 : f32
 }
 
-// A layer of an edge is two rows of a cell of 4 x 32 threads. 2 inboxes for each of 4 blocks, each for two tiles that
+// A layer of an edge is two rows of a cell of 4 x 32 threads. 2 message buffers for each of 4 blocks, each for two tiles that
 // follow each other; before those of all 8 tiles stand two words.
 // CHECK-LABEL: sym_name = "volume"
 // CHECK:         function_type = (memref<3400xf32, 1 : i64>, memref<3400xf32, 1 : i64>, memref<32770xi64, 1 : i64>, i32) -> ()
@@ -55,7 +55,7 @@ tile.kernel @volume(%src: !field, %dst: !field)
     layout #tile.layout<device, [2 cells x 4 blocks, 2 cells x 4 warps, 1 cells x 32 lanes]>
     variants [#tile.variant<axes [0, 1, 2], planes 1>] {
   %u0 = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 0>
-  %e0 = tile.exchange %u0 what plane delay 0 home #tile.mail<slots 1, fixed, every 1, space global, sync flags> : !tile.queue<f32, lag 0, edges [1, 1, 0]>
+  %e0 = tile.exchange %u0 what plane delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space global, sync flags> : !tile.queue<f32, lag 0, edges [1, 1, 0]>
   %u1 = tile.apply @cell(%e0[-1, 0, 0], %e0[1, 1, 0], %u0[0, 0, 1]) home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 0>
   tile.store %u1 to %dst : !tile.queue<f32, lag 0>, !field
 }
@@ -90,11 +90,11 @@ tile.kernel @levels(%src: !field, %dst: !field)
     layout #tile.layout<block, [2 cells x 5 warps, 2 cells x 5 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [0, 1, 2], planes 1>] {
   %u0 = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e0 = tile.exchange %u0 what plane delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
+  %e0 = tile.exchange %u0 what plane delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
   %u1 = tile.apply @cell(%e0[-1, 0, 0], %e0[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e1 = tile.exchange %u1 what plane delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
+  %e1 = tile.exchange %u1 what plane delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
   %u2 = tile.apply @cell(%e1[-1, 0, 0], %e1[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e2 = tile.exchange %u2 what plane delay 0 home #tile.mail<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
+  %e2 = tile.exchange %u2 what plane delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
   %u3 = tile.apply @cell(%e2[-1, 0, 0], %e2[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %u3 to %dst : !tile.queue<f64, lag 0>, !field
 }

@@ -263,7 +263,7 @@ tile.kernel @copies(%src: !field, %dst: !field, %a: !field)
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 256]> layout #tile.layout<block, [1 cells x 4 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
   %u = tile.load %src halo %a ahead 2 home #tile.registers<depth 1, period 1> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what copies delay 1 home #tile.mail<slots 4, computed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 2]>
+  %e = tile.exchange %u what copies delay 1 home #tile.exchange_buffer<slots 4, computed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 2]>
   %v = tile.apply @cell(%e[0, -1, 0], %u[0, 0, 0], %e[0, 0, 2]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !field
 }
@@ -300,7 +300,7 @@ tile.kernel @fours(%src: !field, %dst: !field)
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 256]> layout #tile.layout<block, [1 cells x 4 warps, 4 cells x 32 lanes]>
     variants [#tile.variant<axes [1, 2], planes 16>] {
   %u = tile.load %src ahead 2 home #tile.registers<depth 1, period 1> : !tile.queue<f32, lag 0>
-  %e = tile.exchange %u what copies delay 1 home #tile.mail<slots 4, computed, every 1, space shared, sync barrier> : !tile.queue<f32, lag 1, edges [0, 1]>
+  %e = tile.exchange %u what copies delay 1 home #tile.exchange_buffer<slots 4, computed, every 1, space shared, sync barrier> : !tile.queue<f32, lag 1, edges [0, 1]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 0, 1]) home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 1>
   tile.store %v to %dst : !tile.queue<f32, lag 1>, !field
 }

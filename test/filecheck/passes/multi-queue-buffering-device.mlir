@@ -12,9 +12,9 @@
 // ring of a power of two.
 // CHECK-LABEL: tile.kernel @star
 // RINGS:          %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 16, computed, base 15, reader tile>
-// RINGS-NEXT:     %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 2 home #tile.mail<slots 4, computed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
+// RINGS-NEXT:     %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 2 home #tile.exchange_buffer<slots 4, computed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
 // EACH:           %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, shifting, base 0, reader tile>
-// EACH-NEXT:      %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.mail<slots 2, shifting, every 1, space global, sync grid>
+// EACH-NEXT:      %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.exchange_buffer<slots 2, shifting, every 1, space global, sync grid>
 // CHECK:          %[[h1:.*]] = tile.load halo %b home #tile.memory
 // CHECK-NEXT:     %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][0, 0, 1], %[[u0]][1, 0, 0]) else %[[h1]]
 // RINGS-SAME:       home #tile.shared<slots 16, computed, base 9, reader tile>
@@ -24,7 +24,7 @@
 // Streamed through registers, a block's part is in shared memory a second time: the exchange has it, rows of the blocks
 // beside included.
 // STREAMED:       %[[u0:.*]] = tile.load %src halo %a {{.*}} home #tile.registers<depth 3, period
-// STREAMED-NEXT:  %[[e0:.*]] = tile.exchange %[[u0]] what plane delay 2 home #tile.mail<slots 6, fixed, every 2, space global, sync grid>
+// STREAMED-NEXT:  %[[e0:.*]] = tile.exchange %[[u0]] what plane delay 2 home #tile.exchange_buffer<slots 6, fixed, every 2, space global, sync grid>
 // STREAMED:       %[[u1:.*]] = tile.apply {{.*}} home #tile.registers<depth 3, period
 // STREAMED-NEXT:  tile.exchange %[[u1]] what plane delay 2
 tile.kernel @star(%src: !field, %dst: !field, %a: !field, %b: !field)

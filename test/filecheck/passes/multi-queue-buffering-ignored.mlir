@@ -1,13 +1,13 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=REGISTERS
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=TURNS
-// RUN: xdsl-opt %s -p 'multi-queue-buffering{addressing=computed}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=MAIL
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{addressing=computed}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=ALONE
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{period=1000000}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=LONG
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{period=32}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=LONGEST
 
 // Options that the storage has no use for are said to be ignored, and what would make a loop too long is left out.
 
-// MAIL: tile.kernel in @copy: addressing=computed is ignored: planes in registers have no slots, and a tile of one warp has no mail; use storage=shared, or device-tiling tile=block
+// ALONE: tile.kernel in @copy: addressing=computed is ignored: planes in registers have no slots, and a tile of one warp exchanges nothing; use storage=shared, or device-tiling tile=block
 // LONG: tile.kernel in @copy: period=1000000 is left out: the loop would be unrolled 1000000 times, with 4 operations of a thread in each step; give at most period=32
 // LONG: tile.load %src ahead 3 home #tile.registers<depth 1, period 1>
 // LONGEST-NOT: left out

@@ -5,7 +5,7 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=computed}' | filecheck %s --check-prefixes=CHECK,SHARED,COMPUTED
 
 // Every queue and every exchange gets a home, so that the kernel can be lowered whatever the storage:
-// registers with mail between warps, or rings in shared memory that neighbours read themselves.
+// registers with exchanges between warps, or rings in shared memory that neighbours read themselves.
 
 !field = !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
 
@@ -14,15 +14,15 @@
 // In registers: two older planes of %u0 and %u1, which age by renaming in a loop that is unrolled
 // twice. What is only stored keeps nothing; halos are read from memory again.
 // REGISTERS:      %[[u0:.*]] = tile.load %src halo %a ahead 3 home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-// REGISTERS-NEXT: %[[e0:.*]] = tile.exchange %[[u0]] what plane delay 0 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier>
+// REGISTERS-NEXT: %[[e0:.*]] = tile.exchange %[[u0]] what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier>
 // REGISTERS-NEXT: %[[h1:.*]] = tile.load halo %b home #tile.memory
 // REGISTERS-NEXT: %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0]) else %[[h1]] home #tile.registers<depth 2, period 2>
-// REGISTERS-NEXT: %[[e1:.*]] = tile.exchange %[[u1]] what plane delay 0 home #tile.mail
+// REGISTERS-NEXT: %[[e1:.*]] = tile.exchange %[[u1]] what plane delay 0 home #tile.exchange_buffer
 // REGISTERS-NEXT: tile.apply @cell(%[[u1]][-1, 0, 0], %[[e1]][0, -1, 0], %[[u1]][1, 0, 0]) home #tile.registers<depth 0, period 2>
 
 // OPTIONS-LABEL: tile.kernel @star
 // OPTIONS:        tile.load %src halo %a ahead 1 home #tile.registers<depth 2, period 4>
-// OPTIONS:        tile.exchange {{.*}} home #tile.mail<slots 2, computed, every 1, space shared, sync barrier>
+// OPTIONS:        tile.exchange {{.*}} home #tile.exchange_buffer<slots 2, computed, every 1, space shared, sync barrier>
 // OPTIONS:        else {{.*}} home #tile.registers<depth 2, period 4>
 
 // In shared memory: three planes, and one more that may be overwritten while they are read. The

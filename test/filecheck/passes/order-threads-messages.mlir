@@ -6,7 +6,7 @@
 // CHECK-NOT:   simt.mark
 // CHECK-LABEL: func.func @messages
 // CHECK:         scf.for
-func.func @messages(%n: i32, %dst: memref<4096xf64, 1>, %mail: memref<64xf64, 3>, %words: memref<512xi64, 1>,
+func.func @messages(%n: i32, %dst: memref<4096xf64, 1>, %buffer: memref<64xf64, 3>, %words: memref<512xi64, 1>,
                     %w: memref<1xi64, 3>, %k: f64, %beside: i1) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -17,11 +17,11 @@ func.func @messages(%n: i32, %dst: memref<4096xf64, 1>, %mail: memref<64xf64, 3>
     // CHECK-NEXT:  simt.wait %w phase %i
     // CHECK-NEXT:  scf.if %beside {
     // CHECK-NEXT:    %came = simt.take %words[%i + 0] number %i : f64
-    // CHECK-NEXT:    simt.store %came to %mail[%i + 0]
+    // CHECK-NEXT:    simt.store %came to %buffer[%i + 0]
     // CHECK-NEXT:  }
-    // CHECK-NEXT:  %above = simt.load %mail[%i + 0] : f64
+    // CHECK-NEXT:  %above = simt.load %buffer[%i + 0] : f64
     // CHECK-NEXT:  %edge = arith.addf %edge_sum, %above : f64
-    // CHECK-NEXT:  simt.store %edge to %mail[%i + 1]
+    // CHECK-NEXT:  simt.store %edge to %buffer[%i + 1]
     // CHECK-NEXT:  scf.if %beside {
     // CHECK-NEXT:    simt.post %edge to %words[%i + 64] number %next
     // CHECK-NEXT:  }
@@ -35,17 +35,17 @@ func.func @messages(%n: i32, %dst: memref<4096xf64, 1>, %mail: memref<64xf64, 3>
     simt.wait %w phase %i : memref<1xi64, 3>
     scf.if %beside {
       %came = simt.take %words[%i + 0] number %i : f64
-      simt.store %came to %mail[%i + 0]
+      simt.store %came to %buffer[%i + 0]
     }
     simt.mark step 0 stage 1 row 0
     %edge_sum = arith.mulf %u0, %k : f64
-    %above = simt.load %mail[%i + 0] : f64
+    %above = simt.load %buffer[%i + 0] : f64
     %edge = arith.addf %edge_sum, %above : f64
     simt.mark step 0 stage 1 row 1 inner
     %inner_sum = arith.mulf %u1, %k : f64
     %inner = arith.addf %inner_sum, %edge : f64
     simt.mark step 0 stage 2 row 0
-    simt.store %edge to %mail[%i + 1]
+    simt.store %edge to %buffer[%i + 1]
     simt.mark step 0 stage 3 row 0 inner
     simt.store %edge to %dst[%i + 0]
     simt.mark step 0 stage 3 row 1 inner

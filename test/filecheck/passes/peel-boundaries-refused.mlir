@@ -11,7 +11,7 @@ tile.kernel @too_many(%src: !stencil.field<[-1,513]x[-1,513]x[-1,65]xf64>, %dst:
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [512, 512, 64]>
     layout #tile.layout<device, [4 cells x 133 blocks, 2 cells x 32 lanes]> occupancy 1 {
   %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,513]x[-1,513]x[-1,65]xf64>
 }

@@ -2,10 +2,10 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=shifting},register-streaming{what=edges}' | filecheck %s --check-prefix=SHIFTING
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{addressing=computed},register-streaming{what=edges}' | filecheck %s
 
-// Mail is addressed as the planes were that it takes the place of.
+// An exchange is addressed as the planes were that it takes the place of.
 
-// CHECK:    tile.exchange {{.*}} home #tile.mail<slots {{2|4}}, computed,
-// SHIFTING: tile.exchange {{.*}} home #tile.mail<slots {{[0-9]+}}, shifting,
+// CHECK:    tile.exchange {{.*}} home #tile.exchange_buffer<slots {{2|4}}, computed,
+// SHIFTING: tile.exchange {{.*}} home #tile.exchange_buffer<slots {{[0-9]+}}, shifting,
 func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64

@@ -19,7 +19,7 @@
 // LONG:       tile.kernel in @block: a loop with slots at fixed places would be unrolled 42 times, until all slots are back at the first place, with 5 operations of a thread in each step: slots are shifted; use addressing=computed for rings of a power of two
 // LONG-LABEL: tile.kernel @block
 // LONG:         tile.load %src ahead 0 home #tile.registers<depth 6, period 7>
-// LONG:         tile.exchange {{.*}} delay 5 home #tile.mail<slots 6, shifting
+// LONG:         tile.exchange {{.*}} delay 5 home #tile.exchange_buffer<slots 6, shifting
 
 // HALVES: tile.kernel in @block: sync=mbarrier is left out: warps read exchanged cells in the step that publishes the cells; use sync=barrier, or a tile that is streamed, with delay=1 or more
 func.func private @cell(%a: f64, %b: f64) -> f64 {

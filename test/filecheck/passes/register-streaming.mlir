@@ -12,7 +12,7 @@
 // RUN: xdsl-opt %s -p 'register-streaming{sync=grid}' | filecheck %s --check-prefix=GRID
 
 // Own cells live in registers. What is fetched ahead is read by neighbours where its copies land, the
-// rest they read as edges, by mail; the wait for it comes a step later wherever that makes no queue
+// rest they read as edges, exchanged; the wait for it comes a step later wherever that makes no queue
 // later: then one synchronisation a step serves all levels.
 
 !field = !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>
@@ -23,33 +23,33 @@
 // CHECK-LABEL: tile.kernel @star
 // CHECK-NOT:     #tile.shared
 // CHECK:         %[[u0:.*]] = tile.load %src ahead 3 home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-// CHECK-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+// CHECK-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what copies delay 1 home #tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
 // CHECK-NEXT:    %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0]) home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 1>
-// CHECK-NEXT:    %[[e1:.*]] = tile.exchange %[[u1]] what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1, 0]>
+// CHECK-NEXT:    %[[e1:.*]] = tile.exchange %[[u1]] what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1, 0]>
 // CHECK-NEXT:    tile.apply @cell(%[[u1]][-1, 0, 0], %[[e1]][0, -1, 0], %[[u1]][1, 0, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 2>
 
 // A power of two of slots is computed.
 // AHEAD-LABEL: tile.kernel @star
 // AHEAD:         %[[u0:.*]] = tile.load %src ahead 2 home #tile.registers
-// AHEAD-NEXT:    tile.exchange %[[u0]] what copies delay 1 home #tile.mail<slots 4, computed, every 1, space shared, sync barrier>
+// AHEAD-NEXT:    tile.exchange %[[u0]] what copies delay 1 home #tile.exchange_buffer<slots 4, computed, every 1, space shared, sync barrier>
 
 // Edges instead where that is asked for, or nothing is fetched ahead.
 // EDGES-LABEL: tile.kernel @star
 // EDGES:         %[[u0:.*]] = tile.load %src ahead {{[03]}} home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
-// EDGES-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+// EDGES-NEXT:    %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
 // EDGES-NEXT:    %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0])
-// EDGES-NEXT:    tile.exchange %[[u1]] what edges delay 1 home #tile.mail<slots 2, fixed
+// EDGES-NEXT:    tile.exchange %[[u1]] what edges delay 1 home #tile.exchange_buffer<slots 2, fixed
 
 // PLANE-LABEL: tile.kernel @star
 // PLANE-NOT:     what {{edges|copies}}
-// PLANE:         tile.exchange {{.*}} what plane delay 1 home #tile.mail<slots 2, fixed
+// PLANE:         tile.exchange {{.*}} what plane delay 1 home #tile.exchange_buffer<slots 2, fixed
 // PLANE-NOT:     what {{edges|copies}}
-// PLANE:         tile.exchange {{.*}} what plane delay 1 home #tile.mail<slots 2, fixed
+// PLANE:         tile.exchange {{.*}} what plane delay 1 home #tile.exchange_buffer<slots 2, fixed
 
 // Warps may arrive and wait later where all that they share is read a step later.
 // HALVES-LABEL: tile.kernel @star
-// HALVES:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 5, {{.*}}, sync mbarrier>
-// HALVES:         tile.exchange {{.*}} what edges delay 1 home #tile.mail<slots 2, {{.*}}, sync mbarrier>
+// HALVES:         tile.exchange {{.*}} what copies delay 1 home #tile.exchange_buffer<slots 5, {{.*}}, sync mbarrier>
+// HALVES:         tile.exchange {{.*}} what edges delay 1 home #tile.exchange_buffer<slots 2, {{.*}}, sync mbarrier>
 // LAZY-LABEL:  tile.kernel @star
 // LAZY:          tile.load %src {{.*}} home #tile.registers<depth 2, period 3>
 tile.kernel @star(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
@@ -70,7 +70,7 @@ tile.kernel @star(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile
 // CHECK-NEXT:    tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[e0]][0, 0, 1], %[[u0]][0, 0, 0], %[[u0]][1, 0, 0])
 // Inner rows read along the row when the warp has arrived: the copies have a slot more.
 // HALVES-LABEL: tile.kernel @lanes_of_one_step
-// HALVES:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 6, shifting, {{.*}}, sync mbarrier>
+// HALVES:         tile.exchange {{.*}} what copies delay 1 home #tile.exchange_buffer<slots 6, shifting, {{.*}}, sync mbarrier>
 // Edges and whole planes serve the taps that cross warps only: shuffles are cheaper.
 // EDGES-LABEL: tile.kernel @lanes_of_one_step
 // EDGES:         %[[e0:.*]] = tile.exchange {{.*}} what edges delay 1 {{.*}} edges [1, 0]>
@@ -130,7 +130,7 @@ tile.kernel @less_than_a_vector(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf32
 
 // An older plane that neighbours read stays in its slot for a step more, beside a newer one or alone.
 // CHECK-LABEL: tile.kernel @older
-// CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 6, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
+// CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.exchange_buffer<slots 6, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
 tile.kernel @older(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
@@ -140,7 +140,7 @@ tile.kernel @older(%src: !field, %dst: !field) roles [#tile.role<source 0>, #til
 }
 
 // CHECK-LABEL: tile.kernel @held
-// CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 6, shifting, {{.*}} : !tile.queue<f64, lag 2, edges [1, 0]>
+// CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.exchange_buffer<slots 6, shifting, {{.*}} : !tile.queue<f64, lag 2, edges [1, 0]>
 tile.kernel @held(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
@@ -152,7 +152,7 @@ tile.kernel @held(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile
 // A neighbour's cell of the newest plane: waiting would cost a plane of lag, so it is read in the step
 // in which it is published, and copies have a slot more. Who asks for a delay pays for it.
 // CHECK-LABEL: tile.kernel @box
-// CHECK:         tile.exchange {{.*}} what copies delay 0 home #tile.mail<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
+// CHECK:         tile.exchange {{.*}} what copies delay 0 home #tile.exchange_buffer<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
 // CHECK-NEXT:    tile.apply {{.*}} : !tile.queue<f64, lag 1>
 // EDGES-LABEL: tile.kernel @box
 // EDGES:         tile.exchange {{.*}} what edges delay 0 {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
@@ -160,10 +160,10 @@ tile.kernel @held(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile
 // Warps that arrive and wait later pay for it, too: the newest plane is kept, the result a step later.
 // HALVES-LABEL: tile.kernel @box
 // HALVES:         tile.load {{.*}} home #tile.registers<depth 3, period 3>
-// HALVES-NEXT:    tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 5, {{.*}}, sync mbarrier>
+// HALVES-NEXT:    tile.exchange {{.*}} what copies delay 1 home #tile.exchange_buffer<slots 5, {{.*}}, sync mbarrier>
 // HALVES-NEXT:    tile.apply {{.*}} : !tile.queue<f64, lag 2>
 // LAZY-LABEL:  tile.kernel @box
-// LAZY:          tile.exchange {{.*}} what copies delay 1 home #tile.mail<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
+// LAZY:          tile.exchange {{.*}} what copies delay 1 home #tile.exchange_buffer<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
 // LAZY-NEXT:     tile.apply {{.*}} : !tile.queue<f64, lag 2>
 tile.kernel @box(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
@@ -196,18 +196,18 @@ tile.kernel @across(%src: !field, %dst: !field) roles [#tile.role<source 0>, #ti
 // and stay in their slots until their sender hears that they were read: for twice the delay.
 // CHECK-LABEL: tile.kernel @apart(
 // CHECK:         %[[u0:.*]] = tile.load %src
-// CHECK-NEXT:    tile.exchange %[[u0]] what copies delay 1 home #tile.mail<slots 6, shifting, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
+// CHECK-NEXT:    tile.exchange %[[u0]] what copies delay 1 home #tile.exchange_buffer<slots 6, shifting, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
 // CHECK-NEXT:    %[[u1:.*]] = tile.apply
-// CHECK-NEXT:    tile.exchange %[[u1]] what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 3, edges [1, 0]>
+// CHECK-NEXT:    tile.exchange %[[u1]] what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 3, edges [1, 0]>
 // EDGES-LABEL: tile.kernel @apart(
-// EDGES:         tile.exchange {{.*}} what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
-// EDGES:         tile.exchange {{.*}} what edges delay 1 home #tile.mail<slots 2, fixed, every 1, space global, sync flags>
+// EDGES:         tile.exchange {{.*}} what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+// EDGES:         tile.exchange {{.*}} what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags>
 // HALVES-LABEL: tile.kernel @apart(
 // HALVES:         sync mbarrier>
 // HALVES:         sync flags>
 // LATER-LABEL: tile.kernel @apart(
-// LATER:         tile.exchange {{.*}} what copies delay 2 home #tile.mail<slots 7, {{.*}}, space shared, sync mbarrier>
-// LATER:         tile.exchange {{.*}} what edges delay 2 home #tile.mail<slots 4, {{.*}}, space global, sync flags>
+// LATER:         tile.exchange {{.*}} what copies delay 2 home #tile.exchange_buffer<slots 7, {{.*}}, space shared, sync mbarrier>
+// LATER:         tile.exchange {{.*}} what edges delay 2 home #tile.exchange_buffer<slots 4, {{.*}}, space global, sync flags>
 // GRID-LABEL:  tile.kernel @apart(
 // GRID:          tile.exchange {{.*}} what copies delay 1 {{.*}}, space shared, sync barrier>
 // GRID:          tile.exchange {{.*}} what edges delay 1 {{.*}}, space global, sync grid>
@@ -223,7 +223,7 @@ tile.kernel @apart(%src: !field, %dst: !field) roles [#tile.role<source 0>, #til
 
 // A tile that is not streamed has no step to wait for: its warps wait at a barrier, after the publishing.
 // CHECK-LABEL: tile.kernel @in_place(
-// CHECK:         tile.exchange {{.*}} what edges delay 0 home #tile.mail<slots 1, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 0, edges [1, 0]>
+// CHECK:         tile.exchange {{.*}} what edges delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 0, edges [1, 0]>
 tile.kernel @in_place(%src: !stencil.field<[-8,72]x[-8,72]xf64>, %dst: !stencil.field<[-8,72]x[-8,72]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [64, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]> {

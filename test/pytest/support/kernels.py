@@ -24,10 +24,10 @@ CELLS = 128
 FIELD = f"memref<{CELLS}xf64, 1 : i64>"
 SHARED = f"memref<{CELLS}xf64, 3 : i64>"
 
-MAIL_WORDS = 4 * CELLS
+MESSAGE_WORDS = 4 * CELLS
 """Words of messages: two slots for a cell of every thread of two blocks."""
 
-MAIL = f"memref<{MAIL_WORDS}xi64, 1 : i64>"
+WORDS = f"memref<{MESSAGE_WORDS}xi64, 1 : i64>"
 
 BARRIER = '"gpu.barrier"() : () -> ()'
 WARP_SYNC = '"nvvm.bar.warp.sync"(%full) : (i32) -> ()'
@@ -62,8 +62,8 @@ def launch(
     """
     text = f"""
 "gpu.module"() <{{sym_name = "m"}}> ({{
-  "gpu.func"() <{{function_type = ({FIELD}, {MAIL}) -> (), kernel}}> ({{
-  ^entry(%f: {FIELD}, %mail: {MAIL}):
+  "gpu.func"() <{{function_type = ({FIELD}, {WORDS}) -> (), kernel}}> ({{
+  ^entry(%f: {FIELD}, %buffer: {WORDS}):
     {PROLOGUE}
     {body}
     "gpu.return"() : () -> ()
@@ -74,8 +74,8 @@ def launch(
     module.verify()
     function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
     field = Buffer(np.arange(float(CELLS)))
-    mail = Buffer(np.zeros(MAIL_WORDS, dtype=np.int64))
-    Launch(function, grid, block, [field, mail], cluster, blocks_per_tile).run()
+    words = Buffer(np.zeros(MESSAGE_WORDS, dtype=np.int64))
+    Launch(function, grid, block, [field, words], cluster, blocks_per_tile).run()
     return field.data
 
 

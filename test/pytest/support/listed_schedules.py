@@ -39,7 +39,7 @@ NOT_UNROLLED = Schedule(
     "not-unrolled",
     device_plane((4, 1), 2, 2),
     streaming=Streaming(period=1),
-    mail="computed",
+    exchanged="computed",
     shown=FLAGS,
 )
 

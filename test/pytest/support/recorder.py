@@ -44,7 +44,7 @@ class Recorder(Device):
         """Launches and copies, in order."""
         self.graphs: list[Graph] = []
         self.at_launch: Callable[[], None] = lambda: None
-        self.kernels, self.loaded, self.resident, self.inboxes = {}, {}, {}, {}
+        self.kernels, self.loaded, self.resident, self.message_buffers = {}, {}, {}, {}
         self.users, self.streams = Counter(), Counter()
         self.marks: list[str] = []
         self.cuda = self

@@ -31,12 +31,12 @@ from timetile.runtime.program.compiled_program import Executor
 
 
 @dataclass(frozen=True)
-class AddressMailPass(ModulePass):
+class AddressExchangesPass(ModulePass):
     """
-    Let the loops' schedules say how the slots of mail are found: no pass has an option for it.
+    Let the loops' schedules say how the slots of exchanges are found: no pass has an option for it.
     """
 
-    name = "address-mail"
+    name = "address-exchanges"
 
     addressing: AddressingOption
 
@@ -59,13 +59,13 @@ class Schedule:
     form: Form = "none"
     planes: int | None = 17
     shown: str = "home #tile.registers"
-    mail: AddressingOption | None = None
+    exchanged: AddressingOption | None = None
 
     def passes(self, *depths: int) -> tuple[ModulePass, ...]:
         """From a time loop to placed kernels."""
         return (
             TemporalFusionPass(depths),
-            *(() if self.mail is None else (AddressMailPass(self.mail),)),
+            *(() if self.exchanged is None else (AddressExchangesPass(self.exchanged),)),
             self.tiling,
             SplitSumsPass(form=self.form),
             self.buffering,

@@ -91,15 +91,15 @@ func.func @sends(%peer: memref<64xf64, 7>, %w: memref<2xi64, 7>, %u: f64, %i: i3
 }
 
 // CHECK-LABEL: func.func @messages(
-// CHECK-NEXT:    simt.post %u, %u to %mail[32, 96] number %n
-// CHECK-NEXT:    simt.post %u to %mail[%n + 0]
-// CHECK-NEXT:    %a, %b = simt.take %mail[160, 224] number %n : f64, f64
+// CHECK-NEXT:    simt.post %u, %u to %buffer[32, 96] number %n
+// CHECK-NEXT:    simt.post %u to %buffer[%n + 0]
+// CHECK-NEXT:    %a, %b = simt.take %buffer[160, 224] number %n : f64, f64
 // CHECK-NEXT:    func.return %a, %b
-func.func @messages(%mail: memref<512xi64, 1>, %u: f64, %n: i32) -> (f64, f64) {
+func.func @messages(%buffer: memref<512xi64, 1>, %u: f64, %n: i32) -> (f64, f64) {
   %place = arith.constant 32 : i32
-  simt.post %u, %u to %mail[%place + 0, 64] number %n
-  simt.post %u to %mail[%n + 0]
-  %a, %b = simt.take %mail[%place + 128, 192] number %n : f64, f64
+  simt.post %u, %u to %buffer[%place + 0, 64] number %n
+  simt.post %u to %buffer[%n + 0]
+  %a, %b = simt.take %buffer[%place + 128, 192] number %n : f64, f64
   func.return %a, %b : f64, f64
 }
 

@@ -214,49 +214,49 @@ func.func @send_to_own_block(%v: f64, %a: memref<8xf64, 3>, %w: memref<2xi64, 7>
 
 // -----
 
-func.func @message_of_two_types(%mail: memref<8xi64, 1>, %n: i32) {
+func.func @message_of_two_types(%buffer: memref<8xi64, 1>, %n: i32) {
   // CHECK: a message is of one or more cells of one type
-  %a, %b = simt.take %mail[0, 2] number %n : f64, f32
+  %a, %b = simt.take %buffer[0, 2] number %n : f64, f32
   func.return
 }
 
 // -----
 
-func.func @empty_message(%mail: memref<8xi64, 1>, %n: i32) {
+func.func @empty_message(%buffer: memref<8xi64, 1>, %n: i32) {
   // CHECK: a message is of one or more cells of one type
-  "simt.take"(%mail, %n) <{offsets = array<i64>, operandSegmentSizes = array<i32: 1, 0, 1>}> : (memref<8xi64, 1>, i32) -> ()
+  "simt.take"(%buffer, %n) <{offsets = array<i64>, operandSegmentSizes = array<i32: 1, 0, 1>}> : (memref<8xi64, 1>, i32) -> ()
   func.return
 }
 
 // -----
 
-func.func @message_of_half_floats(%v: f16, %mail: memref<8xi64, 1>, %n: i32) {
+func.func @message_of_half_floats(%v: f16, %buffer: memref<8xi64, 1>, %n: i32) {
   // CHECK: a message is of one or more cells of one type
-  simt.post %v to %mail[0] number %n
+  simt.post %v to %buffer[0] number %n
   func.return
 }
 
 // -----
 
-func.func @cells_without_a_place(%v: f64, %mail: memref<8xi64, 1>, %n: i32) {
+func.func @cells_without_a_place(%v: f64, %buffer: memref<8xi64, 1>, %n: i32) {
   // CHECK: 2 cells at 1 places
-  simt.post %v, %v to %mail[0] number %n
+  simt.post %v, %v to %buffer[0] number %n
   func.return
 }
 
 // -----
 
-func.func @message_inside_a_block(%v: f64, %mail: memref<8xi64, 3>, %n: i32) {
+func.func @message_inside_a_block(%v: f64, %buffer: memref<8xi64, 3>, %n: i32) {
   // CHECK: messages between blocks go through global memory
-  simt.post %v to %mail[0] number %n
+  simt.post %v to %buffer[0] number %n
   func.return
 }
 
 // -----
 
-func.func @message_in_a_field(%mail: memref<8xf64, 1>, %n: i32) {
+func.func @message_in_a_field(%buffer: memref<8xf64, 1>, %n: i32) {
   // CHECK: messages are kept in 64-bit words
-  %a = simt.take %mail[0] number %n : f64
+  %a = simt.take %buffer[0] number %n : f64
   func.return
 }
 

@@ -56,8 +56,8 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
   %all = simt.all %c : i1
   // CHECK-NEXT: %ring = simt.shared at 0 : memref<512xf64, 3 : i64>
   %ring = simt.shared at 0 : memref<512xf64, 3 : i64>
-  // CHECK-NEXT: %mail = simt.shared at 4096 : !llvm.ptr<3>
-  %mail = simt.shared at 4096 : !llvm.ptr<3>
+  // CHECK-NEXT: %buffer = simt.shared at 4096 : !llvm.ptr<3>
+  %buffer = simt.shared at 4096 : !llvm.ptr<3>
   // CHECK-NEXT: %n = simt.unset : f64
   %n = simt.unset : f64
   // CHECK-NEXT: simt.mark step 1 stage 3 row 0
@@ -104,16 +104,16 @@ func.func @two_halves(%v: f64, %i: i32, %m: i1, %phase: i32, %bytes: i32, %rank:
   simt.mark step 1 stage 2 row 3 inner
   // CHECK: %w = simt.shared at 0 : memref<2xi64, 3 : i64>
   %w = simt.shared at 0 : memref<2xi64, 3>
-  // CHECK-NEXT: %mail = simt.shared at 128 : memref<64xf64, 3 : i64>
-  %mail = simt.shared at 128 : memref<64xf64, 3>
+  // CHECK-NEXT: %buffer = simt.shared at 128 : memref<64xf64, 3 : i64>
+  %buffer = simt.shared at 128 : memref<64xf64, 3>
   // CHECK-NEXT: simt.expect %w warps 8
   simt.expect %w warps 8
   // CHECK-NEXT: simt.cluster_barrier
   simt.cluster_barrier
   // CHECK-NEXT: simt.wait %w phase %phase : memref<2xi64, 3 : i64>
   simt.wait %w phase %phase : memref<2xi64, 3>
-  // CHECK-NEXT: %peer = simt.peer %mail block %rank : memref<64xf64, 3 : i64> -> memref<64xf64, 7 : i64>
-  %peer = simt.peer %mail block %rank : memref<64xf64, 3> -> memref<64xf64, 7>
+  // CHECK-NEXT: %peer = simt.peer %buffer block %rank : memref<64xf64, 3 : i64> -> memref<64xf64, 7 : i64>
+  %peer = simt.peer %buffer block %rank : memref<64xf64, 3> -> memref<64xf64, 7>
   // CHECK-NEXT: %there = simt.peer %w block %rank : memref<2xi64, 3 : i64> -> memref<2xi64, 7 : i64>
   %there = simt.peer %w block %rank : memref<2xi64, 3> -> memref<2xi64, 7>
   // CHECK-NEXT: simt.send %v, %v to %peer[%i + 2] mask %m arrivals %there phase %phase
@@ -128,20 +128,20 @@ func.func @two_halves(%v: f64, %i: i32, %m: i1, %phase: i32, %bytes: i32, %rank:
 }
 
 // CHECK-LABEL: func.func @messages
-func.func @messages(%mail: memref<512xi64, 1>, %p: !llvm.ptr<1>, %i: i32, %n: i32, %f: f32) {
-  // CHECK-NEXT: %a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64
-  // GENERIC:      %a, %b = "simt.take"(%mail, %i, %n) <{offsets = array<i64: 0, 64>, operandSegmentSizes = array<i32: 1, 1, 1>}> : (memref<512xi64, 1 : i64>, i32, i32) -> (f64, f64)
-  %a, %b = simt.take %mail[%i + 0, 64] number %n : f64, f64
+func.func @messages(%buffer: memref<512xi64, 1>, %p: !llvm.ptr<1>, %i: i32, %n: i32, %f: f32) {
+  // CHECK-NEXT: %a, %b = simt.take %buffer[%i + 0, 64] number %n : f64, f64
+  // GENERIC:      %a, %b = "simt.take"(%buffer, %i, %n) <{offsets = array<i64: 0, 64>, operandSegmentSizes = array<i32: 1, 1, 1>}> : (memref<512xi64, 1 : i64>, i32, i32) -> (f64, f64)
+  %a, %b = simt.take %buffer[%i + 0, 64] number %n : f64, f64
   // CHECK-NEXT: %c, %d, %e = simt.take %p[64, 0, -32] number %n : f32, f32, f32
   %c, %d, %e = simt.take %p[64, 0, -32] number %n : f32, f32, f32
-  // CHECK-NEXT: simt.post %a, %b to %mail[%i + 0, 64] number %n
-  // GENERIC:      "simt.post"(%a, %b, %mail, %i, %n) <{offsets = array<i64: 0, 64>, operandSegmentSizes = array<i32: 2, 1, 1, 1>}> : (f64, f64, memref<512xi64, 1 : i64>, i32, i32) -> ()
-  simt.post %a, %b to %mail[%i + 0, 64] number %n
+  // CHECK-NEXT: simt.post %a, %b to %buffer[%i + 0, 64] number %n
+  // GENERIC:      "simt.post"(%a, %b, %buffer, %i, %n) <{offsets = array<i64: 0, 64>, operandSegmentSizes = array<i32: 2, 1, 1, 1>}> : (f64, f64, memref<512xi64, 1 : i64>, i32, i32) -> ()
+  simt.post %a, %b to %buffer[%i + 0, 64] number %n
   // CHECK-NEXT: simt.post %f to %p[32] number %n
   simt.post %f to %p[32] number %n
-  // CHECK-NEXT: simt.tile_barrier %mail[%i] number %n blocks 13
-  // GENERIC:      "simt.tile_barrier"(%mail, %i, %n) <{blocks = 13 : i64}> : (memref<512xi64, 1 : i64>, i32, i32) -> ()
-  simt.tile_barrier %mail[%i] number %n blocks 13
+  // CHECK-NEXT: simt.tile_barrier %buffer[%i] number %n blocks 13
+  // GENERIC:      "simt.tile_barrier"(%buffer, %i, %n) <{blocks = 13 : i64}> : (memref<512xi64, 1 : i64>, i32, i32) -> ()
+  simt.tile_barrier %buffer[%i] number %n blocks 13
   // CHECK-NEXT: simt.tile_barrier %p[] number %n blocks 2
   simt.tile_barrier %p[] number %n blocks 2
   func.return

@@ -74,27 +74,27 @@
 // -----
 
 // CHECK: threads synchronise every 1 or more steps, got 0
-"test.op"() {home = #tile.mail<slots 2, fixed, every 0, space shared, sync barrier>} : () -> ()
+"test.op"() {home = #tile.exchange_buffer<slots 2, fixed, every 0, space shared, sync barrier>} : () -> ()
 
 // -----
 
 // CHECK: Expected `shared`, or `global`.
-"test.op"() {home = #tile.mail<slots 2, fixed, every 1, space local, sync barrier>} : () -> ()
+"test.op"() {home = #tile.exchange_buffer<slots 2, fixed, every 1, space local, sync barrier>} : () -> ()
 
 // -----
 
-// CHECK: mail in global memory is synchronised by flags or grid, in shared memory by barrier or mbarrier, got flags for shared memory
-"test.op"() {home = #tile.mail<slots 2, fixed, every 1, space shared, sync flags>} : () -> ()
+// CHECK: a buffer in global memory is synchronised by flags or grid, in shared memory by barrier or mbarrier, got flags for shared memory
+"test.op"() {home = #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync flags>} : () -> ()
 
 // -----
 
-// CHECK: mail in global memory is synchronised by flags or grid, in shared memory by barrier or mbarrier, got barrier for global memory
-"test.op"() {home = #tile.mail<slots 2, fixed, every 1, space global, sync barrier>} : () -> ()
+// CHECK: a buffer in global memory is synchronised by flags or grid, in shared memory by barrier or mbarrier, got barrier for global memory
+"test.op"() {home = #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync barrier>} : () -> ()
 
 // -----
 
 // CHECK: Expected `barrier`, `mbarrier`, `flags`, or `grid`.
-"test.op"() {home = #tile.mail<slots 2, fixed, every 1, space shared, sync hope>} : () -> ()
+"test.op"() {home = #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync hope>} : () -> ()
 
 // -----
 

@@ -222,7 +222,7 @@ tile.kernel @no_edges(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 
 tile.kernel @too_lazy(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   // CHECK: delay 1 is shorter than the 2 steps between synchronisations
-  %e = tile.exchange %u what plane delay 1 home #tile.mail<slots 4, fixed, every 2, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
+  %e = tile.exchange %u what plane delay 1 home #tile.exchange_buffer<slots 4, fixed, every 2, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
 }
 
 // -----
@@ -230,7 +230,7 @@ tile.kernel @too_lazy(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 
 tile.kernel @too_few_slots(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   // CHECK: 3 slots are overwritten before their readers come: delay 2 and one synchronisation every 2 steps need 4
-  %e = tile.exchange %u what plane delay 2 home #tile.mail<slots 3, fixed, every 2, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1]>
+  %e = tile.exchange %u what plane delay 2 home #tile.exchange_buffer<slots 3, fixed, every 2, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1]>
 }
 
 // -----
@@ -238,7 +238,7 @@ tile.kernel @too_few_slots(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<so
 tile.kernel @unheard(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   // CHECK: 3 slots are overwritten before their sender hears that they were read: messages that are read 2 steps later need 4
-  %e = tile.exchange %u what edges delay 2 home #tile.mail<slots 3, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 2, edges [1]>
+  %e = tile.exchange %u what edges delay 2 home #tile.exchange_buffer<slots 3, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 2, edges [1]>
 }
 
 // -----

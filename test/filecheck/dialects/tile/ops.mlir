@@ -45,14 +45,14 @@ tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64
   %f = tile.load %K at [0, -1] home #tile.memory : !tile.queue<f64, lag 1>
   // CHECK-NEXT: %k = tile.load %K home #tile.shared<slots 4, fixed, base 0, reader lane> : !tile.queue<f64, lag 1>
   %k = tile.load %K home #tile.shared<slots 4, fixed, base 0, reader lane> : !tile.queue<f64, lag 1>
-  // CHECK-NEXT: %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
-  %e = tile.exchange %u what edges delay 1 home #tile.mail<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
+  // CHECK-NEXT: %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
   // The copies of a field that is loaded ahead, and the whole plane of another queue.
-  // CHECK-NEXT: %c = tile.exchange %u what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
-  // GENERIC:      %c = "tile.exchange"(%u) <{what = #tile<published copies>, delay = #builtin.int<1>, home = #tile.mail<slots 5, shifting, every 1, space shared, sync barrier>}>
-  %c = tile.exchange %u what copies delay 1 home #tile.mail<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
-  // CHECK-NEXT: %p = tile.exchange %k what plane delay 0 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
-  %p = tile.exchange %k what plane delay 0 home #tile.mail<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
+  // CHECK-NEXT: %c = tile.exchange %u what copies delay 1 home #tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
+  // GENERIC:      %c = "tile.exchange"(%u) <{what = #tile<published copies>, delay = #builtin.int<1>, home = #tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync barrier>}>
+  %c = tile.exchange %u what copies delay 1 home #tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
+  // CHECK-NEXT: %p = tile.exchange %k what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
+  %p = tile.exchange %k what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
   // CHECK-NEXT: %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0]) scalars(%dt) indices [0, 1] else %u, %u in <[1, 1], [7, 7]>
   // CHECK-SAME:   home #tile.shared<slots 8, computed, base 3, reader tile> attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
   %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0]) scalars(%dt) indices [0, 1] else %u, %u
@@ -103,10 +103,10 @@ func.func private @attributes() attributes {
   launches = [#tile.launch<steps 1, roles [], grid 4, block 32, shared_bytes 0, occupancy 1, cluster 1, blocks_per_tile 1, message_words 0>,
               #tile.launch<steps 1, roles [], grid 4, block 1024, shared_bytes 64, occupancy 1, cluster 4>,
               #tile.launch<steps 3, roles [#tile.role<scalar 0>], grid 6, block 64, shared_bytes 0, occupancy 2, blocks_per_tile 3, message_words 770>],
-  // CHECK-SAME: mails = [#tile.mail<slots 8, computed, every 4, space global, sync grid>, #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier>, #tile.mail<slots 2, fixed, every 1, space global, sync flags>]
-  mails = [#tile.mail<slots 8, computed, every 4, space global, sync grid>,
-           #tile.mail<slots 2, fixed, every 1, space shared, sync mbarrier>,
-           #tile.mail<slots 2, fixed, every 1, space global, sync flags>],
+  // CHECK-SAME: exchanged = [#tile.exchange_buffer<slots 8, computed, every 4, space global, sync grid>, #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier>, #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags>]
+  exchanged = [#tile.exchange_buffer<slots 8, computed, every 4, space global, sync grid>,
+           #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier>,
+           #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags>],
   // CHECK-SAME: kinds = [#tile<level cluster>, #tile<addressing shifting>, #tile<reader lane>, #tile<space global>, #tile<sync grid>, #tile<published copies>, #tile<role_kind capture>]
   kinds = [#tile<level cluster>, #tile<addressing shifting>, #tile<reader lane>, #tile<space global>,
            #tile<sync grid>, #tile<published copies>, #tile<role_kind capture>]

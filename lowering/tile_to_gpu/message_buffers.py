@@ -1,8 +1,9 @@
-"""Inboxes in global memory, for messages between the blocks of a tile held by the device.
+"""Message buffers in global memory, for messages between the blocks of a tile held by the device.
 
-Every block has an inbox for each side, with slots for the edges of every exchange. A word of 64
-bits carries four bytes of a cell and the number of the message; if blocks meet at barriers, a word
-carries a cell. The words of a cell of all lanes of the edge warps lie in a row, cell after cell.
+Every block has a message buffer for each side, with slots for the edges of every exchange. A
+word of 64 bits carries four bytes of a cell and the number of the message; if blocks meet at
+barriers, a word carries a cell. The words of a cell of all lanes of the edge warps lie in a row,
+cell after cell.
 The last word of a tile counts blocks at barriers. The first words of a launch report a wait in
 vain, if waits are bounded.
 """
@@ -76,21 +77,22 @@ def rounds(kernel: KernelOp) -> int:
     return len({next(b for b in barriers if b > position) for position in published})
 
 
-def inbox_words(kernel: KernelOp) -> int:
-    """Words of an inbox."""
+def buffer_words(kernel: KernelOp) -> int:
+    """Words of a message buffer."""
     return slots_of_tile(kernel) * (2 if takes_turns(kernel) else 1)
 
 
-def all_inboxes(kernel: KernelOp) -> int:
-    """Words of all inboxes of one tile."""
-    return 2 * layout_of(kernel).blocks * inbox_words(kernel)
+def all_buffer_words(kernel: KernelOp) -> int:
+    """Words of all message buffers of one tile."""
+    return 2 * layout_of(kernel).blocks * buffer_words(kernel)
 
 
 def tile_words(kernel: KernelOp) -> int:
     """
-    Words of one tile: all inboxes, and two (for the alignment) for the count of blocks at barriers.
+    Words of one tile: all message buffers, and two (for the alignment) for the count of blocks
+    at barriers.
     """
-    return all_inboxes(kernel) + 2 * blocks_meet(kernel)
+    return all_buffer_words(kernel) + 2 * blocks_meet(kernel)
 
 
 def launch_words(tiles: int, words: int) -> int:
@@ -101,8 +103,8 @@ def launch_words(tiles: int, words: int) -> int:
 @dataclass(frozen=True)
 class MessageSlots:
     """
-    The slots of one exchange in every inbox, from word `first` on, each for `rows` rows of `cells`
-    cells of every lane of the `warps` at the edge.
+    The slots of one exchange in every message buffer, from word `first` on, each for `rows` rows
+    of `cells` cells of every lane of the `warps` at the edge.
     """
 
     element: Attribute
@@ -138,7 +140,7 @@ class MessageSlots:
 
 
 def slots_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> MessageSlots:
-    """The slots of an exchange, from a word of every inbox on."""
+    """The slots of an exchange, from a word of every message buffer on."""
     layout, home = layout_of(kernel), home_of(exchange)
     element = queue_type(exchange.result).element
     _, *others = layout.axis_layouts
@@ -168,11 +170,11 @@ Messages = dict[tuple[int, Attribute, int, SSAValue | None], Message]
 
 
 @dataclass
-class Inboxes:
+class MessageBuffers:
     """
-    The inboxes of a thread. `taken`: the inboxes of its own block, with messages of the blocks
-    before (-1) and after (1). `posted`: the inboxes of the blocks beside. Both give the lane's
-    first word by side and words of a cell.
+    The message buffers of a thread. `taken`: the buffers of the thread's own block, with messages
+    of the blocks before (-1) and after (1). `posted`: the buffers of the blocks beside. Both give
+    the lane's first word by side and words of a cell.
     """
 
     buffer: SSAValue
@@ -181,7 +183,7 @@ class Inboxes:
     taken: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
     posted: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
     used: int = 0
-    """Words of an inbox already given to exchanges."""
+    """Words of a message buffer already given to exchanges."""
 
     def slots(self, kernel: KernelOp, exchange: ExchangeOp) -> MessageSlots:
         """Give slots to an exchange."""
@@ -190,16 +192,18 @@ class Inboxes:
         return slots
 
 
-def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue) -> Inboxes:
-    """Find a thread's inboxes in the launch's buffer."""
+def place_message_buffers(
+    emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue
+) -> MessageBuffers:
+    """Find a thread's message buffers in the launch's buffer."""
     layout = layout_of(kernel)
     assert thread.rank is not None and thread.turn is not None
-    inboxes = Inboxes(buffer)
-    words = inbox_words(kernel)
+    buffers = MessageBuffers(buffer)
+    words = buffer_words(kernel)
     tile = emit.add_int(emit.mul_int(thread.turn.held, tile_words(kernel)), HEADER_WORDS)
     own = emit.add_int(tile, emit.mul_int(thread.rank, 2 * words))
     if blocks_meet(kernel):
-        inboxes.counter = emit.add_int(tile, all_inboxes(kernel))
+        buffers.counter = emit.add_int(tile, all_buffer_words(kernel))
     if takes_turns(kernel):
         turn = emit.binary(arith.AndIOp, thread.turn.steps_before, emit.int(1))
         own = emit.add_int(own, emit.mul_int(turn, slots_of_tile(kernel)))
@@ -210,9 +214,9 @@ def place_inboxes(emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAVa
     for width in {lane_words(kernel, queue_type(e.result).element) for e in messages(kernel)}:
         lane = emit.add_int(own, emit.mul_int(number, width))
         before, after = 0, words
-        inboxes.taken[-1, width] = emit.add_int(lane, before)
-        inboxes.taken[1, width] = emit.add_int(lane, after)
+        buffers.taken[-1, width] = emit.add_int(lane, before)
+        buffers.taken[1, width] = emit.add_int(lane, after)
         # The block before takes from its later side, and the block after from its earlier side.
-        inboxes.posted[-1, width] = emit.add_int(lane, after - 2 * words)
-        inboxes.posted[1, width] = emit.add_int(lane, before + 2 * words)
-    return inboxes
+        buffers.posted[-1, width] = emit.add_int(lane, after - 2 * words)
+        buffers.posted[1, width] = emit.add_int(lane, before + 2 * words)
+    return buffers
