@@ -224,7 +224,7 @@ REFUSED = (
     "planes are on their way or still read; use slots",
     "another queue of its ring overwrites a plane that is still read",
     "reads a plane that has not arrived",
-    "slots are overwritten before they are read",
+    "slots are overwritten before",
     "is below the source's",
 )
 
