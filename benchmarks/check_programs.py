@@ -24,6 +24,7 @@ import numpy as np
 import timetile
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.arithmetic.cells import dtype_of
+from timetile.runtime.program.compiled_program import Executor
 
 ROOT = Path(__file__).parents[1]
 
@@ -71,7 +72,7 @@ def values_of(program: timetile.CompiledProgram, seed: int) -> list[Any]:
     return values
 
 
-def differs(text: str, executor: Any, steps: int) -> str | None:
+def differs(text: str, executor: Executor, steps: int) -> str | None:
     """What is wrong with a run on the executor; None where it leaves what the CPU leaves."""
     left: list[list[Any]] = []
     for which in ("cpu", executor):

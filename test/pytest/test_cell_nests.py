@@ -13,6 +13,7 @@ import pytest
 import timetile
 from timetile.runtime.executors.ptx.runner import FieldMemory
 from timetile.runtime.host.cell_nests import FarMemory
+from timetile.runtime.program.compiled_program import Executor
 
 POINTS = """
 !field = !stencil.field<[-1,9]x[-1,9]xf32>
@@ -73,7 +74,7 @@ def arguments() -> list[Any]:
     return [*fields, at, rng.random((8, 3), np.float32), np.zeros((8, 3), np.float32), 4]
 
 
-def run(executor: Any) -> list[Any]:
+def run(executor: Executor) -> list[Any]:
     values = arguments()
     timetile.compile(POINTS, executor=executor, fp_contract="off", cache=False)(*values)
     return values
@@ -94,7 +95,7 @@ def expected() -> list[Any]:
 
 
 @pytest.mark.parametrize("executor", ["cpu", "planes", "simt", "ptx"])
-def test_points_are_added_and_noted(executor: Any):
+def test_points_are_added_and_noted(executor: Executor):
     for found, right in zip(run(executor), expected(), strict=True):
         assert np.asarray(found).tobytes() == np.asarray(right).tobytes()
 

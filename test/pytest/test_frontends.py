@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from support.frontends import STYLES, arguments
 from support.sizes import seeds
 from support.stencil_semantics import run
 from timetile.runtime.loading.modules import load_text
+from timetile.runtime.program.compiled_program import Executor
 
 STEPS = 3
 
@@ -24,7 +24,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, logger="timetile")
 
 
-def check(style: str, seed: int, executor: Any) -> None:
+def check(style: str, seed: int, executor: Executor) -> None:
     text = STYLES[style](seed)
     program = timetile.compile(text, executor=executor, fp_contract="off", cache=False)
     found, right = (arguments(program.parameters, seed, STEPS) for _ in range(2))

@@ -5,14 +5,13 @@ executor.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import timetile
 from timetile.runtime.kernels.assembler import assemble
 from timetile.runtime.kernels.gathering import gather_text
+from timetile.runtime.program.compiled_program import Executor
 
 EXECUTORS = ["cpu", "numpy", "planes", "simt", "ptx"]
 
@@ -45,7 +44,7 @@ func.func @step(%A: !field, %B: !field, %P: !places) {{
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("cell", ["f32", "f64"])
-def test_places_of_a_field_are_read(executor: Any, cell: str):
+def test_places_of_a_field_are_read(executor: Executor, cell: str):
     program = timetile.compile(
         PLANE.format(cell=cell), executor=executor, fp_contract="off", cache=False
     )
@@ -86,7 +85,7 @@ func.func @jump(%A: !field, %n: index) {
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_pointers_jump_in_place(executor: Any):
+def test_pointers_jump_in_place(executor: Executor):
     """
     Every step each cell points where the one that it points to pointed before: all find the root.
     """

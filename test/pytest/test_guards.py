@@ -9,6 +9,7 @@ import pytest
 
 import timetile
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.program.compiled_program import Executor
 
 ROOM = """
 !field = !stencil.field<[0,9]x[0,7]xf64>
@@ -61,7 +62,7 @@ def step(a: Any) -> Any:
 
 
 @pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
-def test_branches_keep_a_room_without_halo_from_reading_outside(executor: Any):
+def test_branches_keep_a_room_without_halo_from_reading_outside(executor: Executor):
     program = timetile.compile(ROOM, executor=executor, fp_contract="off", cache=False)
     a = np.random.default_rng(4).random((9, 7))
     right = a

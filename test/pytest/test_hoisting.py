@@ -9,6 +9,7 @@ import pytest
 
 import timetile
 from timetile.dialects.temporal import LoopOp
+from timetile.runtime.program.compiled_program import Executor
 
 FIELD, LINE = "!stencil.field<[-1,41]x[-1,33]xf64>", "!stencil.field<[0,40]x[0,32]xf64>"
 TEMP = "!stencil.temp<?x?xf64>"
@@ -39,7 +40,7 @@ func.func @tilted(%A: {FIELD}, %B: {FIELD}, %tilt: {LINE}, %rate: f64, %n: index
 STEPS = 5
 
 
-def left(executor: Any) -> list[Any]:
+def left(executor: Executor) -> list[Any]:
     rng = np.random.default_rng(5)
     a, b, tilt = rng.random((42, 34)), rng.random((42, 34)), rng.random((40, 32))
     timetile.compile(TILTED, executor=executor, cache=False)(a, b, tilt, -0.25, STEPS)
@@ -55,7 +56,7 @@ def test_a_function_of_constants_stands_in_a_sweep_before_the_loop():
 
 
 @pytest.mark.parametrize("executor", ["numpy", "planes"])
-def test_executors_agree_on_hoisted_functions(executor: Any):
+def test_executors_agree_on_hoisted_functions(executor: Executor):
     for right, found in zip(left("cpu"), left(executor), strict=True):
         assert right.tobytes() == found.tobytes()
 

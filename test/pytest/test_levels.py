@@ -30,6 +30,7 @@ from timetile.passes.target_arch import TargetArchPass
 from timetile.runtime.kernels.levels import levels_of
 from timetile.runtime.loading import plugins
 from timetile.runtime.loading.modules import make_context
+from timetile.runtime.program.compiled_program import Executor
 
 SHAPE = (16, 21)
 
@@ -70,7 +71,7 @@ def fields() -> list[Any]:
     return [np.random.default_rng(k).random(SHAPE) for k in range(2)]
 
 
-def run_on(executor: Any = "simt", **options: Any) -> list[Any]:
+def run_on(executor: Executor = "simt", **options: Any) -> list[Any]:
     """What a program leaves in its fields."""
     found = fields()
     timetile.compile(HEAT, executor=executor, **options)(*found, 0.1, 5)
@@ -107,7 +108,7 @@ def test_passes_without_raise_time_loop_follow_the_default_ones():
 
 
 @pytest.mark.parametrize("executor", ["planes", "simt"])
-def test_the_whole_pipeline_is_what_is_done_without_passes(executor: Any):
+def test_the_whole_pipeline_is_what_is_done_without_passes(executor: Executor):
     expected = run_on(executor, depth=2, cache=False)
     assert same(run_on(executor, passes=timetile.pipeline(depth=2), cache=False), expected)
 
@@ -292,7 +293,7 @@ class ForgetLaunchPass(ModulePass):
     ],
 )
 def test_passes_that_do_not_say_how_a_kernel_is_launched_are_refused(
-    executor: Any, passes: tuple[ModulePass, ...], place: str
+    executor: Executor, passes: tuple[ModulePass, ...], place: str
 ):
     program = timetile.compile(HEAT, executor=executor, passes=passes, depth=2, cache=False)
     found = fields()

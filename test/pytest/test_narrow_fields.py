@@ -4,14 +4,13 @@ Fields of fewer axes: executors on the processor read them as they are, if nothi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import timetile
 from timetile.dialects.temporal import BroadcastOp
 from timetile.runtime.host.memory import ArrayMemory, ViewMemory
+from timetile.runtime.program.compiled_program import Executor
 
 WRITTEN = """
 !field = !stencil.field<[0,6]x[0,8]xf64>
@@ -47,7 +46,7 @@ FADE = """%f = stencil.apply(%y = %d : !values) -> (!values) {
 
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes"])
 @pytest.mark.parametrize("before", ["", FADE], ids=["constant", "written"])
-def test_what_was_loaded_is_read(executor: Any, before: str):
+def test_what_was_loaded_is_read(executor: Executor, before: str):
     program = timetile.compile(WRITTEN.replace("BEFORE", before), executor=executor, cache=False)
     rng = np.random.default_rng(3)
     a, w = rng.random((6, 8)), rng.random(8)

@@ -13,6 +13,7 @@ import timetile
 from support.command_line import HEAT
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.target import NAMES
+from timetile.runtime.program.compiled_program import Executor
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_an_operation_that_is_refused_is_named_with_its_place():
 
 @pytest.mark.parametrize("stride", [0, -1, -7])
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
-def test_a_time_loop_counts_upwards(stride: int, executor: Any):
+def test_a_time_loop_counts_upwards(stride: int, executor: Executor):
     """Said at once where the step is a constant, and before the run where it is an argument."""
     said = f"its step is {stride}; give it a step of 1 or more"
     constant = HEAT.replace("%one = arith.constant 1", f"%one = arith.constant {stride}")
@@ -211,7 +212,7 @@ def test_what_stands_after_the_loop_is_refused_before_anything_changes():
     ],
 )
 def test_the_first_run_names_options_without_effect_on_its_executor(
-    executor: Any,
+    executor: Executor,
     options: dict[str, Any],
     names: list[str],
     caplog: pytest.LogCaptureFixture,

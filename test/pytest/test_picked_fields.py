@@ -5,8 +5,6 @@ another.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
@@ -14,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 import timetile
 from support.stencil_semantics import run
 from timetile.runtime.loading.modules import load_text
+from timetile.runtime.program.compiled_program import Executor
 
 PICKS = {
     "select": """%a = arith.select %even, %A, %B : !field
@@ -75,7 +74,7 @@ func.func @step(%A: !field, %B: !field, %C: !field, %n: index) {
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "planes"])
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("pick", PICKS)
-def test_picked_fields_are_what_the_dialect_says(pick: str, body: str, executor: Any):
+def test_picked_fields_are_what_the_dialect_says(pick: str, body: str, executor: Executor):
     text = TEXT.replace("PICK", PICKS[pick]).replace("BODY", BODIES[body])
     program = timetile.compile(text, executor=executor, fp_contract="off", cache=False)
     found, right = ([np.random.default_rng(k).random(14) for k in range(3)] for _ in range(2))
@@ -128,7 +127,7 @@ LOOPS = {
 @pytest.mark.parametrize("executor", ["numpy", "planes"])
 @pytest.mark.parametrize("name", ["%z#0", "%z#1", "%k"])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_results_of_loops_and_calls_are_fields_of_before(loop: str, name: str, executor: Any):
+def test_results_of_loops_and_calls_are_fields_of_before(loop: str, name: str, executor: Executor):
     text = AFTER.replace("LOOP", LOOPS[loop]).replace("NAME", name)
     program = timetile.compile(
         text, executor=executor, function="step", fp_contract="off", cache=False
@@ -185,7 +184,7 @@ func.func @step(%A: !field, %B: !field, %C: !field, %n: index) {
 
 @pytest.mark.parametrize("executor", ["numpy", "planes"])
 @pytest.mark.parametrize("steps", [1, 2])
-def test_what_a_loop_carries_may_be_a_field_of_outside(steps: int, executor: Any):
+def test_what_a_loop_carries_may_be_a_field_of_outside(steps: int, executor: Executor):
     """
     After one step the second loop carries B, after two A, which it reads by its own name, too.
     """
@@ -226,7 +225,7 @@ func.func @scaled(%A: !field, %saved: memref<8xf64>, %m: memref<8xf64>, %factor:
 
 
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt", "ptx"])
-def test_numbers_are_read_by_reference_and_copies_keep_their_places(executor: Any):
+def test_numbers_are_read_by_reference_and_copies_keep_their_places(executor: Executor):
     """
     A pointer that is only loaded is a number of the caller; copies keep their places among the
     sweeps.

@@ -16,6 +16,7 @@ import timetile
 from support.stencil_semantics import run
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading.modules import load_text
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 
@@ -51,7 +52,7 @@ def arguments_of(program: timetile.CompiledProgram) -> list[Any]:
     return values
 
 
-def check(text: str, executor: Any, function: str | None = None) -> None:
+def check(text: str, executor: Executor, function: str | None = None) -> None:
     program = timetile.compile(
         text, executor=executor, function=function, fp_contract="off", cache=False
     )
@@ -69,13 +70,13 @@ def check(text: str, executor: Any, function: str | None = None) -> None:
 
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
 @pytest.mark.parametrize("name", RUN)
-def test_a_kind_is_what_the_dialect_says(name: str, executor: str):
+def test_a_kind_is_what_the_dialect_says(name: str, executor: Executor):
     check((FOLDER / f"{name}.mlir").read_text(), executor)
 
 
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
 @pytest.mark.parametrize("function", ["mean", "less"])
-def test_a_private_function_runs_where_it_is_named(function: str, executor: str):
+def test_a_private_function_runs_where_it_is_named(function: str, executor: Executor):
     check((FOLDER / "private_functions.mlir").read_text(), executor, function)
 
 

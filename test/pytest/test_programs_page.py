@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 import timetile
 from support.stencil_semantics import run
 from timetile.runtime.loading.modules import load_text
+from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 
@@ -35,7 +36,7 @@ def arrays_of(program: timetile.CompiledProgram) -> list[Any]:
 
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
 @pytest.mark.parametrize(("title", "text"), EXAMPLES, ids=[title for title, _ in EXAMPLES])
-def test_example_is_what_the_dialect_says(title: str, text: str, executor: Any):
+def test_example_is_what_the_dialect_says(title: str, text: str, executor: Executor):
     program = timetile.compile(text, executor=executor, fp_contract="off", cache=False)
     found, right = arrays_of(program), arrays_of(program)
     program(*found)

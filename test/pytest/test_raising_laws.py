@@ -16,6 +16,7 @@ from support.blocks import FIELD, FIELDS, HALO, HIGH, LOW, random_program
 from support.sizes import seeds
 from support.stencil_semantics import run
 from timetile.runtime.loading.modules import load_text
+from timetile.runtime.program.compiled_program import Executor
 
 STEPS = 3
 
@@ -33,7 +34,7 @@ def expected(text: str, seed: int) -> list[Any]:
     return fields
 
 
-def check(text: str, seed: int, executor: Any) -> None:
+def check(text: str, seed: int, executor: Executor) -> None:
     program = timetile.compile(text, executor=executor, fp_contract="off", cache=False)
     fields = fields_of(seed)
     program(*fields, STEPS)

@@ -15,6 +15,7 @@ import timetile
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.runtime.program.compiled_program import Executor
 
 PLANE, TEMP = "!stencil.field<[-3,2]x[-3,61]xf64>", "!stencil.temp<?x?xf64>"
 BOX = "(<[-3, -3], [0, 58]>)"
@@ -85,7 +86,9 @@ def in_shared_memory(depth: int) -> tuple[ModulePass, ...]:
     return tuple(changed.get(type(p), p) for p in tile_passes(depth))
 
 
-def left(text: str, executor: Any, passes: Any, depth: int | None) -> list[Any]:
+def left(
+    text: str, executor: Executor, passes: tuple[ModulePass, ...] | None, depth: int | None
+) -> list[Any]:
     program = timetile.compile(
         text, executor=executor, depth=depth, passes=passes, halos="apart", cache=False
     )
@@ -106,7 +109,7 @@ CASES = [(CONSTANT, False), (TWICE, False), (TWICE, True), (COPIED, False), (COP
 @pytest.mark.parametrize("executor", ["planes", "simt"])
 @pytest.mark.parametrize(("text", "shared"), CASES)
 def test_an_apply_may_return_one_value_twice_or_a_cell_that_it_reads(
-    text: str, shared: bool, executor: Any
+    text: str, shared: bool, executor: Executor
 ):
     passes, depth = (in_shared_memory(3), None) if shared else (None, 3)
     right = left(text, "cpu", None, None)

@@ -25,6 +25,7 @@ from timetile.runtime.host.arrays import (
     from_cuda_array_interface,
     is_contiguous,
 )
+from timetile.runtime.program.compiled_program import Executor
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -134,7 +135,7 @@ def test_a_scalar_that_does_not_fit_changes_nothing():
 
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
-def test_masked_arrays_are_refused(mask: bool, executor: Any):
+def test_masked_arrays_are_refused(mask: bool, executor: Executor):
     """
     Whether or not something is masked: what a run makes of such an array must not depend on its
     cells.
