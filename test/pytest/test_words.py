@@ -1,12 +1,12 @@
 """
-What can be counted of the words of the sources: docstrings and comments.
+What can be counted of the words of sources and pages: docstrings, comments and prose.
 
 The share of pronouns and relatives is the number of the words of `POINTERS` in docstrings, divided
 by the number of all words in docstrings. Code between back quotes, fenced examples and lines
 indented like code do not count. A sentence with a high share mostly cannot be read alone: xDSL's
 docstrings have 2.6%. `LIMIT` holds for the docstrings and for the comments of every package; a
 package with a higher share has a limit of its own in `REACHED`, for docstrings. Limits may only be
-lowered.
+lowered. `PAGE_LIMIT` and `PAGES_REACHED` are the limits of hand-written pages.
 """
 
 from __future__ import annotations
@@ -86,6 +86,31 @@ BEFORE_ONE = frozenset(
 LIMIT = 4.0
 """Percent of the words of a package's docstrings, and of its comments, that may be pointers."""
 
+
+PAGE_LIMIT = 5.0
+"""Percent of the words of a page of the documentation that may be pointers."""
+
+PAGES_REACHED: dict[str, float] = {
+    "README.md": 6.9,
+    "CONTRIBUTING.md": 8.8,
+    "docs/architecture.md": 7.6,
+    "docs/bundle.md": 9.8,
+    "docs/cells.md": 8.0,
+    "docs/extending.md": 10.1,
+    "docs/glossary.md": 8.1,
+    "docs/index.md": 6.4,
+    "docs/kernels.md": 8.3,
+    "docs/systems.md": 6.1,
+}
+"""
+Limits, in percent, of pages above `PAGE_LIMIT`. Lower a number when the page gets better; add none.
+"""
+
+LOGS = ("decisions", "experiments")
+"""Folders of records, which are not counted: a record keeps its words."""
+
+GENERATED = ("reference.md", "walkthrough.md")
+"""Pages made from docstrings and files of tests."""
 
 REACHED: dict[str, float] = {}
 """
@@ -224,6 +249,41 @@ def test_a_comment_in_a_string_is_no_comment(tmp_path: Path):
     path = tmp_path / "source.py"
     path.write_text('text = "# in a string"\n# On a line of its own.\n')
     assert [text for _, text in comments(path)] == ["On a line of its own."]
+
+
+@cache
+def pages() -> dict[str, Path]:
+    """The hand-written pages of the documentation, by their names."""
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return {
+        str(path.relative_to(ROOT)): path
+        for path in found
+        if path.parent.name not in LOGS and path.name not in GENERATED
+    }
+
+
+def prose_of(page: str) -> str:
+    """The text of a page without blocks of code and targets of links."""
+    without_code = re.sub(r"^```.*?^```", " ", page, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\]\([^)]*\)", "]", without_code)
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_points_at_little(name: str):
+    words = words_of(prose_of(pages()[name].read_text()))
+    share = 100 * pointers_of(words) / len(words)
+    limit = PAGES_REACHED.get(name, PAGE_LIMIT)
+    assert share <= limit, f"{share:.1f}% of the words of {name} are pronouns or relatives"
+
+
+def test_code_and_links_of_a_page_are_not_counted():
+    page = "It is [so](which.md).\n\n```python\nthat = this\n```\n\nDone."
+    assert words_of(prose_of(page)) == ["it", "is", "so", "done"]
+
+
+def test_limits_are_of_pages_that_need_them():
+    assert PAGES_REACHED.keys() <= pages().keys()
+    assert all(limit > PAGE_LIMIT for limit in PAGES_REACHED.values())
 
 
 def test_limits_are_of_packages_that_need_them():
