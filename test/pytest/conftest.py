@@ -13,6 +13,7 @@ import gc
 import inspect
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from hypothesis import HealthCheck, settings
 from support.command_line import HEAT
 from support.covering import covering, numbered, row_of
 from support.sizes import EXAMPLES, is_nightly
+from timetile.runtime.machine import llvm
 
 # The first example of a process pays for imports and caches: time says nothing about an example.
 for name, examples in EXAMPLES.items():
@@ -87,6 +89,22 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(200_000, 20, 50)
+
+
+OPTIMISED = ("test_native",)
+"""Beginnings of the names of modules whose tests run the CPU executor's code as users do."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def machine_code_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
+    """
+    LLVM does not optimise the machine code that other tests only compare with: bits stay, and LLVM
+    takes a twentieth of the time. All code is optimised in `make nightly`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_nightly() and not request.path.name.startswith(OPTIMISED):
+            patch.setattr(llvm, "SPEED", 0)
+        yield
 
 
 @pytest.fixture
