@@ -92,15 +92,9 @@ PAGE_LIMIT = 5.0
 
 PAGES_REACHED: dict[str, float] = {
     "README.md": 6.9,
-    "CONTRIBUTING.md": 8.8,
-    "docs/architecture.md": 7.6,
-    "docs/bundle.md": 9.8,
-    "docs/cells.md": 8.0,
     "docs/extending.md": 10.1,
     "docs/glossary.md": 8.1,
-    "docs/index.md": 6.4,
-    "docs/kernels.md": 8.3,
-    "docs/systems.md": 6.1,
+    "docs/systems.md": 5.2,
 }
 """
 Limits, in percent, of pages above `PAGE_LIMIT`. Lower a number when the page gets better; add none.
