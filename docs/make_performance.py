@@ -139,8 +139,8 @@ def tile_cells(row: Row) -> tuple[str, ...]:
     changes, axes = row["changes"], ("cells", "warps", "blocks")
     shape = [f"{' x '.join(map(str, changes[axis]))} {axis}" for axis in axes if axis in changes]
     late = [f"delay {changes['delay']}"] if "delay" in changes else []
-    stays = ["stays"] if changes.get("stream") == "none" else []
-    stays += ["planes in shared memory"] if changes.get("storage") == "shared" else []
+    resident = ["resident"] if changes.get("stream") == "none" else []
+    resident += ["planes in shared memory"] if changes.get("storage") == "shared" else []
     if changes.get("sync") == "grid":
         every = changes.get("every", 1)
         late += ["barriers of the grid"] if every == 1 else [f"one of the grid in {every} steps"]
@@ -150,7 +150,7 @@ def tile_cells(row: Row) -> tuple[str, ...]:
         TYPES[row["dtype"]],
         " x ".join(map(str, row["domain"])),
         str(row["depth"]),
-        ", ".join([*shape, *stays, *late]) or "default",
+        ", ".join([*shape, *resident, *late]) or "default",
         number(row["gcells_per_s"]),
         str(row["registers"]),
         f"{row['spill_bytes']} B" if row["spill_bytes"] else "",

@@ -82,8 +82,8 @@ def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tigh
     fall short of predictions.
     """
     speed = cost.gcells_per_second * factors.level**depth
-    if schedule.stays and schedule.tile == "device":
-        speed *= factors.device_stays
+    if schedule.is_resident and schedule.tile == "device":
+        speed *= factors.resident_device
     wide = schedule.form == "rows" and schedule.cells[-1] >= factors.wide_sum_cells
     if wide and depth > 1:
         speed *= factors.wide_sums
@@ -231,8 +231,8 @@ class Trials:
         trial, cost = with_guards(trial, geometry, ahead)
         schedule = trial.schedule
         if (
-            schedule.stays
-            and cost.cycles.issue * SCHEDULERS > parameters.worth.staying_instructions
+            schedule.is_resident
+            and cost.cycles.issue * SCHEDULERS > parameters.worth.resident_instructions
         ):
             return TOO_LONG
         if twice:

@@ -68,7 +68,7 @@ def spilling(trials: Trials, depth: int, *, lean: bool) -> Candidate | None:
     """The fastest candidate that may spill; never a resident tile, held in registers alone."""
     loop = trials.loop
     considered = lean_schedules(loop) if lean else schedules(loop, trials.target)
-    streamed = (schedule for schedule in considered if not schedule.stays)
+    streamed = (schedule for schedule in considered if not schedule.is_resident)
     return first_that_lowers(trials.spilling(), depth, streamed)
 
 

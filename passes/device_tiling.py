@@ -115,7 +115,7 @@ class DeviceTilingPass(ModulePass):
         """The streaming axis of tiles; None for tiles in one place for all steps."""
         if isinstance(self.stream_axis, int):
             return self.stream_axis
-        if self.stream_axis == "none" or schedule.stays:
+        if self.stream_axis == "none" or schedule.is_resident:
             return None
         return default_stream(rank)
 

@@ -18,7 +18,7 @@ class KernelForm:
 
     depth: int
     sums: Form
-    stays: bool
+    is_resident: bool
     split: bool
     """Warps arrive, and wait later."""
     every: int
@@ -43,8 +43,8 @@ class KernelForm:
         return KernelForm(
             depth,
             schedule.form,
-            schedule.stays,
-            schedule.sync != "barrier" and not schedule.stays,
+            schedule.is_resident,
+            schedule.sync != "barrier" and not schedule.is_resident,
             schedule.every,
             schedule.delay,
             schedule.ahead > 0,

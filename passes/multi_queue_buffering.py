@@ -151,20 +151,20 @@ class MultiQueueBufferingPass(ModulePass):
 
     def say_what_is_ignored(self, kernel: KernelOp, schedule: Schedule) -> None:
         """Remark on each option without an effect on a kernel."""
-        stays, shared = kernel.stream_axis is None, schedule.storage == "shared"
+        resident, shared = kernel.stream_axis is None, schedule.storage == "shared"
         nothing = "nothing is streamed; leave it out"
-        if self.ahead and (stays or shared):
+        if self.ahead and (resident or shared):
             why = (
                 "planes in shared memory are fetched in the step that needs them; use "
                 "storage=registers"
             )
-            remark(kernel, f"ahead={self.ahead} is ignored: {nothing if stays else why}")
-        if self.period and (stays or shared):
+            remark(kernel, f"ahead={self.ahead} is ignored: {nothing if resident else why}")
+        if self.period and (resident or shared):
             why = (
                 "the slots of planes in shared memory say how often a loop is unrolled; use "
                 "storage=registers"
             )
-            remark(kernel, f"period={self.period} is ignored: {nothing if stays else why}")
+            remark(kernel, f"period={self.period} is ignored: {nothing if resident else why}")
         has_slots = shared or any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
         if self.addressing is not None and not has_slots:
             remark(

@@ -17,7 +17,7 @@ def divides_in_place(trial: Trial) -> str | None:
     """
     Two kernels alike whose cells divide took 150 and 255 registers where plates stay (assembled).
     """
-    if trial.schedule.stays and trial.facts.dividing:
+    if trial.schedule.is_resident and trial.facts.dividing:
         return (
             "cells divide or take roots, and resident tiles with such cells have unknown registers"
         )
@@ -46,7 +46,7 @@ def exchanges_three_planes(trial: Trial) -> str | None:
 def spanning_blocks(trial: Trial) -> int | None:
     """
     The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there;
-    of a tile that stays, at most as many as the schedule has. None where the device does not hold
+    of a resident tile, at most as many as the schedule has. None where the device does not hold
     so many, or one is enough.
     """
     geometry, schedule = trial.geometry, trial.schedule
@@ -55,7 +55,7 @@ def spanning_blocks(trial: Trial) -> int | None:
     tiling = geometry.axes[0]
     blocks = ceil_div(tiling.span, tiling.layout.block_extent)
     most = trial.target.resident_blocks(schedule.occupancy)
-    if schedule.stays:
+    if schedule.is_resident:
         if blocks < schedule.blocks[0] < most:
             # The schedule with the most blocks spans the axis with `blocks` blocks as well: the two
             # are equal.
@@ -68,7 +68,7 @@ def waits_within_a_step(trial: Trial) -> str | None:
     """
     Blocks synchronise a step late; where an exchange is read in its own step, that would cost lag.
     """
-    late = trial.schedule.stays or all(exchange.delay for exchange in trial.facts.exchanges)
+    late = trial.schedule.is_resident or all(exchange.delay for exchange in trial.facts.exchanges)
     if trial.schedule.blocks and not late:
         return "blocks would wait for each other within a step"
     return None

@@ -99,7 +99,7 @@ class Schedule:
     cuts: tuple[int, ...] = ()
 
     @property
-    def stays(self) -> bool:
+    def is_resident(self) -> bool:
         """Whether a tile keeps its place for all steps, without streaming."""
         return self.stream == "none"
 

@@ -50,7 +50,7 @@ lazy streaming, section 4.3.2).
 HALVED_RADIUS = 3
 """Planes on each side from which sums of stars are considered in halves (the semi-stencil)."""
 
-STAYING_ROWS = (4, 6, 8, 10, 12, 16)
+RESIDENT_ROWS = (4, 6, 8, 10, 12, 16)
 """Rows of a thread for resident plates of a block."""
 
 DEVICE_PLATES = (((6, 4), 16), ((4, 4), 16), ((8, 4), 8), ((6, 8), 8))
@@ -76,7 +76,7 @@ DEVICE_SHARES = (1, 2, 3)
 Resident tiles held by the device at once: more tiles overlap more, and leave fewer blocks idle.
 """
 
-STAYING_DEEPEST = 12
+DEEPEST_RESIDENT = 12
 """
 The deepest kernel of resident plates: all levels are written out, and code run once is fetched at
 each run.
@@ -159,7 +159,7 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
                     cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD
                 )
         if few:
-            yield from staying_schedules(size)
+            yield from resident_schedules(size)
         yield from device_schedules(DEVICE_PLATES, target)
     else:
         sync = "mbarrier" if target.isa.splits_barriers else "barrier"
@@ -196,12 +196,12 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
         yield from device_schedules(DEVICE_VOLUMES, target)
 
 
-def staying_schedules(size: int) -> Iterator[Schedule]:
+def resident_schedules(size: int) -> Iterator[Schedule]:
     """
     Plates resident in the registers of a block for all steps of a launch, for cells of `size`
     bytes. A lane holds at most 16 bytes of a row: wider accesses take turns (fitted: 0.2 us a row).
     """
-    for rows, cells in product(STAYING_ROWS, (2, 4)):
+    for rows, cells in product(RESIDENT_ROWS, (2, 4)):
         if cells * size > VECTOR_BYTES:
             continue
         yield Schedule(
@@ -250,12 +250,12 @@ def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
     The considered depths, or the given depth: from two on if blocks exchange or plates are
     resident, and of resident plates every other depth.
     """
-    least = 2 if schedule.stays or schedule.tile == "device" else 1
+    least = 2 if schedule.is_resident or schedule.tile == "device" else 1
     is_volume = len(schedule.cells) == 3
-    most = DEEPEST_VOLUME if is_volume else STAYING_DEEPEST if schedule.stays else deepest
+    most = DEEPEST_VOLUME if is_volume else DEEPEST_RESIDENT if schedule.is_resident else deepest
     if given is None:
-        return range(least, most + 1, 2 if schedule.stays and not is_volume else 1)
+        return range(least, most + 1, 2 if schedule.is_resident and not is_volume else 1)
     # A streamed kernel accepts any depth that is asked for.
-    if given < least or (schedule.stays and given > most):
+    if given < least or (schedule.is_resident and given > most):
         return range(0)
     return range(given, given + 1)

@@ -53,7 +53,7 @@ class Trial:
         """Registers to spare for the copies with guards."""
         parameters = self.target.parameters.spare
         guards = guard_registers(self.facts, self.setting, self.target)
-        if self.kernels.rank == 2 and not self.schedule.stays:
+        if self.kernels.rank == 2 and not self.schedule.is_resident:
             # In 1D no plane is kept in registers; in 3D up to a third of the tiles may be guarded.
             return min(guards, parameters.tight)
         # Early sums need more spare registers than other kernels in FP32, and fewer in FP64.

@@ -48,7 +48,7 @@ class TrialKernels:
 
     def build(self, form: KernelForm, layout: LayoutAttr) -> KernelFacts | None:
         """The facts of a kernel of a form; `layout` is any that has the form."""
-        stream = None if form.stays else default_stream(self.rank)
+        stream = None if form.is_resident else default_stream(self.rank)
         builder = KernelBuilder(self.loop, form.depth, store_all=form.depth == 1)
         builder.single_steps = form.depth == 1
         kernel = builder.build("trial", stream)

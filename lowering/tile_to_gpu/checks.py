@@ -88,7 +88,7 @@ def check_synchronisation(kernel: KernelOp) -> None:
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     kinds = {e.home.sync.data for e in exchanges if e.home is not None}
     if kernel.stream_axis is None:
-        check_what_stays(kernel, exchanges)
+        check_resident(kernel, exchanges)
     if layout.blocks > 1:
         check_blocks(kernel, exchanges)
     if not layout.has_messages and (between := kinds & {Sync.FLAGS, Sync.GRID}):
@@ -118,7 +118,7 @@ def check_synchronisation(kernel: KernelOp) -> None:
         )
 
 
-def check_what_stays(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
+def check_resident(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     """Refuse resident tiles without a lowering."""
     layout = layout_of(kernel)
     if any(exchange.publishes_copies for exchange in exchanges):

@@ -19,12 +19,12 @@ def is_strip(facts: KernelFacts, setting: Setting) -> bool:
     return facts.streams and len(setting.axes) == 1
 
 
-def is_staying_plate(facts: KernelFacts, setting: Setting) -> bool:
+def is_resident_plate(facts: KernelFacts, setting: Setting) -> bool:
     """Nothing is streamed, and tiles have two axes: a thread holds rows."""
     return not facts.streams and len(setting.axes) == 2
 
 
-def is_staying_volume(facts: KernelFacts, setting: Setting) -> bool:
+def is_resident_volume(facts: KernelFacts, setting: Setting) -> bool:
     """Nothing is streamed, and tiles have three axes: a thread holds planes."""
     return not facts.streams and len(setting.axes) == 3
 
@@ -36,13 +36,13 @@ def body_registers(facts: KernelFacts, target: Target) -> int:
     return values + max(0, facts.scalar_words - room.scalars)
 
 
-def staying_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+def resident_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
     """
     Registers of a thread with a resident plate: planes alive at once, and neighbours of boxes.
     """
     parameters = target.parameters.registers
     planes = facts.words_per_cell * setting.thread_cells
-    wide = parameters.staying_cell * max(0, setting.row_cells - 2)
+    wide = parameters.resident_cell * max(0, setting.row_cells - 2)
     if setting.has_messages:
         # Registers hold the cells sent by neighbouring blocks beside the planes (without the term,
         # wide stars spilled).
@@ -50,7 +50,7 @@ def staying_registers(facts: KernelFacts, setting: Setting, target: Target) -> i
         wide += 2 * widest * setting.row_cells * facts.words
     if any(all(tap.offset) for tap in facts.taps):
         planes += facts.words * (cells_around(setting.patch, facts.taps) - setting.thread_cells)
-    return parameters.staying + planes + wide + body_registers(facts, target)
+    return parameters.resident + planes + wide + body_registers(facts, target)
 
 
 def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
@@ -111,8 +111,8 @@ def neighbour_registers(facts: KernelFacts, setting: Setting, target: Target) ->
 
 def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
     """Registers of a thread: planes, arriving cells, neighbours, and other needs of levels."""
-    if is_staying_plate(facts, setting):
-        return staying_registers(facts, setting, target)
+    if is_resident_plate(facts, setting):
+        return resident_registers(facts, setting, target)
     parameters = target.parameters.registers
     arriving = facts.words * setting.thread_cells + parameters.load
     others = len(facts.loads) - 1 if facts.loads and facts.streams else 0
@@ -124,15 +124,15 @@ def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
         + neighbour_registers(facts, setting, target)
         + body_registers(facts, target)
     )
-    return ceil(parameters.volume * total) if is_staying_volume(facts, setting) else total
+    return ceil(parameters.volume * total) if is_resident_volume(facts, setting) else total
 
 
 def guard_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
     """Registers of guarded code beside `registers`: each kept level has guards."""
     spare = target.parameters.spare
-    if is_staying_plate(facts, setting):
-        return spare.staying if facts.words_per_cell > 2 * facts.words else 0
-    if is_staying_volume(facts, setting):
+    if is_resident_plate(facts, setting):
+        return spare.resident if facts.words_per_cell > 2 * facts.words else 0
+    if is_resident_volume(facts, setting):
         return 0
     if facts.dividing:
         return spare.dividing

@@ -44,7 +44,7 @@ class Setting:
             schedule.occupancy,
             schedule.guards,
             schedule.columns is None,
-            schedule.sync != "barrier" and not schedule.stays,
+            schedule.sync != "barrier" and not schedule.is_resident,
             schedule.sync == "grid",
             schedule.every,
         )

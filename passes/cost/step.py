@@ -14,7 +14,7 @@ from timetile.passes.cost.facts import KernelFacts, StageFacts, cell_bytes, fiel
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.taps import neighbours, wavefronts
 from timetile.passes.cost.terms import StepCycles
-from timetile.passes.cost.waiting import stays_in_a_block, waiting_seconds
+from timetile.passes.cost.waiting import is_resident_in_a_block, waiting_seconds
 from timetile.passes.targets.target import Target
 
 
@@ -162,8 +162,8 @@ def computing_seconds(
         seconds *= max(1.0, enough / residency.warps) ** computing.dividing_power
     if not facts.exchanges:
         return seconds / computing.pipe_efficiency
-    if stays_in_a_block(facts, setting):
-        return seconds * cycles.pipe / cycles.total / computing.staying_efficiency
+    if is_resident_in_a_block(facts, setting):
+        return seconds * cycles.pipe / cycles.total / computing.resident_efficiency
     if setting.row_cells == 1:
         seconds /= computing.one_cell_speed
     if residency.warps > computing.few_warps:

@@ -8,14 +8,14 @@ from math import prod
 
 from timetile.passes.analysis.queues.synchronisation import words_of_cell
 from timetile.passes.cost.facts import KernelFacts
-from timetile.passes.cost.registers import is_staying_plate
+from timetile.passes.cost.registers import is_resident_plate
 from timetile.passes.cost.setting import Setting
 from timetile.passes.targets.target import Target
 
 
-def stays_in_a_block(facts: KernelFacts, setting: Setting) -> bool:
+def is_resident_in_a_block(facts: KernelFacts, setting: Setting) -> bool:
     """The tile is a plate in the registers of one block."""
-    return is_staying_plate(facts, setting) and not setting.has_messages
+    return is_resident_plate(facts, setting) and not setting.has_messages
 
 
 def message_seconds(setting: Setting, target: Target) -> float:
@@ -57,11 +57,11 @@ def barriers_of_step(facts: KernelFacts, setting: Setting) -> float:
 def waiting_seconds(facts: KernelFacts, setting: Setting, target: Target) -> float:
     """
     Seconds of a stream step's wait for other warps of the tile, in the block and in neighbouring
-    blocks. A tile without a stream waits for each exchange. (`staying_efficiency` includes the
+    blocks. A tile without a stream waits for each exchange. (`resident_efficiency` includes the
     waits of plates resident in one block.)
     """
     waiting = target.parameters.waiting
-    if not facts.exchanges or stays_in_a_block(facts, setting):
+    if not facts.exchanges or is_resident_in_a_block(facts, setting):
         return 0.0
     between = message_seconds(setting, target)
     if not facts.streams:

@@ -54,9 +54,9 @@ class Registers:
     """Words of scalars with room in other registers."""
     volume: float
     """Factor on all registers of a thread with a resident volume."""
-    staying: int
+    resident: int
     """Registers for addresses, masks and loads in flight, in a thread with a resident plate."""
-    staying_cell: int
+    resident_cell: int
     """Registers for each cell of a row beyond the second, in a thread with a resident plate."""
     joining: int
     """Registers for chunks going on in the next column."""
@@ -80,7 +80,7 @@ class Spare:
     """The least free registers: guarded code may spill a little, as few tiles run it."""
     sums: int
     """Free registers for planes entering sums on arrival."""
-    staying: int
+    resident: int
     """Free registers for resident plates with more planes than one read and one made."""
     turns: int
     """Where a loop over rows of sums has two turns."""
@@ -103,7 +103,7 @@ class Computing:
     """
     several_blocks: float
     """Factor on the speed for several blocks of a multiprocessor."""
-    staying_efficiency: float
+    resident_efficiency: float
     """Share of the floating-point pipe reached by plates resident in a block, waits included."""
     few_warps: int
     """Warps of a multiprocessor up to which fetching the instructions of a long loop shows."""
@@ -238,7 +238,7 @@ class Worth:
     """Cells of a lane from which several levels of sums are slower than predicted."""
     wide_sums: float
     """Factor on the speed of wide sums."""
-    device_stays: float
+    resident_device: float
     """Factor on the speed of tiles resident on the device."""
     turns: float
     """Factor on the speed of a loop over rows of sums with two turns."""
@@ -246,7 +246,7 @@ class Worth:
     """Most taps of a thread in both turns of a loop of two turns, by bytes."""
     least_ahead: int
     """Least planes fetched ahead by kernels of several steps in three dimensions."""
-    staying_instructions: int
+    resident_instructions: int
     """
     Most instructions of a thread with a resident plate: longer code does not stay in the
     instruction cache.

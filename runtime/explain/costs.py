@@ -153,8 +153,8 @@ def candidate_row(candidate: Candidate) -> tuple[str, ...]:
 
 
 def level_of(schedule: Schedule) -> str:
-    """The threads holding a tile, and whether the tile is resident: `block, stays`."""
-    return f"{schedule.tile}, stays" if schedule.stays else schedule.tile
+    """The threads holding a tile, and whether the tile is resident: `block, resident`."""
+    return f"{schedule.tile}, resident" if schedule.is_resident else schedule.tile
 
 
 def level_section(best: Sequence[Candidate]) -> Section:

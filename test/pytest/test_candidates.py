@@ -45,7 +45,9 @@ def test_blocks_that_wait_for_each_other_are_all_guarded():
 def test_a_barrier_of_the_grid_may_serve_two_steps():
     """Lazier blocks wait half as long at them, and keep planes that others read a step longer."""
     text = program_text(entry("heat-3d").make((96, 352, 384)))
-    found = [c for c in considered(text, 3) if c.schedule.sync == "grid" and not c.schedule.stays]
+    found = [
+        c for c in considered(text, 3) if c.schedule.sync == "grid" and not c.schedule.is_resident
+    ]
     eager, lazy = (
         {c.schedule.cells: c.cost for c in found if c.schedule.every == every} for every in (1, 2)
     )
@@ -68,7 +70,7 @@ def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
     offsets = sorted(box((-1, -1), (1, 1)), key=lambda offset: offset[::step])
     text = program_text(sum_program("f64", offsets)((8192, 8192)))
     found = considered(text)
-    streamed = [c for c in found if not c.schedule.stays]
+    streamed = [c for c in found if not c.schedule.is_resident]
     assert {c.schedule.form for c in streamed} == {"none", form}
     assert found[0].schedule.form == form
 
@@ -205,7 +207,7 @@ def test_fields_that_stay_in_l2_move_faster():
         candidates(loop, module, target_named("sm_90"), 4)
         for module, loop in map(raised_heat, (1700, 1800))
     )
-    streamed = [next(c for c in found if not c.schedule.stays) for found in (fits, exceeds)]
+    streamed = [next(c for c in found if not c.schedule.is_resident) for found in (fits, exceeds)]
     moved = [c.cost.memory_seconds * c.cost.steps for c in streamed]
     assert (
         moved[1] / moved[0] > 0.8 * target_named("sm_90").parameters.moving.l2 * (1800 / 1700) ** 2
@@ -227,8 +229,8 @@ def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tup
     assert early.exposed_seconds == 0
     assert 0 < late.exposed_seconds < arch.parameters.waiting.latency
     assert late.step_seconds > early.step_seconds
-    staying = [c for c in candidates(loop, module, arch, None) if c.schedule.stays]
-    assert staying and not any(c.cost.exposed_seconds for c in staying)
+    resident = [c for c in candidates(loop, module, arch, None) if c.schedule.is_resident]
+    assert resident and not any(c.cost.exposed_seconds for c in resident)
 
 
 def raised_heat(side: int) -> tuple[ModuleOp, LoopOp]:
@@ -245,16 +247,16 @@ def test_lanes_of_plates_that_stay_hold_16_bytes_of_a_row():
     """
     module, loop = raised_heat(512)
     found = candidates(loop, module, target_named("sm_90"), None)
-    cells = {(c.schedule.tile, c.schedule.cells[1]) for c in found if c.schedule.stays}
+    cells = {(c.schedule.tile, c.schedule.cells[1]) for c in found if c.schedule.is_resident}
     assert cells == {("block", 2), ("device", 4)}
 
 
 def test_plates_that_stay_are_no_longer_than_the_instruction_cache():
     module, loop = raised_heat(512)
     found = candidates(loop, module, target_named("sm_90"), None)
-    staying = [c for c in found if c.schedule.stays and c.schedule.tile == "block"]
-    lengths = [c.cost.cycles.issue * SCHEDULERS for c in staying]
-    most = target_named("sm_90").parameters.worth.staying_instructions
+    resident = [c for c in found if c.schedule.is_resident and c.schedule.tile == "block"]
+    lengths = [c.cost.cycles.issue * SCHEDULERS for c in resident]
+    most = target_named("sm_90").parameters.worth.resident_instructions
     assert most / 2 < max(lengths) <= most
 
 
@@ -281,7 +283,7 @@ def test_every_schedule_is_compared_or_left_out_with_a_reason():
     module, loop = raised_heat(512)
     target = target_named("sm_90")
     comparison = compare(loop, module, target, 3)
-    considered = [s for s in schedules(loop, target) if not (s.stays and 3 % 2)]
+    considered = [s for s in schedules(loop, target) if not (s.is_resident and 3 % 2)]
     assert len(comparison.found) + len(comparison.rejected) >= len(considered)
     assert all(rejection.reason for rejection in comparison.rejected)
     left_out = {rejection.schedule for rejection in comparison.rejected}

@@ -76,7 +76,7 @@ def test_explain_shows_the_schedules_that_lost(heat: Path, capsys: pytest.Captur
     assert best is not None
     assert depth.group(1) == best.group(1)
     # Of so small a plate the tiles may stay.
-    assert re.search(r"each level that may hold a tile\n.*\n.*\nblock, stays ", said)
+    assert re.search(r"each level that may hold a tile\n.*\n.*\nblock, resident ", said)
     assert re.search(r"^warp ", said, re.MULTILINE)
     passes = "temporal-fusion{depths=2},device-tiling,multi-queue-buffering,peel-boundaries"
     assert main(["explain", str(heat), "--all", "--pipeline", passes]) == 0
@@ -108,10 +108,10 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
         "waiting",
     ]
     rows = {row[0]: row[1:] for row in (re.split(" {2,}", line.strip()) for line in lines[:4])}
-    assert list(rows) == ["block", "cluster", "device", "device, stays"]
+    assert list(rows) == ["block", "cluster", "device", "device, resident"]
     assert [row[3] for row in rows.values()] == ["mbarrier", "mbarrier", "flags", "grid"]
-    staying = rows.pop("device, stays")
-    assert re.fullmatch(r"\d+ x 1 x 1", staying[2])
+    resident = rows.pop("device, resident")
+    assert re.fullmatch(r"\d+ x 1 x 1", resident[2])
     assert rows["block"][2] == "1"
     assert rows["cluster"][2] == "2 x 1"
     assert re.fullmatch(r"\d+ x 1", rows["device"][2])
@@ -119,7 +119,7 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
     waiting = [int(row[8]) for row in rows.values()]
     assert valid == sorted(valid) and valid[-1] <= 100
     assert waiting == sorted(waiting) and waiting[0] == 0 < waiting[1]
-    assert int(staying[8]) > waiting[-1]
+    assert int(resident[8]) > waiting[-1]
     # The first row is what was chosen.
     best = re.search(r"The best of \d+ schedules\n.*\n.*\n(\d+) +([\dx ]+?) {2,}", said)
     assert best is not None

@@ -147,7 +147,7 @@ SMALL_PLATES = (
 
 
 @pytest.mark.parametrize("case", SMALL_PLATES, ids=lambda case: case.name)
-def test_a_plate_that_stays_meets_at_one_barrier_a_level(case: Case):
+def test_a_resident_plate_meets_at_one_barrier_a_level(case: Case):
     """
     Two copies of the code, of all levels: each meets at one barrier a level, and shuffles each row
     once.

@@ -46,9 +46,9 @@ def compared(name: str, domain: tuple[int, ...]) -> Sequence[Candidate]:
     return candidates(loop, module, SM_90, None)
 
 
-def of_device(found: Sequence[Candidate], *, stays: bool) -> list[Candidate]:
+def of_device(found: Sequence[Candidate], *, resident: bool) -> list[Candidate]:
     """The candidates whose tiles the device holds."""
-    return [c for c in found if c.schedule.tile == "device" and c.schedule.stays == stays]
+    return [c for c in found if c.schedule.tile == "device" and c.schedule.is_resident == resident]
 
 
 def by_schedule(found: Sequence[Candidate]) -> dict[tuple[int, Schedule], Candidate]:
@@ -58,7 +58,7 @@ def by_schedule(found: Sequence[Candidate]) -> dict[tuple[int, Schedule], Candid
 
 def test_streamed_tiles_wait_less_for_words_than_at_barriers():
     """Both are compared, of the same tiles; nothing else about them differs."""
-    found = by_schedule(of_device(compared("heat-3d", (96, 352, 384)), stays=False))
+    found = by_schedule(of_device(compared("heat-3d", (96, 352, 384)), resident=False))
     words = {key: c for key, c in found.items() if key[1].sync == "flags"}
     assert words
     for (depth, schedule), one in words.items():
@@ -73,7 +73,7 @@ def test_volumes_that_stay_pass_fewer_bytes_at_barriers():
     A layer in FP64 takes two words a cell where they are numbered, and one at a barrier: that
     decides.
     """
-    found = of_device(compared("star-3d", (512, 512, 512)), stays=True)
+    found = of_device(compared("star-3d", (512, 512, 512)), resident=True)
     assert {c.schedule.sync for c in found} == {"flags", "grid"}
     assert {c.depth for c in found} == set(range(2, DEEPEST_VOLUME + 1))
     assert found[0].schedule.sync == "grid"
@@ -82,7 +82,7 @@ def test_volumes_that_stay_pass_fewer_bytes_at_barriers():
 
 def test_plates_that_stay_wait_less_for_words():
     """Of a plate's edges little is sent, and a barrier of the grid is longer than a message."""
-    found = of_device(compared("heat-2d", (4096, 4096)), stays=True)
+    found = of_device(compared("heat-2d", (4096, 4096)), resident=True)
     assert {c.schedule.sync for c in found} == {"flags", "grid"}
     assert found[0].schedule.sync == "flags"
 
@@ -90,8 +90,8 @@ def test_plates_that_stay_wait_less_for_words():
 @pytest.mark.parametrize(
     ("name", "domain"), [("heat-2d", (8192, 8192)), ("heat-3d", (512, 512, 512))]
 )
-def test_tiles_that_stay_fill_the_device_or_a_share_of_it(name: str, domain: tuple[int, ...]):
-    found = of_device(compared(name, domain), stays=True)
+def test_resident_tiles_fill_the_device_or_a_share_of_it(name: str, domain: tuple[int, ...]):
+    found = of_device(compared(name, domain), resident=True)
     most = SM_90.multiprocessors
     blocks = {c.schedule.blocks[0] for c in found}
     assert blocks >= {most // share for share in DEVICE_SHARES[1:]}
@@ -121,9 +121,9 @@ def test_no_schedule_is_compared_twice(name: str, domain: tuple[int, ...]):
     assert len(by_schedule(found)) == len(found)
 
 
-def test_tiles_that_stay_are_no_longer_than_what_they_cover():
+def test_resident_tiles_are_no_longer_than_what_they_cover():
     """As many blocks as span the axis, if the device holds more."""
-    found = of_device(compared("heat-2d", (1000, 1000)), stays=True)
+    found = of_device(compared("heat-2d", (1000, 1000)), resident=True)
     for candidate in found:
         rows = candidate.schedule.cells[0] * candidate.schedule.warps[0]
         assert (candidate.schedule.blocks[0] - 1) * rows < 1000 + 2 * candidate.depth
@@ -147,7 +147,7 @@ def test_smaller_tiles_are_faster_wherever_both_were_measured():
 
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize(("element", "reach"), [("f64", 1), ("f32", 1), ("f32", 3), ("f64", 3)])
-def test_volumes_that_stay_fit_the_shared_memory(element: Literal["f64", "f32"], reach: int):
+def test_resident_volumes_fit_the_shared_memory(element: Literal["f64", "f32"], reach: int):
     """
     Two whole layers of a block take turns there, with what is read around them: wide stars in FP64
     ask for too much.
@@ -155,7 +155,7 @@ def test_volumes_that_stay_fit_the_shared_memory(element: Literal["f64", "f32"],
     text = program_text(sum_program(element, star(3, reach))((64, 64, 64)))
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
-    found = of_device(candidates(loop, module, SM_90, None), stays=True)
+    found = of_device(candidates(loop, module, SM_90, None), resident=True)
     assert bool(found) == (element == "f32" or reach == 1)
     for candidate in {c.schedule.warps: c for c in found}.values():
         loop.schedule = candidate.schedule.to_attribute()
@@ -167,14 +167,14 @@ def test_volumes_that_stay_fit_the_shared_memory(element: Literal["f64", "f32"],
         assert kernel.shared_bytes <= candidate.cost.shared_bytes <= SM_90.isa.shared_per_block
 
 
-def test_tiles_that_stay_on_the_device_must_be_predicted_far_ahead():
-    """The predictions of tiles that stay on the device are the least certain."""
+def test_resident_tiles_of_the_device_must_be_predicted_far_ahead():
+    """The predictions of resident tiles of the device are the least certain."""
     found = compared("heat-2d", (1000, 1000))
-    far = of_device(found, stays=True)
+    far = of_device(found, resident=True)
     assert far
     for candidate in found:
         share = candidate.worth / candidate.cost.gcells_per_second
-        assert share <= SM_90.parameters.worth.device_stays if candidate in far else share > 0.8
+        assert share <= SM_90.parameters.worth.resident_device if candidate in far else share > 0.8
 
 
 def test_long_code_of_several_levels_makes_a_launch_longer():
@@ -193,19 +193,19 @@ def test_long_code_of_several_levels_makes_a_launch_longer():
 @pytest.mark.covering
 @pytest.mark.parametrize("sync", ["flags", "grid"])
 @pytest.mark.parametrize(
-    ("name", "domain", "stays"),
+    ("name", "domain", "resident"),
     [
         ("heat-2d", (70, 150), True),
         ("heat-3d", (21, 19, 70), True),
         ("heat-3d", (9, 50, 70), False),
     ],
 )
-def test_what_is_compared_can_be_run(name: str, domain: tuple[int, ...], stays: bool, sync: str):
+def test_what_is_compared_can_be_run(name: str, domain: tuple[int, ...], resident: bool, sync: str):
     """
     The interpreter of threads runs the best of each kind, and finds the unfused program's bits and
     no race.
     """
-    found = of_device(compared(name, domain), stays=stays)
+    found = of_device(compared(name, domain), resident=resident)
     best = next(c for c in found if c.schedule.sync == sync)
     program = made(name, domain)
     module = raise_program(load(program_text(program)), Options(fp_contract="off", halos="common"))

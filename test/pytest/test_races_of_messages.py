@@ -319,12 +319,12 @@ def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int)
             run_blocks(kernels, module, program)
 
 
-def test_every_barrier_of_a_tile_that_stays_is_needed():
+def test_every_barrier_of_a_resident_tile_is_needed():
     """
     Warps read at their corners what others took from the blocks beside: without a barrier behind,
     too early.
     """
-    schedule = Schedule("stays", solid("device", (2, 2, 1), (1, 4, 1), blocks=4), planes=None)
+    schedule = Schedule("resident", solid("device", (2, 2, 1), (1, 4, 1), blocks=4), planes=None)
     program = entry("box-3d").make((6, 6, 28))
     compiled = timetile.compile(
         program_text(program), executor="simt", passes=schedule.passes(2), cache=False

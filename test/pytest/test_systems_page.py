@@ -218,7 +218,7 @@ def meets_in_two_steps(row: Contents) -> None:
     assert row.count(simt.PostOp) == row.count(simt.TakeOp) > 0
 
 
-def a_tile_that_stays(row: Contents, without: Contents) -> None:
+def a_resident_tile(row: Contents, without: Contents) -> None:
     assert row.loops_over_planes == 0 < without.loops_over_planes
     assert row.kept_in_registers
     # The edges of the warps, with a warp's more at each end, twice.
@@ -266,7 +266,7 @@ SAID: dict[str, Callable[[Contents, Contents], None]] = {
     "AN5D": two_planes_of_each_level,
     "EBISU, multi-queue": one_ring_for_all_levels,
     "EBISU, register streaming": planes_beside_registers,
-    "DTB": a_tile_that_stays,
+    "DTB": a_resident_tile,
     "semi-stencil": two_halves,
     "its finer relative": a_part_for_each_plane,
 }

@@ -34,8 +34,8 @@ PARAMETERS = Parameters(
         values=12,
         scalars=32,
         volume=1.55,  # 12 assembled kernels: 1.4 to 1.6
-        staying=36,  # 150 assembled kernels
-        staying_cell=12,  # 150 assembled kernels
+        resident=36,  # 150 assembled kernels
+        resident_cell=12,  # 150 assembled kernels
         joining=13,  # boxes in 2D, assembled: 10 to 15
         turns=30,  # boxes in 2D, assembled
         turns_level=3,  # 9 points at seven levels of six cells, assembled
@@ -46,7 +46,7 @@ PARAMETERS = Parameters(
         dividing=5,
         tight=18,
         sums=25,  # with 25 registers to spare, guarded copies of sums spill little
-        staying=36,
+        resident=36,
         turns=5,
     ),
     computing=Computing(
@@ -54,7 +54,7 @@ PARAMETERS = Parameters(
         one_cell_speed=0.92,  # boxes in 3D, FP64
         many_warps_speed=1.07,  # schedules in 3D: speed of three warps a scheduler relative to two
         several_blocks=0.94,  # the last block alone cannot fill the pipes
-        staying_efficiency=0.69,  # 430 schedules of nine small plates
+        resident_efficiency=0.69,  # 430 schedules of nine small plates
         few_warps=8,  # two a scheduler; three hide the fetching of instructions (FP32)
         long_loop=1100,  # stars in 2D, FP32
         long_loop_factor=1.08,
@@ -75,7 +75,7 @@ PARAMETERS = Parameters(
             "flags": 0.5e-6,
             "grid": 1.25e-6,
         },  # 16 tiles of the device whose planes are in registers
-        message_bytes_per_second=60e9,  # volumes that stay
+        message_bytes_per_second=60e9,  # resident volumes
         launch=2e-6,  # 750 schedules of small plates
         long_step=180,  # 72 schedules of small cubes
         long_step_instruction=0.016e-6,  # 72 schedules of small cubes
@@ -110,11 +110,11 @@ PARAMETERS = Parameters(
         tight=0.96,
         wide_sum_cells=12,
         wide_sums=0.96,  # five kernels of 9, 25 and 49 points reach 4 to 6% less than predicted
-        device_stays=0.6,  # some of 21 tiles are half as fast as predicted
+        resident_device=0.6,  # some of 21 tiles are half as fast as predicted
         turns=1.02,
         turns_taps={8: 1100, 4: 2200},  # boxes in 2D gain 2 to 5%
         least_ahead=2,  # j3d7pt FP64: 617 GCells/s with one plane ahead, 697 with two
-        staying_instructions=3600,  # longer code takes twice the time
+        resident_instructions=3600,  # longer code takes twice the time
     ),
 )
 
@@ -139,7 +139,7 @@ FIT = Fit(
         "spare.dividing",
         "spare.tight",
         "spare.sums",
-        "spare.staying",
+        "spare.resident",
         "spare.turns",
         "computing.long_loop",
         "computing.constants_at_hand",
@@ -150,11 +150,11 @@ FIT = Fit(
         "worth.tight",
         "worth.wide_sum_cells",
         "worth.wide_sums",
-        "worth.device_stays",
+        "worth.resident_device",
         "worth.turns_taps.8",
         "worth.turns_taps.4",
         "worth.least_ahead",
-        "worth.staying_instructions",
+        "worth.resident_instructions",
     ),
     parameters=PARAMETERS,
 )

@@ -343,8 +343,8 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @copies_for_what_stays: a resident tile fetches nothing ahead, and copies serve fetched planes only; use what=plane
-tile.kernel @copies_for_what_stays(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
+// CHECK: tile.kernel in @copies_for_resident_cells: a resident tile fetches nothing ahead, and copies serve fetched planes only; use what=plane
+tile.kernel @copies_for_resident_cells(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [8, 64]>
     layout #tile.layout<block, [2 cells x 5 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [0, 1], planes 1>] {
@@ -360,8 +360,8 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @cluster_that_stays: the blocks of a cluster exchange one stream step late, and a resident tile has no stream; use tile=device
-tile.kernel @cluster_that_stays(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
+// CHECK: tile.kernel in @resident_cluster: the blocks of a cluster exchange one stream step late, and a resident tile has no stream; use tile=device
+tile.kernel @resident_cluster(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [8, 64]>
     layout #tile.layout<cluster, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [0, 1], planes 1>] {

@@ -132,7 +132,7 @@ OTHER_TILES: dict[int, tuple[Schedule, ...]] = {
     ),
 }
 """
-Tiles of clusters and of the device, tiles that stay, and kernels that read every tap from memory,
+Tiles of clusters and of the device, resident tiles, and kernels that read every tap from memory,
 by rank.
 """
 

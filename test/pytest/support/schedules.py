@@ -118,7 +118,7 @@ def solid(
     warps: tuple[int, int, int],
     blocks: int = 1,
 ) -> DeviceTilingPass:
-    """Three in-plane axes: a tile of a volume that stays, its blocks along the first one."""
+    """Three in-plane axes: a resident tile of a volume, its blocks along the first one."""
     return DeviceTilingPass(
         tile=level,
         cells=cells,
