@@ -6,7 +6,7 @@ by the number of all words in docstrings. Code between back quotes, fenced examp
 indented like code do not count. A sentence with a high share mostly cannot be read alone: xDSL's
 docstrings have 2.6%. `LIMIT` holds for the docstrings and for the comments of every package; a
 package with a higher share has a limit of its own in `REACHED`, for docstrings. Limits may only be
-lowered. `PAGE_LIMIT` and `PAGES_REACHED` are the limits of hand-written pages.
+lowered. `PAGE_LIMIT` holds for every hand-written page.
 """
 
 from __future__ import annotations
@@ -89,16 +89,6 @@ LIMIT = 4.0
 
 PAGE_LIMIT = 5.0
 """Percent of the words of a page of the documentation that may be pointers."""
-
-PAGES_REACHED: dict[str, float] = {
-    "README.md": 6.9,
-    "docs/extending.md": 10.1,
-    "docs/glossary.md": 8.1,
-    "docs/systems.md": 5.2,
-}
-"""
-Limits, in percent, of pages above `PAGE_LIMIT`. Lower a number when the page gets better; add none.
-"""
 
 LOGS = ("decisions", "experiments")
 """Folders of records, which are not counted: a record keeps its words."""
@@ -266,18 +256,12 @@ def prose_of(page: str) -> str:
 def test_a_page_points_at_little(name: str):
     words = words_of(prose_of(pages()[name].read_text()))
     share = 100 * pointers_of(words) / len(words)
-    limit = PAGES_REACHED.get(name, PAGE_LIMIT)
-    assert share <= limit, f"{share:.1f}% of the words of {name} are pronouns or relatives"
+    assert share <= PAGE_LIMIT, f"{share:.1f}% of the words of {name} are pronouns or relatives"
 
 
 def test_code_and_links_of_a_page_are_not_counted():
     page = "It is [so](which.md).\n\n```python\nthat = this\n```\n\nDone."
     assert words_of(prose_of(page)) == ["it", "is", "so", "done"]
-
-
-def test_limits_are_of_pages_that_need_them():
-    assert PAGES_REACHED.keys() <= pages().keys()
-    assert all(limit > PAGE_LIMIT for limit in PAGES_REACHED.values())
 
 
 def test_limits_are_of_packages_that_need_them():
