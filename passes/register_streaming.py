@@ -90,7 +90,7 @@ def placed_addressing(kernel: KernelOp, default: AddressingOption) -> Addressing
     for stage in kernel.stages:
         if isinstance(stage, ExchangeOp) and stage.publishes_copies:
             continue
-        home = getattr(stage, "home", None)
+        home = stage.home
         if isinstance(home, SharedAttr | ExchangeBufferAttr):
             return options[home.addressing.data]
     return default
@@ -101,7 +101,7 @@ def placed_period(kernel: KernelOp, default: int) -> int:
     The period of planes already placed in registers, unless it is the one that they choose;
     otherwise the default.
     """
-    homes = [getattr(stage, "home", None) for stage in kernel.stages]
+    homes = [stage.home for stage in kernel.stages]
     periods = [home.period.data for home in homes if isinstance(home, RegistersAttr)]
     if any(isinstance(home, SharedAttr) for home in homes) or not periods:
         return default

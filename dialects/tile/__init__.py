@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from timetile.dialects.tile.apply import ApplyOp, taps_of
+from timetile.dialects.tile.apply import ApplyOp, queue_home, taps_of
 from timetile.dialects.tile.exchange import ExchangeOp
 from timetile.dialects.tile.homes import (
     ExchangeBufferAttr,
@@ -91,6 +91,7 @@ __all__ = [
     "VariantAttr",
     "int_array",
     "ints",
+    "queue_home",
     "queue_lag",
     "queue_type",
     "taps_of",

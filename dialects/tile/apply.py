@@ -41,7 +41,8 @@ from timetile.dialects.taps import (
     encode_taps,
     verify_taps,
 )
-from timetile.dialects.tile.homes import RegistersAttr, SharedAttr
+from timetile.dialects.tile.exchange import ExchangeOp
+from timetile.dialects.tile.homes import HomeAttr, RegistersAttr, SharedAttr
 from timetile.dialects.tile.integers import ints
 from timetile.dialects.tile.kinds import Reader
 from timetile.dialects.tile.load import LoadOp
@@ -204,7 +205,7 @@ class ApplyOp(IRDLOperation):
         if kernel.layout is None:
             return
         queue = self.queues[tap.operand]
-        home = getattr(queue.owner, "home", None)
+        home = queue_home(queue)
         if isinstance(home, SharedAttr) and home.reader.data is Reader.TILE:
             return
         edges = ints(queue_type(queue).edges) or (0,) * len(kernel.plane_axes)
@@ -214,6 +215,12 @@ class ApplyOp(IRDLOperation):
                     f"tap {list(tap.offset)} crosses warps along axis {axis}; tap an exchange of "
                     f"the queue with edges of at least {abs(tap.offset[axis])}, not of {edge}"
                 )
+
+
+def queue_home(queue: SSAValue) -> HomeAttr | None:
+    """Where the planes of a queue are kept; None before homes are chosen."""
+    stage = queue.owner
+    return stage.home if isinstance(stage, LoadOp | ApplyOp | ExchangeOp) else None
 
 
 def taps_of(queue: SSAValue) -> Iterator[tuple[ApplyOp, Tap]]:

@@ -197,4 +197,4 @@ def is_ring_of_tile(stage: StageOp) -> bool:
     """Whole planes of a queue are written to shared memory for the tile's other warps."""
     if isinstance(stage, ExchangeOp):
         return stage.what.data is Published.PLANE
-    return isinstance(getattr(stage, "home", None), SharedAttr)
+    return isinstance(stage.home, SharedAttr)

@@ -21,6 +21,7 @@ from timetile.dialects.tile import (
     LoadOp,
     RegistersAttr,
     SharedAttr,
+    queue_home,
     queue_lag,
     taps_of,
 )
@@ -116,8 +117,7 @@ def older_levels(
 
 def keeps_in_registers(stage: ApplyOp, source: SSAValue) -> bool:
     """A stage and the source of its cells outside both live in registers."""
-    home = getattr(source.owner, "home", None)
-    return isinstance(stage.home, RegistersAttr) and isinstance(home, RegistersAttr)
+    return isinstance(stage.home, RegistersAttr) and isinstance(queue_home(source), RegistersAttr)
 
 
 def newest_taps(stage: ApplyOp) -> set[int]:

@@ -31,7 +31,7 @@ def ways_to_less(kernel: KernelOp) -> list[Way]:
     ways: list[Way] = []
     if (pack := layout.pack.data) > 1:
         ways.append(Way("device-tiling a smaller pack", pack))
-    if any(isinstance(getattr(stage, "home", None), SharedAttr) for stage in kernel.stages):
+    if any(isinstance(stage.home, SharedAttr) for stage in kernel.stages):
         ways.append(Way("multi-queue-buffering storage=registers", 2.0))
     ahead = max((s.planes_ahead for s in kernel.stages if isinstance(s, LoadOp)), default=0)
     delay = max((exchange.delay.data for exchange in exchanges), default=0)

@@ -32,6 +32,7 @@ from timetile.dialects.tile import (
     Published,
     SharedAttr,
     Sync,
+    queue_home,
     taps_of,
 )
 from timetile.passes.analysis.placed import home_of, layout_of
@@ -159,7 +160,7 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Orde
 
 def lives_in_ring(queue: SSAValue) -> bool:
     """A queue's own home is shared memory."""
-    return isinstance(getattr(queue.owner, "home", None), SharedAttr)
+    return isinstance(queue_home(queue), SharedAttr)
 
 
 def stays_in_warp(kernel: KernelOp, queue: SSAValue) -> bool:
@@ -240,5 +241,5 @@ def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> 
 
 def is_computed(queue: SSAValue) -> bool:
     """The queue is part of the circular multi-queue."""
-    home = getattr(queue.owner, "home", None)
+    home = queue_home(queue)
     return isinstance(home, SharedAttr) and home.addressing.data is Addressing.COMPUTED
