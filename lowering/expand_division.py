@@ -20,7 +20,8 @@ row share one branch, with chains side by side. Results are correctly rounded (`
 1. Roots and quotients of a block are taken together, up to the first operation that is not
    arithmetic and needs one of them. A root and the quotient by the root share a branch. A value
    divided again after other arithmetic, as in the next level of a step, gets the next branch:
-   otherwise planes would be kept for the exact side.
+   otherwise planes would be kept for the exact side. A branch also ends where its operands and
+   results take `MOST_WORDS` registers.
 2. Later users move behind the branch.
 3. The lanes of a warp vote on the side, and must come to the branch together, as guaranteed by
    `lower-tile-to-gpu`; the SIMT interpreter reports a violation.
@@ -36,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -49,6 +50,13 @@ from timetile.lowering.order_threads import used_values
 from timetile.lowering.rewriting import functions_of, move_before, replace
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.analysis.cells.instructions import is_approximate
+from timetile.passes.analysis.cells.pressure import value_words
+
+MOST_WORDS = 48
+"""
+Most 32-bit registers of the operands and results that cross one branch. One branch for all 48
+quotients of six cells of shallow water took 59 registers more, and spilled.
+"""
 
 
 class Run:
@@ -66,16 +74,28 @@ class Run:
         """The operation needs a result of the run."""
         return any(v.owner in self.generation for v in used_values(op))
 
-    def add(self, op: Operation, *, member: bool) -> None:
-        """Take in an operation: a member, or an operation dependent on members."""
+    def generation_of(self, op: Operation, *, member: bool) -> int:
+        """The generation of an operation: a member, or an operation dependent on members."""
         makers = [v.owner for v in op.operands if isinstance(v.owner, Operation)]
         owners = [maker for maker in makers if maker in self.generation]
         latest = max((self.generation[owner] for owner in owners), default=0)
+        if not member:
+            return latest
+        between = {owner for owner in owners if owner not in self.members}
+        return latest + any(self.generation[owner] == latest for owner in between)
+
+    def words_with(self, op: Operation) -> int:
+        """The 32-bit registers that cross a branch, if an operation becomes a member of the run."""
+        number = self.generation_of(op, member=True)
+        members = [each for each in self.members if self.generation[each] == number]
+        values = {v for each in (*members, op) for v in (*each.operands, *each.results)}
+        return sum(value_words(v) for v in values if not isinstance(v.owner, arith.ConstantOp))
+
+    def add(self, op: Operation, *, member: bool) -> None:
+        """Take in an operation: a member, or an operation dependent on members."""
+        self.generation[op] = self.generation_of(op, member=member)
         if member:
             self.members.add(op)
-            between = {owner for owner in owners if owner not in self.members}
-            latest += any(self.generation[owner] == latest for owner in between)
-        self.generation[op] = latest
 
     def expand(self, before: Operation, setup: Emitter) -> None:
         """Replace the run by branches and dependent operations, ahead of an operation."""
@@ -146,6 +166,9 @@ def expand_block(block: Block, setup: Emitter) -> None:
             for inner in region.blocks:
                 expand_block(inner, setup)
         member, depends = is_expanded(op), run.depends(op)
+        if member and run.words_with(op) > MOST_WORDS:
+            run.expand(op, setup)
+            run = Run()
         if member or (depends and is_arithmetic(op)):
             run.add(op, member=member)
         elif depends:

@@ -4,9 +4,9 @@ collected once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
@@ -33,19 +33,13 @@ from timetile.passes.analysis.cells.instructions import (
     operations,
 )
 from timetile.passes.analysis.cells.pressure import live_words, value_words
-from timetile.passes.analysis.cells.sharing import Work, distinct_work
+from timetile.passes.analysis.cells.sharing import SharedCells
 from timetile.passes.analysis.geometry.extents import Needs
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.queues.storage import ReadAges, kept_queues, natural_period
 from timetile.passes.cost.taps import TapFacts, Taps
 
-Sharing = Callable[[tuple[int, ...]], Work]
-"""
-The instructions of a patch of cells, along the stream and every in-plane axis: cells that share
-work take fewer.
-"""
-
-KnownSharing = dict[Hashable, Sharing | None]
+KnownSharing = dict[Hashable, SharedCells | None]
 """The work shared by cells, by cell function and taps."""
 
 
@@ -60,7 +54,7 @@ class StageFacts:
     """Instructions of a cell beside the floating-point pipe."""
     taps: tuple[tuple[SSAValue, TapFacts], ...]
     """Each tap, with its queue."""
-    sharing: Sharing | None
+    sharing: SharedCells | None
     """None where cells never compute the same."""
 
     @property
@@ -218,10 +212,10 @@ def is_read_beside(queue: SSAValue) -> bool:
 
 def sharing_of(
     stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: KnownSharing
-) -> Sharing | None:
+) -> SharedCells | None:
     """
-    The work shared by the cells of a thread in a stage. Levels are alike, and `known` has earlier
-    answers.
+    The values shared by the cells of a thread in a stage; None where cells never compute the same.
+    Levels are alike, and `known` has earlier answers.
     """
     stream = kernel.stream_axis
 
@@ -234,14 +228,9 @@ def sharing_of(
     key = (stage.cell, tuple(taps))
     if key in known:
         return known[key]
-
-    @cache
-    def work(patch: tuple[int, ...]) -> Work:
-        return distinct_work(function, taps, patch)
-
-    around = 1 + len(kernel.plane_axes)
-    alone, together = work((1,) * around), work((2,) * around)
-    known[key] = work if together[0] < 2**around * alone[0] else None
+    cells, around = SharedCells(function, taps), 1 + len(kernel.plane_axes)
+    alone, together = cells.work((1,) * around), cells.work((2,) * around)
+    known[key] = cells if together[0] < 2**around * alone[0] else None
     return known[key]
 
 

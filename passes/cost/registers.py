@@ -29,11 +29,42 @@ def is_resident_volume(facts: KernelFacts, setting: Setting) -> bool:
     return not facts.streams and len(setting.axes) == 3
 
 
-def body_registers(facts: KernelFacts, target: Target) -> int:
-    """Registers of a cell's own values, and of scalars, beyond the room in other registers."""
+def body_words(facts: KernelFacts, setting: Setting) -> int:
+    """
+    32-bit words of the cells' own values alive at once: of one cell, or, where cells share values,
+    of all cells of a thread. Values shared by cells of several planes are kept from one stream step
+    to another, for every level.
+    """
+    most = kept = 0
+    for cells in [stage.sharing for stage in facts.stages if stage.sharing is not None]:
+        plane = cells.words((1, *setting.patch))
+        most = max(most, plane)
+        if facts.streams:
+            kept += cells.words((1 + facts.natural_period, *setting.patch)) - plane
+    return max(facts.live_words, most + kept)
+
+
+def body_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """
+    Registers of cells' own values, and of scalars, beyond the room in other registers. The
+    registers of quotients hold shared values, too.
+    """
     room = target.parameters.registers
-    values = max(0, facts.live_words - room.values)
+    shared = body_words(facts, setting) - facts.live_words
+    beyond = max(0, shared - quotient_registers(facts, setting, target))
+    values = max(0, facts.live_words + beyond - room.values)
     return values + max(0, facts.scalar_words - room.scalars)
+
+
+def quotient_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
+    """Registers of quotients and roots, rounded or approximate, of a thread's cells."""
+    parameters, cells, most = target.parameters.registers, setting.thread_cells, 0
+    if facts.dividing:
+        each = parameters.dividing_cell[4 * facts.words]
+        most += cells * each * facts.dividing + parameters.dividing
+    if facts.approximates and is_strip(facts, setting):
+        most += parameters.approximating * facts.words * cells
+    return most
 
 
 def resident_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
@@ -50,7 +81,7 @@ def resident_registers(facts: KernelFacts, setting: Setting, target: Target) -> 
         wide += 2 * widest * setting.row_cells * facts.words
     if any(all(tap.offset) for tap in facts.taps):
         planes += facts.words * (cells_around(setting.patch, facts.taps) - setting.thread_cells)
-    return parameters.resident + planes + wide + body_registers(facts, target)
+    return parameters.resident + planes + wide + body_registers(facts, setting, target)
 
 
 def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
@@ -65,12 +96,7 @@ def kept_plane_registers(facts: KernelFacts, setting: Setting, target: Target) -
     wide = any(exchange.copies and exchange.edges[0] > 1 for exchange in facts.exchanges)
     if setting.splits and wide and facts.steps > 1:
         planes += ceil(parameters.late_copies * facts.words * cells)
-    if facts.dividing:
-        each = parameters.dividing_cell[4 * facts.words]
-        planes += cells * each * facts.dividing + parameters.dividing
-    if facts.approximates and is_strip(facts, setting):
-        planes += parameters.approximating * facts.words * cells
-    return planes
+    return planes + quotient_registers(facts, setting, target)
 
 
 def level_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
@@ -122,7 +148,7 @@ def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
         + level_registers(facts, setting, target)
         + others * arriving
         + neighbour_registers(facts, setting, target)
-        + body_registers(facts, target)
+        + body_registers(facts, setting, target)
     )
     return ceil(parameters.volume * total) if is_resident_volume(facts, setting) else total
 

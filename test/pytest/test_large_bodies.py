@@ -6,6 +6,7 @@ the kilobyte.
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import timetile
 from support.catalogue import two_buffers
@@ -13,6 +14,7 @@ from support.compare import assert_as_unfused
 from support.description import Element, Program, random_inputs
 from support.expressions import Expression, Scalar, Tap
 from support.programs import program_text
+from timetile.frontend.model import DType
 from timetile.runtime.kernels.kernel import Kernel
 
 FEW = 256
@@ -60,7 +62,7 @@ func.func @run(%a: {field}, %b: {field}, %n: index) {{
 """
 
 
-def kernels(text: str) -> list[Kernel]:
+def kernels(text: str | ModuleOp) -> list[Kernel]:
     """The kernels that are chosen, assembled."""
     compiled = timetile.compile(text, executor="planes", cache=False)
     return [
@@ -85,3 +87,23 @@ def test_a_body_that_fills_the_registers_gets_one_level():
     found = kernels(tangled(110))
     assert [kernel.name for kernel in found] == ["run_step"]
     assert all(kernel.spill_bytes < FEW for kernel in found)
+
+
+@timetile.stencil
+def fluxes_of_faces(h: timetile.Field, p: timetile.Field, q: timetile.Field):
+    """Eight quotients a cell, shared by cells of a row and of three planes."""
+
+    def face(i: int, j: int) -> tuple[timetile.Value, timetile.Value]:
+        return p[i, j] * p[i, j] / h[i, j], p[i, j] * q[i, j] / h[i, j]
+
+    (a, b), (c, d), (e, f), (g, k) = face(-1, 0), face(1, 0), face(0, -1), face(0, 1)
+    h.next = 0.25 * (h[-1, 0] + h[1, 0] + h[0, -1] + h[0, 1])
+    p.next = p[0, 0] - 0.2 * (c - a + k - f)
+    q.next = q[0, 0] - 0.2 * (d - b + g - e)
+
+
+@pytest.mark.parametrize("element", ["float32", "float64"])
+def test_quotients_shared_by_cells_are_foreseen_in_registers(element: DType):
+    """Shared quotients wait in registers for other cells of the row, and for later planes."""
+    for kernel in kernels(fluxes_of_faces.module((4096, 4096), element)):
+        assert kernel.spill_bytes < FEW

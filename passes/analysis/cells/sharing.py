@@ -6,7 +6,8 @@ of a thread; the model counts them before such code exists, by numbering the cel
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar, get_args
 
@@ -18,6 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.cells.instructions import instructions
+from timetile.passes.analysis.cells.pressure import value_words
 
 T = TypeVar("T")
 
@@ -100,20 +102,33 @@ def is_magnitude_use(use: Use) -> bool:
             return False
 
 
-def distinct_work(
-    function: FuncOp, taps: Sequence[tuple[Hashable, tuple[int, ...]]], patch: Sequence[int]
-) -> Work:
+@dataclass(frozen=True)
+class Numbered:
     """
-    Instructions for all cells of a patch, if shared values are computed once. `patch` is the number
+    An operation of a cell: its number, and the numbers of the operations that make its operands.
+    Equal operations on equal operands have one number; only the first of them is `new`, and is
+    computed.
+    """
+
+    op: Operation
+    makers: tuple[int, ...]
+    number: int
+    is_new: bool
+
+
+def numbered_cells(
+    function: FuncOp, taps: Sequence[tuple[Hashable, tuple[int, ...]]], patch: Sequence[int]
+) -> Iterator[Numbered]:
+    """
+    The operations of all cells of a patch, in the order of a thread's code. `patch` is the number
     of cells along each axis. `taps` are the queue and the offset of each argument of the function;
     other arguments are equal for all cells.
     """
     block = function.body.block
     numbers: dict[Hashable, int] = {}
-    pipe, beside = 0, 0
-    operations = [op for op in block.ops if not isinstance(op, ReturnOp)]
     for cell in product(*map(range, patch)):
         values: dict[SSAValue, Hashable] = {}
+        makers: dict[SSAValue, int] = {}
         for k, argument in enumerate(block.args):
             if k < len(taps):
                 queue, offset = taps[k]
@@ -121,15 +136,75 @@ def distinct_work(
             else:
                 # The argument is a scalar or a coordinate.
                 values[argument] = (argument, cell) if argument.type == index else argument
-        for op in operations:
-            operands = [values[operand] for operand in op.operands]
+        for op in block.ops:
+            operands = tuple(values[operand] for operand in op.operands)
             alike = is_shared(op) or not operands
             found = find(numbers, op, operands) if alike else None
+            is_new = found is None
             if found is None:
                 key = key_of(op, operands) if alike else (op, cell)
                 found = numbers[key] = len(numbers)
-                work = instructions(op)
-                pipe, beside = pipe + work[0], beside + work[1]
+            made = tuple(makers[value] for value in op.operands if value in makers)
+            yield Numbered(op, made, found, is_new)
             for result in op.results:
-                values[result] = (found, result.index)
-    return pipe, beside
+                values[result], makers[result] = (found, result.index), found
+
+
+class SharedCells:
+    """
+    The work and the registers of the cells of a thread, if each shared value is computed once, and
+    kept from its first use to its last. Questions name the patch: cells along the stream and every
+    in-plane axis.
+    """
+
+    def __init__(self, function: FuncOp, taps: Sequence[tuple[Hashable, tuple[int, ...]]]) -> None:
+        self.function, self.taps = function, taps
+        self.known_work: dict[tuple[int, ...], Work] = {}
+        self.known_words: dict[tuple[int, ...], int] = {}
+
+    def work(self, patch: tuple[int, ...]) -> Work:
+        """Instructions on the floating-point pipe, and beside the pipe."""
+        if patch not in self.known_work:
+            pipe, beside = 0, 0
+            for made in numbered_cells(self.function, self.taps, patch):
+                if made.is_new and not isinstance(made.op, ReturnOp):
+                    work = instructions(made.op)
+                    pipe, beside = pipe + work[0], beside + work[1]
+            self.known_work[patch] = pipe, beside
+        return self.known_work[patch]
+
+    def words(self, patch: tuple[int, ...]) -> int:
+        """
+        The most 32-bit registers taken at once by values made by the cells. Cells of planes,
+        scalars and constants do not count.
+        """
+        if patch not in self.known_words:
+            self.known_words[patch] = most_words(
+                list(numbered_cells(self.function, self.taps, patch))
+            )
+        return self.known_words[patch]
+
+
+def most_words(made: Sequence[Numbered]) -> int:
+    """The most 32-bit registers taken at once by the results of numbered operations."""
+    words = {
+        each.number: sum(map(value_words, each.op.results))
+        for each in made
+        if each.is_new and not isinstance(each.op, arith.ConstantOp)
+    }
+    last = {
+        number: place
+        for place, each in enumerate(made)
+        for number in each.makers
+        if number in words
+    }
+    ends: dict[int, int] = {}
+    for number, place in last.items():
+        ends[place] = ends.get(place, 0) + words[number]
+    alive = most = 0
+    for place, each in enumerate(made):
+        alive -= ends.get(place, 0)
+        if each.is_new and each.number in last:
+            alive += words[each.number]
+        most = max(most, alive)
+    return most
