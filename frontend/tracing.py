@@ -136,8 +136,8 @@ def advice_on(problem: Exception) -> str:
         )
     if isinstance(problem, IndexError):
         return (
-            "an array of numbers is indexed by numbers; pass what differs from cell to cell as a "
-            "timetile.Field"
+            "an array of numbers is indexed by numbers; pass numbers that differ from cell to cell "
+            "as a timetile.Field"
         )
     if isinstance(problem, AttributeError) and any(
         f"{n!r}" in text for n in ("shape", "size", "ndim")
@@ -217,5 +217,6 @@ def check_own(step: Step, value: Value) -> None:
         name = value.payload[0]
     if name is not None and name not in step.fields and name not in step.scalars:
         raise StencilError(
-            f"{name} is an argument of another step; make it one of {step.name}, too", value.place
+            f"{name} is an argument of another step; make {name} an argument of {step.name}, too",
+            value.place,
         )

@@ -165,8 +165,7 @@ class Value:
             raise error(f"np.{name} is not a function of one cell; write {HINTS[name]}")
         raise error(
             f"np.{function.__name__} is not a function of one cell; write it with "
-            f"{', '.join(NUMPY_FUNCTIONS)}, or "
-            "timetile.where"
+            f"{', '.join(NUMPY_FUNCTIONS)}, or timetile.where"
         )
 
     # Conversions that a value of a cell refuses.
@@ -221,12 +220,11 @@ def lifted(value: object) -> Value:
     if is_numpy_array(value):
         raise error(
             f"an array of shape {value.shape} is no number of a cell; take one number of it, as "
-            "w[0], or pass what differs from cell to cell as a timetile.Field"
+            "w[0], or pass numbers that differ from cell to cell as a timetile.Field"
         )
     raise error(
-        f"a {name} is no number of a cell; pass what differs from cell to cell as a "
-        "timetile.Field, and "
-        "numbers as a float or a timetile.Scalar"
+        f"a {name} is no number of a cell; pass numbers that differ from cell to cell as a "
+        "timetile.Field, and numbers as a float or a timetile.Scalar"
     )
 
 

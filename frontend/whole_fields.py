@@ -15,7 +15,7 @@ OF_NEIGHBOURS = {
     "roll": "u[-1] for np.roll(u, 1)",
     "diff": "u[1] - u[0] for np.diff(u)",
     "gradient": "(u[1] - u[-1]) / 2 for np.gradient(u)",
-    "pad": "nothing: cells at the rim keep what they hold",
+    "pad": "nothing: cells at the rim keep their values",
     "convolve": "the sum of weights times u[-1], u[0] and so on",
 }
 """Corrections for NumPy's functions that combine neighbours."""

@@ -153,7 +153,7 @@ def copy_of(
             copy.offset = stencil.IndexAttr.from_indices(*moved)
         rewriter.insert(copy, InsertPoint.before(before))
         mapping.update(zip(op.results, copy.results))
-    raise AssertionError("an apply ends with what it returns")
+    raise AssertionError("an apply ends with its returned values")
 
 
 class InlineValue(RewritePattern):

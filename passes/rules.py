@@ -7,7 +7,7 @@ from dataclasses import replace
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.trial import Rule, Trial
 
-NO_KERNEL = "no step reads what an earlier one writes, or sums cannot be cut so"
+NO_KERNEL = "no step reads cells that an earlier step writes, or sums cannot be cut in this form"
 NO_SPAN = "one block spans the axis, or the device does not hold enough blocks"
 NO_CELL = "the overlap leaves no cell of a tile"
 NO_SHARED_MEMORY = "planes and edges do not fit the shared memory"

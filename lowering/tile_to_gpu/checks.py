@@ -152,7 +152,7 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
         refuse(
             kernel,
             "the blocks of a tile lie along the first of several in-plane axes; give device-tiling "
-            "blocks=1 along the others, or tile=block where there is one",
+            "blocks=1 along the other axes, or tile=block for a single axis",
         )
     edges = any(exchange.what.data is Published.EDGES for exchange in exchanges)
     if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
@@ -176,8 +176,8 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if streamed and whole and sent != {Sync.GRID}:
         refuse(
             kernel,
-            "the blocks of its tile keep whole planes in shared memory, which they exchange at "
-            "barriers of the grid; use register-streaming with sync=grid or what=edges",
+            "the blocks of its tile keep whole planes in shared memory, exchanged at barriers of "
+            "the grid; use register-streaming with sync=grid or what=edges",
         )
     if layout.has_cluster and (whole or Sync.BARRIER in sent):
         refuse(

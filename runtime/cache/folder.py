@@ -61,7 +61,7 @@ def check_owner(directory: Path) -> None:
     if not stat.S_ISDIR(facts.st_mode):
         raise UnusableError("is no folder")
     if (me := user()) is not None and facts.st_uid != me:
-        raise UnusableError(f"belongs to user {facts.st_uid}, not to {me} who runs")
+        raise UnusableError(f"belongs to user {facts.st_uid}, not to the running user {me}")
 
 
 def opened(directory: Path) -> None:

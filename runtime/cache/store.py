@@ -222,7 +222,7 @@ class Cache:
             self.entry(key).unlink(missing_ok=True)
         except (OSError, UnusableError) as error:
             return reason(error)
-        return None if found == files else "does not give back what was written"
+        return None if found == files else "does not give back written bytes"
 
     @property
     def is_foreign(self) -> bool:

@@ -231,7 +231,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     sub = add("cache", machine.cache, "show, verify or clear the disk cache of kernels")
     sub.add_argument("action", choices=("path", "verify", "clear"), metavar="path|verify|clear")
-    add("doctor", machine.doctor, "show what of driver, GPU, assembler and cache was found")
+    add("doctor", machine.doctor, "look for driver, GPU, assembler and cache")
     return parser
 
 

@@ -21,7 +21,7 @@ from timetile.runtime.program.compiled_program import CompiledProgram, RunResult
 from timetile.runtime.program.finite import blow_up, is_finite
 from timetile.runtime.program.pieces import check_pieces, in_pieces
 
-WAY_OUT = "take smaller coefficients, as --random-range and --set give them, or a smaller time step"
+WAY_OUT = "take smaller coefficients (--random-range, --set), or a smaller time step"
 
 
 @dataclass

@@ -100,7 +100,9 @@ def compare(
             say(f"check: {label(parameter)}, {program.executor} and {judge}: {found}")
     if same:
         name = "NumPy" if judge == "numpy" else "CPU"
-        tell(f"check: all {len(fields)} fields equal those of the {name} executor, bit for bit")
+        tell(
+            f"check: all {len(fields)} fields equal the fields of the {name} executor, bit for bit"
+        )
     elif any(isinstance(op, RsqrtOp) for op in program.module.walk()):
         say("check: the program uses math.rsqrt, which a GPU does not round correctly")
     return same

@@ -49,8 +49,7 @@ def advice(
         if best and best[0].cost.gcells_per_second > WORTH_TELLING * cost.gcells_per_second:
             yield (
                 f"leave out --depth: {best[0].cost.gcells_per_second:.0f} GCells/s are predicted "
-                "with "
-                f"{best[0].depth} steps a launch"
+                f"with {best[0].depth} steps a launch"
             )
     if options.fp_division == "exact" and divides(loop):
         yield (
@@ -61,9 +60,8 @@ def advice(
         yield "leave out --halos apart: buffers that have equal halos get faster kernels"
     if options.halos == "compared" and rotation_of(loop).turns and kernel.steps.data > 1:
         yield (
-            "--halos common: if the buffers' halos are equal, promise it; runs then need not "
-            "compare them to "
-            "use faster kernels"
+            "--halos common: promises equal halos of the buffers; runs then use faster kernels "
+            "without a comparison"
         )
     if fill is not None and fill < PARTLY_FILLED:
         yield f"a larger domain: this one keeps {fill:.0%} of the GPU's places for blocks busy"

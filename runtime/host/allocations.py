@@ -52,4 +52,6 @@ def check_allocation(op: Operation) -> None:
     allocated(op)
     uses = (use.operation for name in names_of(op.results[0]) for use in name.uses)
     if any(isinstance(user, scf.YieldOp) for user in uses):
-        refuse(op, "a loop carries on what it allocates; allocate it before the loop")
+        refuse(
+            op, "a loop carries memory allocated in the loop; allocate the memory before the loop"
+        )

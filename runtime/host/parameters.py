@@ -138,7 +138,7 @@ def bound(
             known = ", ".join(p.name for p in parameters if p.name) or "without names"
             how = "names no argument" if not found else f"names {len(found)} arguments"
             raise TypeError(
-                f"{name}= {how} of {program}, which are {known}; give others by position"
+                f"{name}= {how} of {program}, which are {known}; give other arguments by position"
             )
         if found[0].position in values:
             raise TypeError(f"argument {found[0].label} of {program} is given twice; give it once")

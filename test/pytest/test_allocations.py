@@ -30,7 +30,7 @@ REFUSED = {
     "extents; give the field static bounds",
     "%m = memref.alloc() : memref<4xf16>": "it allocates cells of f16; use f64, f32, i64, i32, i1 "
     "or index",
-    CARRIED: "a loop carries on what it allocates; allocate it before the loop",
+    CARRIED: "a loop carries memory allocated in the loop; allocate the memory before the loop",
     "%m = memref.load %data[%c0] : memref<2xmemref<?xf64>>": "it reads which memory to use; make "
     "each buffer an argument, and carry them in the loop",
 }

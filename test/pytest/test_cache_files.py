@@ -247,7 +247,7 @@ def test_a_folder_of_another_user_is_not_used(
     monkeypatch.setattr(folder, "user", lambda: me + 1)
     cache.write(KEY, FILES)
     assert list(cache.directory.iterdir()) == []
-    assert f"belongs to user {me}, not to {me + 1} who runs" in caplog.text
+    assert f"belongs to user {me}, not to the running user {me + 1}" in caplog.text
 
 
 # What fails.

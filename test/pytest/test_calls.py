@@ -161,7 +161,7 @@ Call = Callable[[timetile.CompiledProgram, Any, Any], object]
 WRONG: tuple[tuple[Call, str], ...] = (
     (
         lambda p, u, v: p(u, v, 3, w=1),
-        "w= names no argument of @run, which are u, v, steps; give others by position",
+        "w= names no argument of @run, which are u, v, steps; give other arguments by position",
     ),
     (
         lambda p, u, v: p(u, v, 3, u=u),

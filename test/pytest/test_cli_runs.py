@@ -178,7 +178,7 @@ def test_check_compares_with_the_cpu(
     said = capsys.readouterr().out
     assert f"@heat on {executor}: 5 steps" in said
     assert "@heat on cpu" not in said
-    assert "check: all 2 fields equal those of the CPU executor, bit for bit" in said
+    assert "check: all 2 fields equal the fields of the CPU executor, bit for bit" in said
     for name, expected in zip(("arg0", "arg1"), expected_after(5), strict=True):
         assert np.array_equal(outputs(out)[name], expected)
 

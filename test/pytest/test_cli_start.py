@@ -215,7 +215,7 @@ def test_a_run_that_blows_up_says_so(wave: Path, capsys: pytest.CaptureFixture[s
     assert said.splitlines()[-1] == (
         "warning: arg0 (%p) has 64 of 100 cells that are NaN or infinite, arg2 (%q) has 64 of 100 "
         "cells that are NaN or infinite after 3 steps, and none at the start; take smaller "
-        "coefficients, as --random-range and --set give them, or a smaller time step"
+        "coefficients (--random-range, --set), or a smaller time step"
     )
 
 

@@ -30,10 +30,9 @@ def step(u: Field, v: Field, k: Scalar):
 
 FUNCTIONS = (
     "absolute, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, cbrt, ceil, "
-    "copysign, cos, cosh, divide, "
-    "exp, exp2, expm1, fabs, floor, fmax, fmin, log, log10, log1p, log2, logical_and, logical_or, "
-    "logical_xor, maximum, "
-    "minimum, multiply, power, rint, sin, sinh, sqrt, subtract, tan, tanh, trunc"
+    "copysign, cos, cosh, divide, exp, exp2, expm1, fabs, floor, fmax, fmin, log, log10, log1p, "
+    "log2, logical_and, logical_or, logical_xor, maximum, minimum, multiply, power, rint, sin, "
+    "sinh, sqrt, subtract, tan, tanh, trunc"
 )
 
 
@@ -45,8 +44,8 @@ WHICH_CELL = "a field has a value at each cell: say which, as u[0, 0] for the ce
 
 NO_TRUTH = (
     "a value of a cell has no truth value while the step is traced; write "
-    "timetile.where(condition, a, b) for `if`, "
-    "(a < b) & (b < c) for `and`, np.minimum(a, b) for min"
+    "timetile.where(condition, a, b) for `if`, (a < b) & (b < c) for `and`, np.minimum(a, b) for "
+    "min"
 )
 
 
@@ -61,22 +60,19 @@ DIVISION = "`//` and `%` are of a coordinate and a positive int; write np.floor(
 
 A_REGION = (
     "a region of u.next has a slice without a step for each axis; write u.next[0:1, :] for the "
-    "first row, and "
-    "u.next = ... for all cells"
+    "first row, and u.next = ... for all cells"
 )
 
 
 INTEGER = (
     "a value of a cell is no Python integer, and a loop or an index of the step needs one; take a "
-    "number that is known "
-    "when the step is traced, or write timetile.where(condition, a, b)"
+    "number that is known when the step is traced, or write timetile.where(condition, a, b)"
 )
 
 
 NO_NUMBER = (
-    " is no number of a cell; pass what differs from cell to cell as a timetile.Field, and numbers "
-    "as a float or a "
-    "timetile.Scalar"
+    " is no number of a cell; pass numbers that differ from cell to cell as a timetile.Field, and "
+    "numbers as a float or a timetile.Scalar"
 )
 
 
@@ -97,8 +93,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "u.next = np.ones(3) * u[0]",
         "np.ones(3) * u[0]",
         "an array of shape (3,) is no number of a cell; take one number of it, as w[0], or pass "
-        "what differs from cell to "
-        "cell as a timetile.Field",
+        "numbers that differ from cell to cell as a timetile.Field",
     ),
     ("u.next = 2j * u[0]", "2j * u[0]", f"a complex{NO_NUMBER}"),
     (
@@ -320,7 +315,7 @@ def test_a_value_of_another_step_is_refused(tmp_path: Path):
     found = refusal(
         tmp_path, f"{text}@stencil\ndef second(v: Field):\n    v.next = v[0] + kept[0]\n"
     )
-    assert found.reason == "u is an argument of another step; make it one of second, too"
+    assert found.reason == "u is an argument of another step; make u an argument of second, too"
     assert found.line == 7
 
 

@@ -81,8 +81,8 @@ LINES: list[tuple[str, str]] = [
     (
         "u.next = u[0] * weights[coordinate(0)]",
         "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
-        "boolean arrays are valid indices; an array of numbers is indexed by numbers; pass what "
-        "differs from cell to cell as a timetile.Field",
+        "boolean arrays are valid indices; an array of numbers is indexed by numbers; pass numbers "
+        "that differ from cell to cell as a timetile.Field",
     ),
 ]
 

@@ -22,7 +22,7 @@ def why_not_in_cell(op: Operation) -> str | None:
             return f"a cell has no values of {value.type}; use f64, f32, i64, i32, i1 or index"
     known = CELL_OPERATIONS.get(type(op))
     if known is None:
-        return "a cell has no such operation; use those of arith and math on single numbers"
+        return "a cell has no such operation; use operations of arith and math on single numbers"
     if op.results[0].type == i1 and i1 not in known.result:
         return "it makes an i1 of a number; use arith.cmpi or arith.cmpf"
     if isinstance(op, arith.CmpiOp | arith.CmpfOp) and op.lhs.type != op.rhs.type:

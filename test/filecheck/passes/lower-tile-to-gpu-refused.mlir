@@ -9,7 +9,7 @@ tile.kernel @unplaced() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
 
 // -----
 
-// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the others, or tile=block where there is one
+// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the other axes, or tile=block for a single axis
 tile.kernel @line(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<device, [1 cells x 32 lanes x 2 blocks]>
@@ -156,7 +156,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the others, or tile=block where there is one
+// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the other axes, or tile=block for a single axis
 tile.kernel @columns(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps, 2 cells x 32 lanes x 2 blocks]>
@@ -293,7 +293,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @planes_by_flags: the blocks of its tile keep whole planes in shared memory, which they exchange at barriers of the grid; use register-streaming with sync=grid or what=edges
+// CHECK: tile.kernel in @planes_by_flags: the blocks of its tile keep whole planes in shared memory, exchanged at barriers of the grid; use register-streaming with sync=grid or what=edges
 tile.kernel @planes_by_flags(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>

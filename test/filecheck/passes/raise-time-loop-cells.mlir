@@ -5,7 +5,7 @@
 !field = !stencil.field<[0,8]xi32>
 !temp = !stencil.temp<?xi32>
 
-// CHECK:      arith.addui_extended in @carries: the time loop is left as it is: a cell has no such operation; use those of arith and math on single numbers
+// CHECK:      arith.addui_extended in @carries: the time loop is left as it is: a cell has no such operation; use operations of arith and math on single numbers
 // CHECK:      scf.for
 func.func @carries(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index

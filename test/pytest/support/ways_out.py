@@ -157,7 +157,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         lambda p, m: p.having(TILING, blocks=(number(m), *counts(p, "blocks")[1:])),
     ),
     (
-        r"blocks=1 along the others",
+        r"blocks=1 along the other axes",
         lambda p, _: (
             p.having(
                 TILING, blocks=(*counts(p, "blocks")[:1], *[1] * (len(counts(p, "blocks")) - 1))
@@ -167,7 +167,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (
-        r"or tile=block where there is one",
+        r"or tile=block for a single axis",
         lambda p, _: (
             p.having(TILING, tile="block", blocks=None) if len(counts(p, "cells")) == 1 else None
         ),
