@@ -90,8 +90,8 @@ LIMIT = 4.0
 PAGE_LIMIT = 5.0
 """Percent of the words of a page of the documentation that may be pointers."""
 
-LOGS = ("decisions", "experiments")
-"""Folders of records, which are not counted: a record keeps its words."""
+RECORDS = "experiments"
+"""The folder of the log of measurements, left out: a record keeps its words."""
 
 GENERATED = ("reference.md", "walkthrough.md")
 """Pages made from docstrings and files of tests."""
@@ -242,7 +242,7 @@ def pages() -> dict[str, Path]:
     return {
         str(path.relative_to(ROOT)): path
         for path in found
-        if path.parent.name not in LOGS and path.name not in GENERATED
+        if path.parent.name != RECORDS and path.name not in GENERATED
     }
 
 
