@@ -17,8 +17,8 @@ from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.registers import guard_registers
 from timetile.passes.cost.rim import has_copies, weighs_spills
-from timetile.passes.cost.step import period_of, taps_of_step
 from timetile.passes.cost.terms import Cost
+from timetile.passes.cost.turn import period_of, taps_of_step
 from timetile.passes.rules import (
     NO_CELL,
     NO_KERNEL,

@@ -4,8 +4,6 @@ Homes of queues: own cells in registers, exchanges in slots of a buffer, early p
 
 from __future__ import annotations
 
-from math import lcm
-
 from xdsl.dialects.builtin import IntAttr
 
 from timetile.dialects.tile import (
@@ -26,6 +24,7 @@ from timetile.passes.analysis.queues.storage import (
     chosen_period,
     copies_slots,
     exchanged_slots,
+    fixed_slots,
     power_of_two,
 )
 from timetile.passes.diagnostics import refuse
@@ -89,10 +88,8 @@ def exchange_home(
     slots = exchanged_slots(ReadAges.of(exchange, stream), flags=flags, every=every)
     if addressing == "computed":
         slots = power_of_two(slots)
-    elif addressing == "fixed" and every > 1:
-        # The loop is unrolled until planes, slots and barriers are back at the first place. Of the
-        # numbers of slots, the smallest with the shortest loop is taken.
-        slots = min(range(slots, 2 * slots + 1), key=lambda n: lcm(n, period, every))
+    elif addressing == "fixed":
+        slots = fixed_slots(slots, period=period, every=every)
     return ExchangeBufferAttr(slots, Addressing(addressing), every)
 
 

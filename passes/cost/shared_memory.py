@@ -11,9 +11,10 @@ from timetile.passes.analysis.geometry.shared_layout import (
     StagedRows,
     slice_bytes,
 )
-from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slots
+from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slots, fixed_slots
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, field_bytes
 from timetile.passes.cost.setting import Setting
+from timetile.passes.cost.turn import period_of
 
 
 def slots_of_copies(exchange: ExchangeFacts, setting: Setting, ahead: int) -> int:
@@ -34,11 +35,12 @@ def padded_plane_cells(exchange: ExchangeFacts, setting: Setting) -> int:
     return PaddedPlane.of(exchange.element, setting.axes, exchange.reach).cells
 
 
-def exchange_bytes(exchange: ExchangeFacts, setting: Setting) -> int:
+def exchange_bytes(exchange: ExchangeFacts, setting: Setting, facts: KernelFacts) -> int:
     """Bytes of the slots of an exchange: of edges, or of whole planes with surrounding cells."""
     flags = setting.has_messages and not setting.meets
     every = setting.every if setting.has_messages and setting.meets else 1
     slots = exchanged_slots(exchange.ages, flags=flags, every=every)
+    slots = fixed_slots(slots, period=period_of(facts, setting), every=every)
     if exchange.whole:
         cells = padded_plane_cells(exchange, setting)
     else:
@@ -68,6 +70,8 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
             cells = padded_plane_cells(exchange, setting)
             slots = slots_of_copies(exchange, setting, ahead)
             total += slice_bytes(slots * cells, exchange.cell_bytes)
-    exchanged = [exchange_bytes(each, setting) for each in facts.exchanges if not each.copies]
+    exchanged = [
+        exchange_bytes(each, setting, facts) for each in facts.exchanges if not each.copies
+    ]
     # The exchanges of a resident tile alternate between two slices.
     return total + (sum(exchanged) if facts.streams else sum(sorted(exchanged)[-2:]))

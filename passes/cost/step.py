@@ -9,11 +9,11 @@ from typing import NamedTuple
 from timetile.dialects.tile import LANES, queue_type
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES, vector_cells
 from timetile.passes.analysis.geometry.residency import SCHEDULERS, Residency
-from timetile.passes.analysis.queues.storage import fitting_period
 from timetile.passes.cost.facts import KernelFacts, StageFacts, cell_bytes, field_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.taps import neighbours, wavefronts
 from timetile.passes.cost.terms import StepCycles
+from timetile.passes.cost.turn import period_of
 from timetile.passes.cost.waiting import is_resident_in_a_block, waiting_seconds
 from timetile.passes.targets.target import Target
 
@@ -30,16 +30,6 @@ class Moves(NamedTuple):
     def and_also(self, other: Moves) -> Moves:
         """Both together."""
         return Moves(self.instructions + other.instructions, self.shared + other.shared)
-
-
-def taps_of_step(facts: KernelFacts, setting: Setting) -> int:
-    """Taps made by a thread in one stream step."""
-    return setting.thread_cells * sum(len(stage.taps) for stage in facts.stages)
-
-
-def period_of(facts: KernelFacts, setting: Setting) -> int:
-    """Stream steps of a turn of the loop."""
-    return fitting_period(facts.natural_period, taps_of_step(facts, setting))
 
 
 def stage_work(stage: StageFacts, setting: Setting) -> tuple[float, float]:

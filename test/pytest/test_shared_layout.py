@@ -14,10 +14,11 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
 
 import timetile
+from support.catalogue import entry
 from support.description import Program
 from support.generate import programs, schedules
 from support.programs import program_text
-from support.schedules import Schedule
+from support.schedules import Schedule, device_plane
 from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, SharedOp, buffer_type
 from timetile.dialects.tile import AxisLayout, KernelOp
 from timetile.passes.analysis.block_memory import BlockMemory
@@ -27,6 +28,9 @@ from timetile.passes.cost.facts import facts_of
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.diagnostics import CompileError
+from timetile.passes.exchanges import PublishedOption
+from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.runtime.kernels.lowered import launch_facts
 from timetile.runtime.program.compiled_program import CompiledProgram
 
@@ -119,7 +123,25 @@ def test_the_cost_model_counts_the_bytes_of_the_layout(data: st.DataObject, dept
     """
     program = data.draw(programs())
     registers = schedules(program.rank).filter(lambda schedule: schedule.streaming is not None)
-    tiled = placed_kernels(program, data.draw(registers), depth).kernels.tiled
+    counts_as_laid_out(placed_kernels(program, data.draw(registers), depth))
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("what", ["edges", "plane"])
+def test_blocks_that_meet_at_barriers_take_the_bytes_that_were_counted(
+    what: PublishedOption, every: int
+):
+    """A barrier in several steps asks for more slots, in numbers that keep the loop short."""
+    program = entry("heat-3d").make((19, 23, 64))
+    streaming = RegisterStreamingPass(what=what, sync="grid", every=every)
+    tiling = device_plane((3, 2), 2, 3)
+    schedule = Schedule("batches", tiling, MultiQueueBufferingPass(ahead=2), streaming)
+    counts_as_laid_out(placed_kernels(program, schedule, 2))
+
+
+def counts_as_laid_out(compiled: CompiledProgram) -> None:
+    """The cost model counts the bytes that the kernels of a program take."""
+    tiled = compiled.kernels.tiled
     for kernel in (op for op in tiled.ops if isinstance(op, KernelOp)):
         geometry, facts = Geometry(kernel), facts_of(kernel, tiled)
         counted = shared_bytes(facts, Setting.of_kernel(kernel), geometry, geometry.ahead)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import lcm, prod
 
 from xdsl.ir import SSAValue
 
@@ -141,6 +141,17 @@ def exchanged_slots(ages: ReadAges, *, flags: bool, every: int) -> int:
     if not ages.streams:
         return 1
     return max(ages.delay + every + ages.oldest, 2, 2 * ages.delay * flags)
+
+
+def fixed_slots(slots: int, *, period: int, every: int) -> int:
+    """
+    Slots of an exchange at fixed places, at least `slots`. With one barrier in `every` stream steps
+    the loop is unrolled until planes, slots and barriers are back at the first place. The number
+    taken is the smallest with the shortest loop. `period`: unrolling of the loop for planes.
+    """
+    if every == 1:
+        return slots
+    return min(range(slots, 2 * slots + 1), key=lambda n: lcm(n, period, every))
 
 
 def ring_window(queue: SSAValue, stream: int | None) -> int:
