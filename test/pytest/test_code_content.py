@@ -36,7 +36,7 @@ from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.analysis.cells.instructions import cell_function
-from timetile.passes.analysis.cells.sharing import distinct_work
+from timetile.passes.analysis.cells.sharing import SharedCells
 from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.of_program import loops_of
@@ -247,6 +247,6 @@ def test_differences_between_cells_are_computed_once():
         if isinstance(stage, ApplyOp):
             function = cell_function(compiled.kernels.tiled, stage)
             taps = [(stage.queues[tap.operand], tap.offset) for tap in stage.tap_list]
-            more = distinct_work(function, taps, (2, cells))[0]
-            counted += period * (more - distinct_work(function, taps, (1, cells))[0])
+            shared = SharedCells(function, taps)
+            counted += period * (shared.work((2, cells))[0] - shared.work((1, cells))[0])
     assert found.total() == counted
