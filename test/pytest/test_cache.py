@@ -61,6 +61,7 @@ def test_nothing_is_cached_where_that_was_asked_for(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "part", ["launch facts", "run_d2"], ids=["what plans need to know", "a kernel"]
 )

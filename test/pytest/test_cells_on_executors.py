@@ -125,7 +125,7 @@ def test_operations_of_cells_are_those_of_python(number: int):
             assert same or (result != result and wanted != wanted), f"{case} of {numbers}"
 
 
-@pytest.mark.covering(every=2)
+@pytest.mark.covering(every=4)
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
 def test_every_operation_of_cells_assembles(number: int):
     kernels = compiled(number, "planes").kernels

@@ -102,6 +102,7 @@ def test_columns_that_fill_the_device_are_not_cut(
     assert not whole.is_interior and not rest.is_interior
 
 
+@pytest.mark.covering(first=1, every=2)
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize("guards", ["rim", "all"])
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_resident_tiles_fill_the_device_or_a_share_of_it(name: str, domain: tupl
     assert all(1 < count <= most for count in blocks)
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("multiprocessors", [1, 2, 3])
 @pytest.mark.parametrize(("name", "domain"), [("heat-2d", (70, 150)), ("heat-3d", (21, 19, 70))])
 def test_parts_of_few_multiprocessors_have_a_schedule(
@@ -190,7 +191,7 @@ def test_long_code_of_several_levels_makes_a_launch_longer():
     assert {c.cost.launch_seconds for c in plates} == {LAUNCH_SECONDS}
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("sync", ["flags", "grid"])
 @pytest.mark.parametrize(
     ("name", "domain", "resident"),

@@ -259,6 +259,7 @@ def test_every_operand_is_rounded_correctly(element: str, body: str, executor: E
     check(element, body, executor)
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("body", BODIES)
 def test_fp64_quotients_are_correctly_rounded_for_any_guess_of_20_bits(

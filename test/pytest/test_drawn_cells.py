@@ -24,7 +24,7 @@ from timetile.passes.schedule import Form
 from timetile.runtime.kernels.assembler import assemble
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering(times=2)
+pytestmark = pytest.mark.covering
 
 Arrays = list[NDArray[Any]]
 

@@ -127,7 +127,7 @@ FILLING = [
 ]
 
 
-@pytest.mark.covering(every=2)
+@pytest.mark.covering(every=3)
 @pytest.mark.parametrize("executor", [e for e in kernel_executors() if e != "planes"])
 @pytest.mark.parametrize("halos", ["apart", "common"])
 @pytest.mark.parametrize(("name", "schedule", "depth"), FILLING)

@@ -299,7 +299,7 @@ NIGHTLY = [
 ]
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("common", [False, True], ids=["apart", "common"])
 @pytest.mark.parametrize(("count", "most", "steps"), NIGHTLY if is_nightly() else CASES)
 def test_every_buffer_ends_as_the_unfused_program_leaves_it(

@@ -40,7 +40,7 @@ def made_kernels(case: Entry, depth: int | None, arch: str) -> list[Kernel]:
     return [compiled.kernels.make(name) for name in names]
 
 
-@pytest.mark.covering(every=2)
+@pytest.mark.covering(every=4)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
 def test_default_schedules_assemble_without_spills(case: Entry, arch: str):

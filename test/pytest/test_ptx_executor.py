@@ -215,6 +215,7 @@ MISSING: list[tuple[str, Case, Change, str]] = [
 ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize(
     ("name", "where", "change", "message"), MISSING, ids=[m[0] for m in MISSING]
 )

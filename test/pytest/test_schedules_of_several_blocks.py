@@ -43,6 +43,7 @@ APART = [
 ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", APART, ids=named)
 def test_blocks_exchange_edges_as_messages(schedule: Schedule, executor: Executor):
@@ -177,6 +178,7 @@ def solids_for(executor: Executor, name: str) -> list[Program]:
 BATCHED = {"batches-of-2": "several-tiles", "batches-of-3": "one-tile"}
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", BATCHES, ids=named)
 def test_one_barrier_serves_a_batch_of_planes(schedule: Schedule, executor: Executor):

@@ -30,6 +30,7 @@ from timetile.runtime.program.compiled_program import Executor
 pytestmark = pytest.mark.covering
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", ROWS, ids=named)
 @pytest.mark.parametrize("name", ["heat-2d", "box-2d", "skewed-2d"])
@@ -51,6 +52,7 @@ SEMI_ROWS = [
 ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", SEMI_ROWS, ids=named)
 @pytest.mark.parametrize("reach", [2, 3])
@@ -66,6 +68,7 @@ SEMI_PLANES = [
 ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", SEMI_PLANES, ids=named)
 def test_a_sum_in_two_halves_keeps_its_bits_in_a_volume(schedule: Schedule, executor: Executor):
@@ -95,6 +98,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", TRAVELLING_ROWS, ids=named)
 @pytest.mark.parametrize("shape", COLUMNS)
@@ -128,6 +132,7 @@ TRAVELLING_PLANES = [
 ]
 
 
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", TRAVELLING_PLANES, ids=named)
 def test_a_sum_that_travels_keeps_its_bits_in_a_volume(schedule: Schedule, executor: Executor):

@@ -86,7 +86,7 @@ PLANES = [
 ]
 
 
-@pytest.mark.covering(every=2)
+@pytest.mark.covering(every=3)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", PLANES, ids=named)
 @pytest.mark.parametrize("name", ["heat-3d", "skewed-3d"])

@@ -294,7 +294,7 @@ def test_a_row_is_printed(system: str, caplog: pytest.LogCaptureFixture):
     assert f"_d{STEPS}(" in ptx
 
 
-@pytest.mark.covering(every=2)
+@pytest.mark.covering(every=4)
 @pytest.mark.parametrize("system", SAID)
 def test_a_row_leaves_what_the_unfused_program_leaves(system: str):
     program, passes = ROWS[system]
