@@ -30,11 +30,12 @@ def examples() -> dict[str, Traversable]:
 
 
 def title_of(text: str) -> str:
-    """The first paragraph of a program's comment, or the first line of a docstring."""
+    """The first paragraph of a program's comment, or of a docstring, as one line."""
     if text.startswith("//"):
         first = text.partition("//\n")[0]
         return " ".join(line.removeprefix("//").strip() for line in first.splitlines())
-    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+    first = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
+    return " ".join(first.split())
 
 
 def command_of(path: Path, text: str) -> str:
