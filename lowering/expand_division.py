@@ -45,6 +45,7 @@ from xdsl.passes import ModulePass
 from timetile.dialects import simt
 from timetile.lowering.approximations import Approximation
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.guards import guards_of
 from timetile.lowering.newton import Expansion, is_expanded
 from timetile.lowering.order_threads import used_values
 from timetile.lowering.rewriting import functions_of, move_before, replace
@@ -123,13 +124,15 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
     ]
     if not taken:
         return
-    scratch = Block()
+    block, scratch = before.parent, Block()
+    assert block is not None
     expansion = Expansion(setup.into(scratch))
     quick: dict[SSAValue, SSAValue] = {}
     for op in members:
         operands = [quick.get(value, value) for value in op.operands]
+        expansion.needed = guards_of(op.results[0], block)
         quick[op.results[0]] = expansion.expand(op, operands)
-    mask = expansion.emit.all_of([*expansion.conditions.values()])
+    mask = expansion.all_conditions()
     chosen: Sequence[SSAValue] = [quick[value] for value in taken]
     if mask is not None:
         exact = Block()

@@ -30,12 +30,13 @@ from typing import Literal
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, f32, f64, i32
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, f32, f64, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.guards import Guards
 from timetile.passes.analysis.cells.bounds import Bounds
 from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import is_dividing, only_divides
@@ -154,6 +155,11 @@ class Sequences:
         return self.fma(weight, self.multiply(guess, error), guess)
 
 
+def either(one: Guards | None, other: Guards | None) -> Guards | None:
+    """Where one of two results is needed."""
+    return None if one is None or other is None else one | other
+
+
 class Expansion(Sequences):
     """Writes correctly rounded sequences, and collects their conditions."""
 
@@ -161,6 +167,10 @@ class Expansion(Sequences):
         super().__init__(emit)
         self.bounds = Bounds()
         self.conditions: dict[tuple[SSAValue, Requirement], SSAValue] = {}
+        self.guards: dict[tuple[SSAValue, Requirement], Guards | None] = {}
+        """Where each condition must hold: under some of the masks, or, for None, in every lane."""
+        self.needed: Guards | None = None
+        """Where the result of the present operation is needed."""
         self.roots: dict[SSAValue, SSAValue] = {}
         """
         Results known to be ordinary and positive under the conditions, with an approximate
@@ -169,13 +179,31 @@ class Expansion(Sequences):
 
     def require(self, value: SSAValue, what: Requirement) -> None:
         """Require a property of a value for the sequences."""
-        stronger = (what, *STRONGER[what])
-        if value in self.roots and what != "some zero":
+        if (value in self.roots and what != "some zero") or float_constant(value) is not None:
             return
-        if float_constant(value) is None and not any(
-            (value, x) in self.conditions for x in stronger
-        ):
-            self.conditions[value, what] = self.condition(value, what)
+        for stronger in (what, *STRONGER[what]):
+            if (value, stronger) in self.conditions:
+                self.guards[value, stronger] = either(self.guards[value, stronger], self.needed)
+                return
+        self.conditions[value, what] = self.condition(value, what)
+        # A number with a known bound is ordinary in lanes without cells, too.
+        bounded = self.bounds.at_least(value) is not None
+        self.guards[value, what] = None if bounded else self.needed
+
+    def all_conditions(self) -> SSAValue | None:
+        """The mask of lanes in which each condition holds that must; None for no condition."""
+        groups: dict[Guards | None, list[SSAValue]] = {}
+        for key, condition in self.conditions.items():
+            groups.setdefault(self.guards[key], []).append(condition)
+        masks: list[SSAValue | None] = []
+        for guards, conditions in groups.items():
+            mask = self.emit.all_of(conditions)
+            if guards is not None and mask is not None:
+                needed = self.emit.any_of(list(guards))
+                idle = self.emit.binary(arith.XOrIOp, needed, self.emit.int(-1, i1))
+                mask = self.emit.binary(arith.OrIOp, mask, idle)
+            masks.append(mask)
+        return self.emit.all_of(masks)
 
     def condition(self, value: SSAValue, what: Requirement) -> SSAValue:
         """The condition for a property of a value."""

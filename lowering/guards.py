@@ -1,0 +1,77 @@
+"""
+Where a value of a thread is needed: the masks of the stores and selections that the value enters.
+
+Lanes beyond the field hold no cells, and what such lanes compute from a missing divisor is never
+stored. `expand-division` lets these lanes vote for either side of a branch. Rows stored by way of
+shared memory (FP64) have no mask there, and are needed by every lane as far as is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import arith
+from xdsl.ir import Block, Operation, SSAValue
+
+from timetile.dialects import simt
+from timetile.lowering.tile_to_gpu.cells import is_arithmetic
+
+Guards = frozenset[SSAValue]
+"""Masks: a value is needed at most where one of the masks is on."""
+
+MOST_GUARDS = 8
+"""Most masks of a value: each costs an instruction."""
+
+
+def guards_of(value: SSAValue, block: Block) -> Guards | None:
+    """
+    The masks of a value made in a block, if each path from the value ends at a store or a selection
+    under a mask made outside the block; otherwise None: the value may be needed by every lane.
+    """
+    masks: set[SSAValue] = set()
+    seen, left = {value}, [value]
+    while left:
+        for use in left.pop().uses:
+            if (mask := mask_of(use.operation, use.index)) is not None:
+                outer = made_outside(mask, block)
+                if outer is None or len(masks) == MOST_GUARDS:
+                    return None
+                masks.add(outer)
+            elif is_arithmetic(use.operation):
+                reached = [r for r in use.operation.results if r not in seen]
+                seen.update(reached)
+                left += reached
+            else:
+                return None
+    return frozenset(masks) or None
+
+
+def mask_of(op: Operation, place: int) -> SSAValue | None:
+    """The mask under which an operation needs the operand at a place."""
+    match op:
+        case simt.StoreOp(mask=mask) if place < len(op.cells):
+            return mask
+        case arith.SelectOp(cond=mask) if place == 1:
+            return mask
+        case _:
+            return None
+
+
+def made_outside(mask: SSAValue, block: Block) -> SSAValue | None:
+    """The mask, or a part of a conjunction of masks, made in a block around the block."""
+    owner = mask.owner
+    home = owner if isinstance(owner, Block) else owner.parent
+    if home is not None and home in blocks_around(block):
+        return mask
+    if not isinstance(owner, arith.AndIOp):
+        return None
+    parts = (made_outside(operand, block) for operand in owner.operands)
+    return next((part for part in parts if part is not None), None)
+
+
+def blocks_around(block: Block) -> Iterator[Block]:
+    """The blocks that hold a block, the innermost first: their masks are known in the block."""
+    holder = block.parent_op()
+    while holder is not None and holder.parent is not None:
+        yield holder.parent
+        holder = holder.parent_op()

@@ -1,0 +1,86 @@
+"""Lanes without cells: their quotients are never stored, and do not decide a side of a warp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile.dialects import simt
+from timetile.runtime.executors.simt import interpreter
+from timetile.runtime.program.compiled_program import Executor
+
+LANES = 32
+
+
+@timetile.stencil
+def quotient_of_neighbours(u: timetile.Field, v: timetile.Field):
+    """One row of neighbours by another, and by the cell above."""
+    u.next = v[0, -1] / u[0, 1] + v[0, 1] / u[-1, 0]
+    v.next = 0.5 * (u[0, 0] / v[0, 0]) + 1.0
+
+
+@pytest.fixture
+def sides(monkeypatch: pytest.MonkeyPatch) -> dict[bool, int]:
+    """The warps that took the exact side (False) and the quick side (True)."""
+    counted = {False: 0, True: 0}
+    original = interpreter.HANDLERS[simt.AllOp]
+
+    def count(launch: interpreter.Launch, op: simt.AllOp, active: np.ndarray[Any, Any]) -> None:
+        original(launch, op, active)
+        taken = launch.spread(op.result)[active][::LANES]
+        counted[True] += int(taken.sum())
+        counted[False] += int((~taken).sum())
+
+    monkeypatch.setitem(interpreter.HANDLERS, simt.AllOp, count)
+    return counted
+
+
+SHAPE = (40, 40)
+
+ONE_CHUNK = (
+    "temporal-fusion{{depths={depth}}},choose-schedule,device-tiling,split-sums,"
+    "multi-queue-buffering,register-streaming,carry-halos,peel-boundaries{{planes=40}}"
+)
+"""The default passes, with all planes of the domain in one chunk."""
+
+
+def advanced(
+    executor: Executor, state: dict[str, np.ndarray[Any, Any]], depth: int
+) -> dict[str, np.ndarray[Any, Any]]:
+    """The state after four steps."""
+    program = timetile.compile(
+        quotient_of_neighbours.module(SHAPE, "float32"),
+        executor=executor,
+        passes=ONE_CHUNK.format(depth=depth),
+        halos="common",
+        cache=False,
+    )
+    u, v = state["u"], state["v"]
+    result = program(u.copy(), u.copy(), v.copy(), v.copy(), steps=4)
+    return dict(zip("uv", result.buffers[:4:2], strict=True))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_lanes_without_cells_do_not_decide_a_warps_side(depth: int, sides: dict[bool, int]):
+    """The plate is narrower than a tile: each warp has lanes that divide by what they lack."""
+    random = np.random.default_rng(depth)
+    state = {name: random.random(SHAPE).astype(np.float32) + 1 for name in "uv"}
+    found, right = advanced("simt", state, depth), advanced("numpy", state, depth)
+    for name in "uv":
+        assert found[name].tobytes() == right[name].tobytes()
+    assert sides[True] > 2 * sides[False]
+
+
+def test_an_operand_of_a_stored_cell_decides_its_warps_side(sides: dict[bool, int]):
+    """A tiny divisor takes the warp of its cell to the exact side."""
+    state = {name: np.full(SHAPE, 1.5, np.float32) for name in "uv"}
+    advanced("simt", state, 1)
+    ordinary = sides[False]
+    state["u"][30, 20] = 1e-30
+    found, right = advanced("simt", state, 1), advanced("numpy", state, 1)
+    for name in "uv":
+        assert found[name].tobytes() == right[name].tobytes()
+    assert sides[False] > 2 * ordinary
