@@ -189,6 +189,37 @@ def cpu_section(rows: list[Row]) -> str:
     return f"{facts}\n\n{command}\n\n{table(ON_CPU, map(cpu_cells, rows))}"
 
 
+EXAMPLES = (
+    "example", "type", "cells", "GPU", "steps a launch", "model", "copy bound", "processor",
+)  # fmt: skip
+
+
+def example_cells(row: Row) -> tuple[str, ...]:
+    """An example in Python on the GPU and on the processor, beside the model and a copy."""
+    return (
+        row["example"],
+        {"float32": "FP32", "float64": "FP64"}[row["dtype"]],
+        " x ".join(map(str, row["domain"])),
+        number(row["gpu_gcells_per_s"], 1),
+        str(row["steps_a_launch"]),
+        number(row["predicted_gcells_per_s"], 1),
+        number(row["copy_gcells_per_s"], 1),
+        number(row["cpu_gcells_per_s"], 2),
+    )
+
+
+def examples_section(report: dict[str, Any]) -> str:
+    """The table of the examples in Python, with where and how it was measured."""
+    facts = (
+        f"{report['device']}, which copies {report['copy_tb_per_s']:.2f} TB/s, and "
+        f"{report['processor_threads']} threads of its host; NumPy {report['numpy']}; commit "
+        f"{report['commit']}:"
+    )
+    command = f"```console\n$ {report['command']}\n```"
+    made = table(EXAMPLES, map(example_cells, report["rows"]))
+    return f"{facts}\n\n{command}\n\n{made}"
+
+
 def replace(text: str, name: str, made: str) -> str:
     """The page with what stands between a pair of marks made anew."""
     start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
@@ -286,6 +317,9 @@ def main() -> None:
         text = replace(text, "table tiles", table(TILES, map(tile_cells, tiles)))
     if cpu := rows_of("cpu.json"):
         text = replace(text, "table cpu", cpu_section(cpu))
+    examples = RESULTS / "h100-examples.json"
+    if examples.exists():
+        text = replace(text, "table examples", examples_section(json.loads(examples.read_text())))
     for name in ("search", "search-3d"):
         searched = RESULTS / f"h200-{name}.json"
         if searched.exists():
