@@ -130,8 +130,8 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
     quick: dict[SSAValue, SSAValue] = {}
     for op in members:
         operands = [quick.get(value, value) for value in op.operands]
-        expansion.needed = guards_of(op.results[0], block)
-        quick[op.results[0]] = expansion.expand(op, operands)
+        needed = guards_of(op.results[0], block)
+        quick[op.results[0]] = expansion.expand(op, operands, needed)
     mask = expansion.all_conditions()
     chosen: Sequence[SSAValue] = [quick[value] for value in taken]
     if mask is not None:

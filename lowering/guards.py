@@ -16,8 +16,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from timetile.dialects import simt
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 
-Guards = frozenset[SSAValue]
-"""Masks: a value is needed at most where one of the masks is on."""
+Guards = tuple[SSAValue, ...]
+"""Masks, each once: a value is needed at most where one of the masks is on."""
 
 MOST_GUARDS = 8
 """Most masks of a value: each costs an instruction."""
@@ -28,7 +28,8 @@ def guards_of(value: SSAValue, block: Block) -> Guards | None:
     The masks of a value made in a block, if each path from the value ends at a store or a selection
     under a mask made outside the block; otherwise None: the value may be needed by every lane.
     """
-    masks: set[SSAValue] = set()
+    # In the order of the code: the emitted code must not depend on addresses in memory.
+    masks: dict[SSAValue, None] = {}
     seen, left = {value}, [value]
     while left:
         for use in left.pop().uses:
@@ -36,14 +37,14 @@ def guards_of(value: SSAValue, block: Block) -> Guards | None:
                 outer = made_outside(mask, block)
                 if outer is None or len(masks) == MOST_GUARDS:
                     return None
-                masks.add(outer)
+                masks[outer] = None
             elif is_arithmetic(use.operation):
                 reached = [r for r in use.operation.results if r not in seen]
                 seen.update(reached)
                 left += reached
             else:
                 return None
-    return frozenset(masks) or None
+    return tuple(masks) or None
 
 
 def mask_of(op: Operation, place: int) -> SSAValue | None:
@@ -71,7 +72,7 @@ def made_outside(mask: SSAValue, block: Block) -> SSAValue | None:
 
 def blocks_around(block: Block) -> Iterator[Block]:
     """The blocks that hold a block, the innermost first: their masks are known in the block."""
-    holder = block.parent_op()
-    while holder is not None and holder.parent is not None:
-        yield holder.parent
-        holder = holder.parent_op()
+    around = block.parent_block()
+    while around is not None:
+        yield around
+        around = around.parent_block()

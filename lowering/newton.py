@@ -157,7 +157,7 @@ class Sequences:
 
 def either(one: Guards | None, other: Guards | None) -> Guards | None:
     """Where one of two results is needed."""
-    return None if one is None or other is None else one | other
+    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
 
 
 class Expansion(Sequences):
@@ -192,14 +192,15 @@ class Expansion(Sequences):
 
     def all_conditions(self) -> SSAValue | None:
         """The mask of lanes in which each condition holds that must; None for no condition."""
-        groups: dict[Guards | None, list[SSAValue]] = {}
-        for key, condition in self.conditions.items():
-            groups.setdefault(self.guards[key], []).append(condition)
+        groups: dict[frozenset[SSAValue] | None, list[tuple[SSAValue, Requirement]]] = {}
+        for key, guards in self.guards.items():
+            groups.setdefault(None if guards is None else frozenset(guards), []).append(key)
         masks: list[SSAValue | None] = []
-        for guards, conditions in groups.items():
-            mask = self.emit.all_of(conditions)
+        for keys in groups.values():
+            guards = self.guards[keys[0]]
+            mask = self.emit.all_of([self.conditions[key] for key in keys])
             if guards is not None and mask is not None:
-                needed = self.emit.any_of(list(guards))
+                needed = self.emit.any_of(guards)
                 idle = self.emit.binary(arith.XOrIOp, needed, self.emit.int(-1, i1))
                 mask = self.emit.binary(arith.OrIOp, mask, idle)
             masks.append(mask)
@@ -301,8 +302,14 @@ class Expansion(Sequences):
             result = self.fma(reciprocal, self.fma(against, result, a), result)
         return result
 
-    def expand(self, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
-        """The quick result of a quotient or a root."""
+    def expand(
+        self, op: Operation, operands: Sequence[SSAValue], needed: Guards | None = None
+    ) -> SSAValue:
+        """
+        The quick result of a quotient or a root. `needed`: where the result is needed; by default
+        in every lane.
+        """
+        self.needed = needed
         match op:
             case xmath.SqrtOp():
                 return self.root(operands[0], or_zero=not only_divides(op.result))

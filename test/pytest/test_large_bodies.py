@@ -107,3 +107,14 @@ def test_quotients_shared_by_cells_are_foreseen_in_registers(element: DType):
     """Shared quotients wait in registers for other cells of the row, and for later planes."""
     for kernel in kernels(fluxes_of_faces.module((4096, 4096), element)):
         assert kernel.spill_bytes < FEW
+
+
+def test_the_code_of_a_kernel_does_not_depend_on_addresses():
+    """Masks of several cells are taken in the order of the code: one program has one PTX."""
+    module, texts, kept = fluxes_of_faces.module((512, 512), "float32"), set[str](), list[bytes]()
+    for turn in range(6):
+        kept += [bytes(17 * turn + k % 400) for k in range(1000 * turn)]
+        compiled = timetile.compile(module, executor="planes", depth=1, halos="common", cache=False)
+        ((facts, *_),) = compiled.kernels.facts
+        texts.add(compiled.kernels.kernel(facts.name).ptx)
+    assert len(texts) == 1
