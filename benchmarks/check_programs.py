@@ -16,6 +16,7 @@ import logging
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,19 @@ def values_of(program: timetile.CompiledProgram, seed: int) -> list[Any]:
     return values
 
 
+def difference(left: Sequence[Any], found: Sequence[Any]) -> str | None:
+    """The first argument with other bits; None without any. All NaNs are one."""
+    for k, (right, cells) in enumerate(zip(left, found, strict=True)):
+        if not isinstance(right, np.ndarray):
+            continue
+        # What a NaN holds beside being one is the machine's own.
+        whole = f"u{right.itemsize}"
+        same = (right.view(whole) == cells.view(whole)) | ((right != right) & (cells != cells))
+        if not same.all():
+            return f"argument {k} differs in {int((~same).sum())} of {right.size} cells"
+    return None
+
+
 def differs(text: str, executor: Executor, steps: int) -> str | None:
     """What is wrong with a run on the executor; None where it leaves what the CPU leaves."""
     left: list[list[Any]] = []
@@ -80,16 +94,7 @@ def differs(text: str, executor: Executor, steps: int) -> str | None:
         values = values_of(program, 3)
         program(*values, steps=steps)
         left.append(values)
-    for k, (right, found) in enumerate(zip(*left, strict=True)):
-        if not isinstance(right, np.ndarray):
-            continue
-        # What a NaN holds beside being one is the machine's own.
-        same = (right.view(f"u{right.itemsize}") == found.view(f"u{found.itemsize}")) | (
-            (right != right) & (found != found)
-        )
-        if not same.all():
-            return f"argument {k} differs in {int((~same).sum())} of {right.size} cells"
-    return None
+    return difference(*left)
 
 
 def main() -> None:

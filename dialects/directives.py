@@ -36,6 +36,28 @@ def types_of(parser: Parser, operands: Sequence[UnresolvedOperand]) -> list[Attr
     return [defined_value(parser, operand).type for operand in operands]
 
 
+def parse_value(
+    parser: Parser, state: ParsingState, value: OperandVariable | OptionalOperandVariable,
+    kind: TypeDirective,
+) -> None:  # fmt: skip
+    """Parse a value defined above."""
+    operand = parser.parse_unresolved_operand()
+    value.set(state, operand)
+    kind.set(state, types_of(parser, [operand]))
+
+
+def parse_values(
+    parser: Parser, state: ParsingState, values: VariadicOperandVariable, *kinds: TypeDirective
+) -> None:
+    """Parse one or more values defined above. Each of `kinds` takes the types of the values."""
+    operands = parser.parse_comma_separated_list(
+        parser.Delimiter.NONE, parser.parse_unresolved_operand
+    )
+    values.set(state, operands)
+    for kind in kinds:
+        kind.set(state, types_of(parser, operands))
+
+
 @irdl_custom_directive
 class Value(CustomDirective):
     """`%v`: a value defined above."""
@@ -44,9 +66,7 @@ class Value(CustomDirective):
     kind: TypeDirective
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        operand = parser.parse_unresolved_operand()
-        self.value.set(state, operand)
-        self.kind.set(state, types_of(parser, [operand]))
+        parse_value(parser, state, self.value, self.kind)
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.value.print(printer, state, op)
@@ -76,9 +96,7 @@ class AnchoredValue(CustomDirective):
     kind: TypeDirective
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        operand = parser.parse_unresolved_operand()
-        self.value.set(state, operand)
-        self.kind.set(state, types_of(parser, [operand]))
+        parse_value(parser, state, self.value, self.kind)
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.value.print(printer, state, op)
@@ -124,11 +142,7 @@ class Values(CustomDirective):
     kinds: TypeDirective
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        operands = parser.parse_comma_separated_list(
-            parser.Delimiter.NONE, parser.parse_unresolved_operand
-        )
-        self.values.set(state, operands)
-        self.kinds.set(state, types_of(parser, operands))
+        parse_values(parser, state, self.values, self.kinds)
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.values.print(printer, state, op)

@@ -43,6 +43,21 @@ def left_mask(op: AccessOp) -> SSAValue | None:
     return None if known_mask(op.mask) else op.mask
 
 
+def left_of_write(
+    op: AccessOp, rewriter: PatternRewriter
+) -> tuple[SSAValue | None, int, SSAValue | None] | None:
+    """
+    The simplified index, offset and mask of an access without results. None for an access without
+    a change, and for an access erased because of a mask that is off.
+    """
+    if is_plain(op):
+        return None
+    if known_mask(op.mask) is False:
+        rewriter.erase(op)
+        return None
+    return *place(op.index, op.offset), left_mask(op)
+
+
 class SimplifyLoad(RewritePattern):
     """Loads. Cells under a mask that is off are unset."""
 
@@ -64,13 +79,8 @@ class SimplifyStore(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: StoreOp, rewriter: PatternRewriter, /) -> None:
-        if is_plain(op):
-            return
-        if known_mask(op.mask) is False:
-            rewriter.erase(op)
-            return
-        index, offset = place(op.index, op.offset)
-        rewriter.replace(op, StoreOp(list(op.cells), op.buffer, index, offset, left_mask(op)))
+        if (left := left_of_write(op, rewriter)) is not None:
+            rewriter.replace(op, StoreOp(list(op.cells), op.buffer, *left))
 
 
 class SimplifyOverride(RewritePattern):
@@ -95,13 +105,9 @@ class SimplifyPrefetch(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: PrefetchOp, rewriter: PatternRewriter, /) -> None:
-        if is_plain(op):
-            return
-        if known_mask(op.mask) is False:
-            rewriter.erase(op)
-            return
-        index, offset = place(op.index, op.offset)
-        rewriter.replace(op, PrefetchOp(op.buffer, index, offset, op.cell, left_mask(op)))
+        if (left := left_of_write(op, rewriter)) is not None:
+            index, offset, mask = left
+            rewriter.replace(op, PrefetchOp(op.buffer, index, offset, op.cell, mask))
 
 
 class SimplifySend(RewritePattern):
@@ -109,14 +115,9 @@ class SimplifySend(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SendOp, rewriter: PatternRewriter, /) -> None:
-        if is_plain(op):
-            return
-        if known_mask(op.mask) is False:
-            rewriter.erase(op)
-            return
-        index, offset = place(op.index, op.offset)
-        new = SendOp(list(op.cells), op.buffer, index, offset, left_mask(op), op.arrivals, op.phase)
-        rewriter.replace(op, new)
+        if (left := left_of_write(op, rewriter)) is not None:
+            new = SendOp(list(op.cells), op.buffer, *left, op.arrivals, op.phase)
+            rewriter.replace(op, new)
 
 
 class SimplifyCopy(RewritePattern):

@@ -21,7 +21,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.hints import isa
 
-from timetile.dialects.directives import types_of
+from timetile.dialects.directives import parse_value, parse_values, types_of
 from timetile.dialects.simt.buffers import integer
 from timetile.dialects.syntax import Integers, decode_integers, encode_integers
 
@@ -33,9 +33,7 @@ def parse_buffer(
     index: tuple[OptionalOperandVariable, TypeDirective],
 ) -> None:
     """Parse `%buffer[%i +`, or `%buffer[` without an index."""
-    operand = parser.parse_unresolved_operand()
-    buffer[0].set(state, operand)
-    buffer[1].set(state, types_of(parser, [operand]))
+    parse_value(parser, state, *buffer)
     parser.parse_punctuation("[")
     place = parser.parse_optional_unresolved_operand()
     index[0].set(state, place)
@@ -116,13 +114,7 @@ class Cells(CustomDirective):
     results: TypeDirective
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        operands = parser.parse_comma_separated_list(
-            parser.Delimiter.NONE, parser.parse_unresolved_operand
-        )
-        types = types_of(parser, operands)
-        self.cells.set(state, operands)
-        self.kinds.set(state, types)
-        self.results.set(state, types)
+        parse_values(parser, state, self.cells, self.kinds, self.results)
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.cells.print(printer, state, op)

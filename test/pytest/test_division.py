@@ -6,7 +6,6 @@ within the hardware's accuracy; and ordinary operands never take the slow side o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from math import isqrt, ldexp, prod
 from typing import Any
@@ -22,7 +21,7 @@ from xdsl.ir import Block, Operation
 import timetile
 from support.catalogue import entry
 from support.compare import bits_of
-from support.division import KINDS, Body, guess_off_by, points
+from support.division import KINDS, Body, Votes, counted_votes, guess_off_by, points
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
@@ -32,7 +31,6 @@ from timetile.lowering.newton import Expansion
 from timetile.passes.analysis.cells.instructions import instructions, is_dividing
 from timetile.passes.analysis.cells.pressure import value_words
 from timetile.runtime.arithmetic.fma import fma
-from timetile.runtime.executors.simt import interpreter
 from timetile.runtime.program.compiled_program import Executor
 
 Array = NDArray[Any]
@@ -102,7 +100,7 @@ def specials(element: str) -> Array:
     return np.concatenate([array, -array])
 
 
-LANES, TILE = 32, 128
+TILE = 128
 """Cells of a warp's tile: 4 a lane, in FP32."""
 
 
@@ -284,28 +282,10 @@ def test_fp32_quotients_are_correctly_rounded_for_every_fraction_on_the_gpu(body
         compare("f32", body, "gpu", *2 * ((a + np.uint32(power)).view(np.float32),))
 
 
-@dataclass
-class Votes:
-    """How many warps took each side."""
-
-    quick: int = 0
-    exact: int = 0
-
-
 @pytest.fixture
 def votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
     """Counts the sides that the SIMT interpreter takes."""
-    counted = Votes()
-    original = interpreter.HANDLERS[simt.AllOp]
-
-    def count(launch: interpreter.Launch, op: simt.AllOp, active: Array) -> None:
-        original(launch, op, active)
-        sides = launch.spread(op.result)[active][::LANES]
-        counted.quick += int(sides.sum())
-        counted.exact += int((~sides).sum())
-
-    monkeypatch.setitem(interpreter.HANDLERS, simt.AllOp, count)
-    return counted
+    return counted_votes(monkeypatch)
 
 
 def test_ordinary_numbers_take_the_quick_side(votes: Votes):

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 import timetile
-from timetile.dialects import simt
-from timetile.runtime.executors.simt import interpreter
+from support.division import Votes, counted_votes
 from timetile.runtime.program.compiled_program import Executor
-
-LANES = 32
 
 
 @timetile.stencil
@@ -23,19 +20,9 @@ def quotient_of_neighbours(u: timetile.Field, v: timetile.Field):
 
 
 @pytest.fixture
-def sides(monkeypatch: pytest.MonkeyPatch) -> dict[bool, int]:
-    """The warps that took the exact side (False) and the quick side (True)."""
-    counted = {False: 0, True: 0}
-    original = interpreter.HANDLERS[simt.AllOp]
-
-    def count(launch: interpreter.Launch, op: simt.AllOp, active: np.ndarray[Any, Any]) -> None:
-        original(launch, op, active)
-        taken = launch.spread(op.result)[active][::LANES]
-        counted[True] += int(taken.sum())
-        counted[False] += int((~taken).sum())
-
-    monkeypatch.setitem(interpreter.HANDLERS, simt.AllOp, count)
-    return counted
+def votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
+    """Counts the sides that the SIMT interpreter takes."""
+    return counted_votes(monkeypatch)
 
 
 SHAPE = (40, 40)
@@ -64,23 +51,23 @@ def advanced(
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_lanes_without_cells_do_not_decide_a_warps_side(depth: int, sides: dict[bool, int]):
+def test_lanes_without_cells_do_not_decide_a_warps_side(depth: int, votes: Votes):
     """The plate is narrower than a tile: each warp has lanes that divide by what they lack."""
     random = np.random.default_rng(depth)
     state = {name: random.random(SHAPE).astype(np.float32) + 1 for name in "uv"}
     found, right = advanced("simt", state, depth), advanced("numpy", state, depth)
     for name in "uv":
         assert found[name].tobytes() == right[name].tobytes()
-    assert sides[True] > 2 * sides[False]
+    assert votes.quick > 2 * votes.exact
 
 
-def test_an_operand_of_a_stored_cell_decides_its_warps_side(sides: dict[bool, int]):
+def test_an_operand_of_a_stored_cell_decides_its_warps_side(votes: Votes):
     """A tiny divisor takes the warp of its cell to the exact side."""
     state = {name: np.full(SHAPE, 1.5, np.float32) for name in "uv"}
     advanced("simt", state, 1)
-    ordinary = sides[False]
+    ordinary = votes.exact
     state["u"][30, 20] = 1e-30
     found, right = advanced("simt", state, 1), advanced("numpy", state, 1)
     for name in "uv":
         assert found[name].tobytes() == right[name].tobytes()
-    assert sides[False] > 2 * ordinary
+    assert votes.exact > 2 * ordinary

@@ -6,7 +6,7 @@ of a thread; the model counts them before such code exists, by numbering the cel
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar, get_args
@@ -165,12 +165,7 @@ class SharedCells:
     def work(self, patch: tuple[int, ...]) -> Work:
         """Instructions on the floating-point pipe, and beside the pipe."""
         if patch not in self.known_work:
-            pipe, beside = 0, 0
-            for made in numbered_cells(self.function, self.taps, patch):
-                if made.is_new and not isinstance(made.op, ReturnOp):
-                    work = instructions(made.op)
-                    pipe, beside = pipe + work[0], beside + work[1]
-            self.known_work[patch] = pipe, beside
+            self.known_work[patch] = all_work(numbered_cells(self.function, self.taps, patch))
         return self.known_work[patch]
 
     def words(self, patch: tuple[int, ...]) -> int:
@@ -179,10 +174,21 @@ class SharedCells:
         scalars and constants do not count.
         """
         if patch not in self.known_words:
-            self.known_words[patch] = most_words(
-                list(numbered_cells(self.function, self.taps, patch))
-            )
+            made = list(numbered_cells(self.function, self.taps, patch))
+            self.known_words[patch] = most_words(made)
+            # The model asks for the work of most of these patches, too.
+            self.known_work[patch] = all_work(made)
         return self.known_words[patch]
+
+
+def all_work(made: Iterable[Numbered]) -> Work:
+    """Instructions of numbered operations, on the floating-point pipe, and beside the pipe."""
+    pipe, beside = 0, 0
+    for each in made:
+        if each.is_new and not isinstance(each.op, ReturnOp):
+            work = instructions(each.op)
+            pipe, beside = pipe + work[0], beside + work[1]
+    return pipe, beside
 
 
 def most_words(made: Sequence[Numbered]) -> int:

@@ -11,7 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from timetile.dialects import simt
+from timetile.dialects.tile import LANES
 from timetile.runtime.arithmetic import cells as arithmetic
+from timetile.runtime.executors.simt import interpreter
 
 Array = NDArray[Any]
 
@@ -67,3 +69,26 @@ def guess_off_by(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
 
     for op in (simt.ReciprocalOp, simt.ReciprocalRootOp):
         monkeypatch.setitem(arithmetic.MACHINE, op, off(arithmetic.MACHINE[op]))
+
+
+@dataclass
+class Votes:
+    """How many warps took each side of a branch of `expand-division`."""
+
+    quick: int = 0
+    exact: int = 0
+
+
+def counted_votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
+    """The sides that the SIMT interpreter takes from now on, while a test runs."""
+    counted = Votes()
+    original = interpreter.HANDLERS[simt.AllOp]
+
+    def count(launch: interpreter.Launch, op: simt.AllOp, active: Array) -> None:
+        original(launch, op, active)
+        sides = launch.spread(op.result)[active][::LANES]
+        counted.quick += int(sides.sum())
+        counted.exact += int((~sides).sum())
+
+    monkeypatch.setitem(interpreter.HANDLERS, simt.AllOp, count)
+    return counted
