@@ -1,9 +1,9 @@
 """
 Where a value of a thread is needed: the masks of the stores and selections that the value enters.
 
-Lanes beyond the field hold no cells, and what such lanes compute from a missing divisor is never
-stored. `expand-division` lets these lanes vote for either side of a branch. Rows stored by way of
-shared memory (FP64) have no mask there, and are needed by every lane as far as is known.
+Lanes outside the field compute with missing divisors, and never store the results. For the choice
+of a branch, `expand-division` ignores these lanes. Rows stored by way of shared memory (FP64) have
+no mask, and count as needed by every lane.
 """
 
 from __future__ import annotations

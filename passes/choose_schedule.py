@@ -75,7 +75,7 @@ def spilling(trials: Trials, depth: int, *, lean: bool) -> Candidate | None:
 def first_that_lowers(
     trials: Trials, depth: int | None, considered: Iterable[Schedule]
 ) -> Candidate | None:
-    """The best candidate with single steps that fit its tile, too."""
+    """The best candidate whose single-step kernel and shallower kernels also fit the tile."""
     return next(filter(trials.lowers, trials.compared(depth, considered).found), None)
 
 

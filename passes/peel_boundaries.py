@@ -54,8 +54,8 @@ def variants_of(
     kernel: KernelOp, columns: Sequence[Columns], *, guards_all: bool
 ) -> list[VariantAttr]:
     """
-    The variants of columns in order. The last ones inside, and on the rim, take the rest of their
-    kind.
+    The variants, in starting order. The last variant of each kind (rim, inside) takes the remaining
+    columns.
     """
     last = {part.on_rim: part for part in columns}
     variants: list[VariantAttr] = []
@@ -79,7 +79,7 @@ def check_residency(kernel: KernelOp, target: Target) -> None:
 
 
 OF_CHUNKS = ("planes", "edge_weight", "columns")
-"""Options of chunks, and so of kernels that are streamed."""
+"""Options about chunks; without effect on kernels without a streaming axis."""
 
 
 @dataclass(frozen=True)

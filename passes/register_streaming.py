@@ -98,8 +98,8 @@ def placed_addressing(kernel: KernelOp, default: AddressingOption) -> Addressing
 
 def placed_period(kernel: KernelOp, default: int) -> int:
     """
-    The period of planes already placed in registers, unless it is the one that they choose;
-    otherwise the default.
+    The period written in the homes. The default if the homes have the automatic period, or no
+    period.
     """
     homes = [stage.home for stage in kernel.stages]
     periods = [home.period.data for home in homes if isinstance(home, RegistersAttr)]

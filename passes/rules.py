@@ -1,4 +1,4 @@
-"""The rules by which `choose-schedule` leaves a schedule out at a depth, each with its reason."""
+"""The rules of `choose-schedule` for leaving out a schedule at a depth, each with a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ NO_SHARED_MEMORY = "planes and edges do not fit the shared memory"
 
 def divides_in_place(trial: Trial) -> str | None:
     """
-    Two kernels alike whose cells divide took 150 and 255 registers where plates stay (assembled).
+    Leaves out resident tiles with quotients or roots: their registers are unknown (two similar
+    kernels took 150 and 255, assembled).
     """
     if trial.schedule.is_resident and trial.facts.dividing:
         return (
@@ -25,7 +26,7 @@ def divides_in_place(trial: Trial) -> str | None:
 
 
 def looks_beyond_the_next(trial: Trial) -> str | None:
-    """Neighbours beyond the next warp, or block, would need whole planes."""
+    """Leaves out threads with fewer rows than the radius: taps would reach beyond the next warp."""
     cells, far = trial.schedule.cells, trial.kernels.far
     if len(cells) >= 2 and trial.depth > 1 and cells[0] < far[-len(cells)]:
         return "a step looks beyond the rows of the next warp"
@@ -33,7 +34,10 @@ def looks_beyond_the_next(trial: Trial) -> str | None:
 
 
 def exchanges_three_planes(trial: Trial) -> str | None:
-    """Whole sums exchange three planes of every level, where sums by rows exchange one."""
+    """
+    Leaves out whole sums over boxes: whole sums exchange three planes of every level, and sums by
+    rows exchange a single plane.
+    """
     schedule, kernels = trial.schedule, trial.kernels
     if len(schedule.cells) != 2 or trial.depth == 1 or schedule.form != "none":
         return None
@@ -45,9 +49,8 @@ def exchanges_three_planes(trial: Trial) -> str | None:
 
 def spanning_blocks(trial: Trial) -> int | None:
     """
-    The blocks of a tile that spans the first axis of the plane, so that it overlaps no other there;
-    of a resident tile, at most as many as the schedule has. None where the device does not hold
-    so many, or one is enough.
+    Blocks for a tile as long as the plane's first axis. A resident tile has at most the schedule's
+    blocks. None if one block suffices, or if the device holds fewer.
     """
     geometry, schedule = trial.geometry, trial.schedule
     if geometry is None:
@@ -57,8 +60,8 @@ def spanning_blocks(trial: Trial) -> int | None:
     most = trial.target.resident_blocks(schedule.occupancy)
     if schedule.is_resident:
         if blocks < schedule.blocks[0] < most:
-            # The schedule with the most blocks spans the axis with `blocks` blocks as well: the two
-            # are equal.
+            # With `blocks` blocks the schedule of the most blocks spans the axis, too: the two
+            # schedules are equal.
             return None
         blocks = min(blocks, schedule.blocks[0])
     return blocks if 1 < blocks <= most else None
@@ -66,7 +69,7 @@ def spanning_blocks(trial: Trial) -> int | None:
 
 def waits_within_a_step(trial: Trial) -> str | None:
     """
-    Blocks synchronise a step late; where an exchange is read in its own step, that would cost lag.
+    Leaves out tiles of several blocks with an exchange of delay 0: a delay would raise the lag.
     """
     late = trial.schedule.is_resident or all(exchange.delay for exchange in trial.facts.exchanges)
     if trial.schedule.blocks and not late:
@@ -75,12 +78,12 @@ def waits_within_a_step(trial: Trial) -> str | None:
 
 
 def leaves_no_cell(trial: Trial) -> str | None:
-    """Tiles are narrower than what they overlap by."""
+    """Leaves out tiles without a stored cell: the overlap is as wide as the tile."""
     return NO_CELL if trial.geometry is None else None
 
 
 def spills(trial: Trial) -> str | None:
-    """Planes, and what guards take, are more registers than a thread has."""
+    """Leaves out planes that need, with guards, more registers than a thread has."""
     if trial.registers > trial.room(trial.spare):
         return "planes do not fit the registers of a thread"
     return None
@@ -88,8 +91,8 @@ def spills(trial: Trial) -> str | None:
 
 def is_short_of_addresses(trial: Trial) -> str | None:
     """
-    Narrow accesses are more accesses a row, with more addresses and masks: the loop inside would
-    spill.
+    Leaves out rows of narrow accesses with few registers left: more accesses have more addresses
+    and masks, and the steady loop would spill.
     """
     if trial.is_scarce and trial.geometry is not None and trial.geometry.has_narrow_accesses:
         return "rows begin between vectors, and registers are scarce"
@@ -99,7 +102,7 @@ def is_short_of_addresses(trial: Trial) -> str | None:
 TOO_LONG = "all levels written out do not fit the instruction cache"
 
 SHAPE_RULES: tuple[Rule, ...] = (divides_in_place, looks_beyond_the_next, exchanges_three_planes)
-"""What is asked first, of the shape of a thread's part."""
+"""Rules about the shape of a thread's cells; tried first."""
 
 PLACED_RULES: tuple[Rule, ...] = (waits_within_a_step, leaves_no_cell)
-"""What is asked once a tile has its blocks."""
+"""Rules tried after the number of blocks is known."""

@@ -29,9 +29,9 @@ half of the planes. After `form=lanes`, the box again, for a body with one colum
 Partial sums travel along the row, from lane to lane. Each lane adds cells of its own column, and
 the total returns to its cell. Only sums are shuffled, for any number of planes (SSAM, section 4).
 
-A sum is cut only between terms, and keeps their order. The body must be a chain over planes, the
-oldest first, or over columns, the first first. From part to part no more partial sums may pass than
-the cell has results. Constants, scalars, coordinates and values computed from these alone are
+A sum is cut only between terms, and keeps their order. The body must add planes from the oldest to
+the newest, or columns from the first to the last. From part to part no more partial sums may pass
+than the cell has results. Constants, scalars, coordinates and values computed from these alone are
 copied into the parts (coordinates do not travel along rows). Other sums stay whole, with a remark.
 All sums stay whole in a kernel without a streaming axis, and for `form=lanes` in a kernel whose
 rows lie along the stream or belong to several warps.

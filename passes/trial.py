@@ -1,7 +1,4 @@
-"""
-One trial: a schedule at a depth, with the kernel that it would have, and the room that its threads
-and blocks have.
-"""
+"""A trial: a schedule at a depth, its kernel, and the available registers and shared memory."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ class Trial:
 
     @cached_property
     def setting(self) -> Setting:
-        """What the schedule decides of the kernel."""
+        """The schedule's layout, guards and waits, for the cost model."""
         return Setting.of(self.schedule)
 
     @cached_property
@@ -45,12 +42,12 @@ class Trial:
         return registers(self.facts, self.setting, self.target)
 
     def room(self, spare: int = 0) -> int:
-        """Registers that a thread has, with some to spare."""
+        """Registers of a thread, less `spare` registers."""
         return room(self.setting, self.target) - spare
 
     @cached_property
     def spare(self) -> int:
-        """Registers to spare for the copies with guards."""
+        """Registers to spare for copies with guards."""
         parameters = self.target.parameters.spare
         guards = guard_registers(self.facts, self.setting, self.target)
         if self.kernels.rank == 2 and not self.schedule.is_resident:
@@ -61,9 +58,7 @@ class Trial:
 
     @cached_property
     def is_scarce(self) -> bool:
-        """
-        A strip that keeps sums has no registers left for chunks that go on in the next column.
-        """
+        """Whether a strip that keeps sums has too few registers for chunks with joined planes."""
         if self.kernels.rank != 2 or self.schedule.form != "rows":
             return False
         parameters = self.target.parameters
@@ -71,7 +66,7 @@ class Trial:
 
     @cached_property
     def geometry(self) -> Geometry | None:
-        """The geometry of the kernel; None where the overlap leaves no cell of a tile."""
+        """The geometry of the kernel; None if the overlap is as wide as the tile."""
         try:
             return Geometry(self.facts.kernel, self.facts.needs, self.setting.layout)
         except ValueError:
@@ -82,15 +77,15 @@ class Trial:
         return shared_bytes(self.facts, self.setting, geometry, ahead)
 
     def fits_shared(self, geometry: Geometry, ahead: int) -> bool:
-        """As many blocks as the schedule asks for fit the shared memory of a multiprocessor."""
+        """Whether the schedule's `occupancy` blocks fit the shared memory of a multiprocessor."""
         isa = self.target.isa
         share = isa.shared_per_multiprocessor // self.schedule.occupancy - isa.shared_overhead
         return self.shared_bytes(geometry, ahead) <= min(isa.shared_per_block, share)
 
     def fitting_ahead(self, geometry: Geometry) -> int | None:
         """
-        How many stream steps early planes are fetched: as many as saturate the memory, at most as
-        many as the schedule has, and as fit the shared memory; None where none fits.
+        The number of stream steps by which planes are fetched early: enough to saturate the memory,
+        within the schedule's `ahead` and the shared memory. None if no number fits.
         """
         wanted = saturating_ahead(self.facts, self.setting, geometry, self.target)
         if self.kernels.rank == 3 and self.depth > 1:
@@ -101,7 +96,4 @@ class Trial:
 
 
 Rule = Callable[[Trial], str | None]
-"""
-Why a schedule is not considered at a depth, in a few words; None where the rule has nothing against
-it.
-"""
+"""A rule gives the reason for leaving out a schedule at a depth; None if the schedule passes."""

@@ -1,6 +1,6 @@
 """
-The kernels of a loop that schedules are tried with: one for each form, built once for all layouts
-of the form.
+The trial kernels of a loop: for comparing schedules, a kernel for each form, built once for all
+layouts of the form.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from timetile.passes.split_sums import split_kernel
 
 
 class TrialKernels:
-    """The kernels of one loop."""
+    """The trial kernels of a loop."""
 
     def __init__(self, loop: LoopOp, module: ModuleOp):
-        """`module`: has the cell functions that the loop calls."""
+        """`module` has the cell functions of the loop."""
         self.loop, self.module = loop, module
         self.rank = len(written_bounds(loop).lb)
         self.far = reach(loop)
-        """The farthest that one step looks along each axis (cells)."""
+        """Largest distance, in cells, of a read of one step along each axis."""
         self.several_planes = shuffles_several_planes(loop)
         self.known: dict[KernelForm, KernelFacts | None] = {}
         self.sharing: KnownSharing = {}
-        """The sharing of whole cells, alike at all depths."""
+        """The sharing of whole cells, equal at all depths."""
 
     def facts(self, depth: int, schedule: Schedule) -> KernelFacts | None:
         """
-        The facts of a kernel of a depth for layouts like the schedule's. None where no step reads
-        what an earlier one writes, or where its sums cannot be cut as the schedule's form asks.
+        The facts of a kernel for layouts of the schedule's form. None if no step reads cells of an
+        earlier step, or if the sums cannot be split in this form.
         """
         form = KernelForm.of(schedule, depth, self.far)
         if form not in self.known:
@@ -47,7 +47,7 @@ class TrialKernels:
         return self.known[form]
 
     def build(self, form: KernelForm, layout: LayoutAttr) -> KernelFacts | None:
-        """The facts of a kernel of a form; `layout` is any that has the form."""
+        """The facts of a kernel of a form; `layout` is any layout of the form."""
         stream = None if form.is_resident else default_stream(self.rank)
         builder = KernelBuilder(self.loop, form.depth, store_all=form.depth == 1)
         builder.single_steps = form.depth == 1
@@ -63,5 +63,5 @@ class TrialKernels:
         assign_lags(kernel)
         publish(kernel, None, int(form.copies))
         delay_exchanges(kernel, max(form.delay, form.every), always=form.split)
-        # Parts of sums are functions of the scratch module alone.
+        # Parts of sums are functions of the scratch module only.
         return facts_of(kernel, scratch, self.sharing if form.sums == "none" else None)

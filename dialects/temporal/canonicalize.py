@@ -49,7 +49,7 @@ class RemoveIdleLoop(RewritePattern):
 
 
 class DropIdleBuffers(RewritePattern):
-    """Buffers that keep their place, and that no update names, pass by the loop."""
+    """Removes from the loop buffers that neither rotate nor appear in an update."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: LoopOp, rewriter: PatternRewriter, /) -> None:
@@ -74,7 +74,7 @@ class DropIdleBuffers(RewritePattern):
 
 
 class SimplifyBoundary(RewritePattern):
-    """A boundary that keeps all cells is none; equal sides are written once."""
+    """Removes a boundary that keeps all cells, and writes equal sides once."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UpdateOp, rewriter: PatternRewriter, /) -> None:
@@ -98,7 +98,7 @@ def loop_of(op: UpdateOp) -> LoopOp | None:
 
 
 class EraseSelfCopy(RewritePattern):
-    """An update that writes to each cell what the cell holds."""
+    """Erases an update that copies each cell onto itself."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UpdateOp, rewriter: PatternRewriter, /) -> None:

@@ -154,8 +154,8 @@ def joined_part(
 ) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
     """
     First column, column after the last, first plane and plane after the last of a chunk of joined
-    planes. Planes count from the first joined plane. Columns lie a restart further apart than their
-    joined planes; beyond the last chunk nothing is left.
+    planes. Planes count from the first joined plane. Successive columns begin `joined + restart`
+    planes apart in this numbering; beyond the last chunk nothing is left.
     """
     joined, restart = variant.joined.data, geometry.restart
     pitch = joined + restart

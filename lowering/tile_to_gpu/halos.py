@@ -195,8 +195,8 @@ def patched_plane(step: StepScope, queue: QueuePlan, number: int | None = None) 
     """
     The newest plane, with cells outside the bounds replaced within the reach of all readers.
     `number` is the making stage, if the code belongs to a stage. A plane without readers in its own
-    step is replaced at the step's end: until then the next level computes from old cells outside,
-    only for cells outside, and nothing waits.
+    step is replaced at the step's end. Until then only cells outside the bounds are wrong, and no
+    stored cell reads them.
     """
     plane: Plane = {}
     for line, row in enumerate(step.code.rows):

@@ -1,4 +1,4 @@
-"""The shared memory of a kernel's blocks against that of a target, and what makes it less."""
+"""The shared memory of a kernel's blocks against the target's limits, and options for less."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.target import Target
 
 AROUND = 4
-"""Memory of a tile of one cell, with the cells around, in cells of a large tile."""
+"""Memory of a tile of one cell with the surrounding cells, as a number of cells of a large tile."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """An option of a pass, and about how many times less memory its least value takes."""
+    """
+    An option of a pass, and the approximate factor by which the least value reduces the memory.
+    """
 
     option: str
     gain: float
 
 
 def ways_to_less(kernel: KernelOp) -> list[Way]:
-    """The options that a kernel's memory grows with."""
+    """The options that reduce a kernel's shared memory."""
     layout = layout_of(kernel)
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     ways: list[Way] = []
@@ -51,8 +53,8 @@ def ways_to_less(kernel: KernelOp) -> list[Way]:
 
 def way_out(kernel: KernelOp, excess: float) -> str:
     """
-    The options that make a kernel take so many times less: each that is enough by itself, or all
-    together.
+    Options that reduce shared memory by the factor `excess`: each option that suffices alone,
+    otherwise all options together.
     """
     ways = ways_to_less(kernel)
     alone = [way.option for way in ways if way.gain >= excess]
@@ -64,8 +66,8 @@ def way_out(kernel: KernelOp, excess: float) -> str:
 
 def check_shared_memory(kernel: KernelOp, taken: int, target: Target) -> None:
     """
-    Refuse blocks with more shared memory than a block may have, and tiles whose blocks must be
-    resident together if a multiprocessor has room for fewer than were counted on.
+    Refuse blocks with more shared memory than the target's limit, and tiles of blocks resident
+    together if a multiprocessor has room for fewer blocks than counted on.
     """
     most = target.isa.shared_per_block
     if taken > most:

@@ -71,7 +71,7 @@ class Device(GpuMemory):
         self.one_report = Lock()
 
     def known(self, kernel: Kernel) -> Kernel:
-        """The first equal kernel: looking up the first one compares no code."""
+        """The stored object equal to `kernel`. Later look-ups then compare identity, not code."""
         return self.kernels.setdefault(kernel, kernel)
 
     def load(self, kernel: Kernel) -> Any:

@@ -177,7 +177,10 @@ class ProgramKernels:
 
     @cached_property
     def key(self) -> str:
-        """What kernels are kept by. Programs that run without a GPU never look for its tools."""
+        """
+        Cache key of the kernels. Computed on first use: runs without a GPU do not look for
+        assembler or NVRTC.
+        """
         return key_of(
             str(self.source), self.options.key(), timetile.__version__, sources_key(),
             version("xdsl"), assembler_version(), nvrtc_version(),

@@ -119,8 +119,8 @@ def parsed(text: str, name: str) -> ModuleOp:
 
 def without_inner_modules(module: ModuleOp, name: str) -> ModuleOp:
     """
-    A module whose operations are those of the modules in it, where it holds modules alone: a file
-    of several, or one in one. CompileError where two of them define a symbol.
+    Merges a file that contains only modules into one module. CompileError if two modules define one
+    symbol.
     """
     inner = [op for op in module.ops if isinstance(op, ModuleOp)]
     if not inner or len(inner) < len(list(module.ops)):

@@ -279,7 +279,7 @@ def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
 
 
 class Shortest:
-    """The launch that ends first of all launches offered; of equals, the one offered first."""
+    """Keeps the shortest offered launch; of equally long launches, the first."""
 
     def __init__(self, geometry: Geometry, residency: Residency):
         self.residency = residency
@@ -289,7 +289,7 @@ class Shortest:
         """Of the best launch: the duration, the tiles, and the steps of the longest chunks."""
 
     def duration(self, chunks: Chunks, steps: float) -> float:
-        """The duration of a launch that takes so many steps."""
+        """Duration of a launch in interior steps, with crowding and the cost of joined planes."""
         joined = any(columns.joined for columns in chunks.columns)
         least = JOINING_SPEED if joined and self.doubles else 1.0
         return steps * self.residency.crowding(chunks.tiles) * least
@@ -323,8 +323,7 @@ def choose_chunks(
     columns are alike. `sums`: the kernel keeps sums of planes. `joins`: planes of several columns
     may be joined.
 
-    (The cost model knows more about a step. Here launches of one kernel are compared: less is
-    enough.)
+    The durations order launches of one kernel only; `passes/cost` predicts seconds.
     """
     rim = 0 if weight is None else geometry.edge_columns
     inner = geometry.plane_tiles - rim

@@ -20,31 +20,33 @@ from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT, VE
 
 
 def whole_vectors(element: Attribute, cells: int) -> int:
-    """The least number of cells, at least so many, that whole accesses of 16 bytes make."""
+    """`cells`, rounded up to whole accesses of 16 bytes."""
     vector = VECTOR_BYTES // CELL_BYTES[element]
     return ceil_div(cells, vector) * vector
 
 
 def slice_bytes(cells: int, cell_bytes: int) -> int:
-    """Bytes of a slice of shared memory with so many cells, up to where another may begin."""
+    """
+    Bytes of a slice of shared memory with `cells` cells, rounded up to the start of the next slice.
+    """
     return ceil_div(cells * cell_bytes, SLICE_ALIGNMENT) * SLICE_ALIGNMENT
 
 
 @dataclass(frozen=True)
 class PaddedPlane:
     """
-    A block's part of a plane, with the cells around it that are read; rows begin with a vector.
+    A block's part of a plane with the cells around the block; each row begins at a whole vector.
     """
 
     element: Attribute
     extents: tuple[int, ...]
     """Cells of the block along every in-plane axis."""
     reach: tuple[int, ...]
-    """Cells that are read beyond them on both sides, along every in-plane axis."""
+    """Cells read beyond the block on both sides, along each in-plane axis."""
 
     @staticmethod
     def of(element: Attribute, axes: Sequence[AxisLayout], reach: Sequence[int]) -> PaddedPlane:
-        """The plane of a layout, whose readers look so far."""
+        """The padded plane of a block; `reach` is the largest tap distance along each axis."""
         return PaddedPlane(element, tuple(axis.block_extent for axis in axes), tuple(reach))
 
     @cached_property
@@ -78,7 +80,10 @@ class PaddedPlane:
 
 @dataclass(frozen=True)
 class EdgeLayout:
-    """The edges that the warps along one axis show each other, and those of the blocks beside."""
+    """
+    Cells exchanged by neighbouring warps along one axis, with a place at each end for neighbouring
+    blocks.
+    """
 
     axis: int
     """The in-plane axis, by its place."""
@@ -93,9 +98,7 @@ class EdgeLayout:
 
     @staticmethod
     def of(axes: Sequence[AxisLayout], edges: Sequence[int]) -> EdgeLayout | None:
-        """
-        The edges of the first axis along which a tile has several warps; None where it has one.
-        """
+        """The edges along the first axis with several warps; None if no axis has several warps."""
         for k, axis in enumerate(axes):
             if axis.tile_warps > 1:
                 along_rows = k != len(axes) - 1
