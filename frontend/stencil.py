@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import overload
 
+from timetile.dialects.temporal.boundary import KINDS
 from timetile.frontend.errors import StencilError, error
 from timetile.frontend.model import Model
 from timetile.frontend.tracing import traced
 
-BUILT = ("keep",)
-PLANNED = ("periodic", "mirror", "value")
+BUILT: tuple[str, ...] = ("keep",)
+"""The boundaries of Python."""
+
+OF_THE_IR = ("value", *(kind for kind in KINDS if kind not in BUILT))
+"""The boundaries of `temporal.update` only, written by hand."""
 
 StepFunction = Callable[..., None]
 
 
 def check_options(boundary: object, reach: object) -> None:
     """Raise StencilError for an unknown boundary, or a reach that is no number of cells."""
-    if boundary in PLANNED:
+    if boundary in OF_THE_IR:
         raise error(
-            f"the boundary {boundary!r} is not built yet; use 'keep', and give cells at the rim "
-            "their values by "
-            "regions, as u.next[0:1, :] = u[1, 0]"
+            f"the boundary {boundary!r} exists only in temporal IR, written by hand; use 'keep', "
+            "and give cells at the rim values by regions, as u.next[0:1, :] = u[1, 0]"
         )
     if boundary not in BUILT:
         raise error(f"there is no boundary {boundary!r}; use 'keep'")

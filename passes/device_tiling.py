@@ -179,7 +179,8 @@ class DeviceTilingPass(ModulePass):
         if stream is not None and stream >= rank:
             refuse(
                 loop,
-                f"its axes are 0 to {rank - 1}; give device-tiling a stream-axis of these numbers",
+                f"the domain has axes 0 to {rank - 1}, got stream-axis {stream}; give "
+                "device-tiling one of these axes",
             )
         axes = rank - (stream is not None)
         for counts in (schedule.cells, schedule.lanes, schedule.warps, schedule.blocks):

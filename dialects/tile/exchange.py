@@ -129,6 +129,6 @@ class ExchangeOp(IRDLOperation):
             )
         if self.home.sync.data is Sync.FLAGS and slots < 2 * delay:
             raise VerifyException(
-                f"{slots} slots are overwritten before their sender hears that they were read: "
-                f"messages that are read {delay} steps later need {2 * delay}"
+                f"{slots} slots are too few: with flags, a sender learns {delay} steps late that "
+                f"a slot was read; use {2 * delay} slots"
             )

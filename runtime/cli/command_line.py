@@ -157,7 +157,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--random-range", action="append", default=[], metavar="FIELD=LOW:HIGH",
-        help="of the random numbers; 0:1 unless given, 0.05:0.15 for fields that no step writes",
+        help="range of a field's random numbers; default 0:1, and 0.05:0.15 for fields that no "
+        "step writes",
     )  # fmt: skip
     parser.add_argument(
         "--snapshot-every", type=positive, metavar="K",
@@ -172,7 +173,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--threads", type=positive, metavar="N",
-        help="of the cpu executor: as TIMETILE_NUM_THREADS says, or all cores",
+        help="threads of the cpu executor; default TIMETILE_NUM_THREADS, or all cores",
     )  # fmt: skip
     parser.add_argument(
         "--check", action="store_true", help="compare with another executor, bit for bit"
@@ -207,7 +208,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument("-o", "--out", type=Path, metavar="FILE", help="stdout unless given")
     sub.add_argument("--emit", choices=EMIT, default="ptx", help="ptx unless given")
     sub.add_argument(
-        "--steps", type=natural, metavar="N", help="of a bundle: in place of the trip counts"
+        "--steps", type=natural, metavar="N", help="trip count of every time loop of a bundle"
     )
 
     sub = add(

@@ -61,6 +61,11 @@ def compile(options: Options, log: Log) -> int:
     """`timetile compile`."""
     if options.emit == "bundle":
         return bundle(options, log)
+    if options.steps is not None:
+        raise UsageError(
+            "--steps has no effect without --emit bundle, the only output with a number of steps; "
+            "leave it out"
+        )
     text = emitted(compiled(options, None), options.emit)
     if options.out is None:
         sys.stdout.write(text)

@@ -35,29 +35,29 @@ def cost_sections(
 def prediction_section(costs: Mapping[KernelOp, Cost], target: Target) -> Section:
     """The terms of the cost model for every kernel."""
     columns = (
-        "kernel", "GCells/s", "steps", "ns a step", "pipe", "issue", "shared", "not hidden",
-        "computing",
-        "waiting", "memory",
+        "kernel", "GCells/s", "stream steps", "ns/stream step", "pipe", "issue", "shared",
+        "not hidden", "computing", "waiting", "memory",
     )  # fmt: skip
     notes = (
         Fact(
             "GCells/s",
-            "predicted: cell updates of a launch by its time, that of the last block to finish "
-            f"plus {target.parameters.waiting.launch * 1e6:.0f} us launch overhead (more for very "
-            "long kernels)",
+            "predicted: cell updates of a launch by the launch's time, from the start to the end "
+            f"of the last block, plus {target.parameters.waiting.launch * 1e6:.0f} us launch "
+            "overhead (more for very long kernels)",
         ),
-        Fact("steps", "stream steps of the last block to finish"),
+        Fact("stream steps", "of the last block to finish"),
         Fact(
             "pipe, issue, shared",
             "cycles of a multiprocessor for a stream step of one warp: floating-point pipe, issue "
             "slots, shared memory; the largest and `not hidden` add up",
         ),
-        Fact("computing", "ns of a step for all warps, with `waiting`, their waits for each other"),
-        Fact("memory", "ns to move the cells of a step"),
+        Fact("computing", "ns of a stream step for all warps, `waiting` included"),
+        Fact("waiting", "ns of a stream step: waits of warps for each other"),
+        Fact("memory", "ns to move the cells of a stream step"),
         Fact(
-            "ns a step",
-            f"norm of order {target.parameters.moving.overlap_power} of computing and memory; "
-            "their sum for resident tiles",
+            "ns/stream step",
+            f"norm of order {target.parameters.moving.overlap_power} of computing and memory; the "
+            "sum of both for resident tiles",
         ),
     )
     rows = tuple(prediction_row(kernel, cost) for kernel, cost in costs.items())
@@ -92,18 +92,17 @@ def drop_section(drop: Drop, depth: int) -> Section:
 def candidate_section(found: Sequence[Candidate]) -> Section:
     """The best schedules, the chosen one first."""
     columns = (
-        "depth", "cells", "warps", "form", "blocks", "ahead", "guards", "GCells/s", "worth",
-        "registers",
-        "limit",
+        "depth", "cells", "warps", "form", "blocks/multiprocessor", "ahead", "guards", "GCells/s",
+        "worth", "registers", "limit",
     )  # fmt: skip
     notes = (
         Fact("cells", "of a thread, along the axes of a plane"),
         Fact("warps", "of a block"),
-        Fact("blocks", "of a multiprocessor"),
+        Fact("blocks/multiprocessor", "blocks on a multiprocessor at once"),
         Fact(
             "worth",
-            "GCells/s, reduced for depth, for guarded copies that spill and for resident tiles of "
-            "the device; the schedule with the largest is chosen",
+            "GCells/s, reduced for depth, for spilling guarded copies and for resident tiles of "
+            "the device; the schedule of the largest worth is chosen",
         ),
     )
     rows = tuple(map(candidate_row, found[:RUNNERS_UP]))
@@ -120,7 +119,8 @@ def rejection_section(rejected: Sequence[Rejection]) -> Section:
         for reason, found in sorted(depths.items(), key=lambda item: -len(item[1]))
     )
     note = Fact(
-        "at depth", "the first depth that a schedule does not take; deeper ones are not tried"
+        "at depth",
+        "smallest depth at which the schedule is left out; larger depths are not tried",
     )
     return Section(
         "Schedules that were left out", (), ("schedules", "at depth", "why"), rows, (note,)
@@ -160,20 +160,18 @@ def level_of(schedule: Schedule) -> str:
 def level_section(best: Sequence[Candidate]) -> Section:
     """The best schedule of each level of tiles."""
     columns = (
-        "tile", "depth", "cells", "blocks", "sync", "GCells/s", "valid", "steps", "ns a step",
-        "waiting",
+        "tile", "depth", "cells", "blocks/tile", "sync", "GCells/s", "valid", "stream steps",
+        "ns/stream step", "waiting",
     )  # fmt: skip
     notes = (
-        Fact("blocks", "of a tile"),
-        Fact(
-            "sync",
-            "how the warps of a tile, or its blocks where there are several, wait for each other",
-        ),
-        Fact("valid", "share of a tile's cells that is stored (EBISU, equations 8 and 9)"),
-        Fact("steps", "stream steps of the last block to finish"),
+        Fact("blocks/tile", "blocks that hold a tile together"),
+        Fact("sync", "waits of the warps of a tile for each other, or of the blocks of a tile"),
+        Fact("valid", "stored share of a tile's cells (EBISU, equations 8 and 9)"),
+        Fact("stream steps", "of the last block to finish"),
         Fact(
             "waiting",
-            "ns of a step, for other warps and blocks of the tile (EBISU, equations 11, 20, 21)",
+            "ns of a stream step: waits for other warps and blocks of the tile (EBISU, equations "
+            "11, 20, 21)",
         ),
     )
     title = "The best of each level that may hold a tile"

@@ -68,7 +68,8 @@ def resources_text(found: Resources) -> str:
     spills = f"{found.spill_bytes} bytes spilled" if found.spill_bytes else "none spilled"
     return (
         f"takes {found.registers} registers a thread ({spills}) and {shared}; a multiprocessor "
-        f"holds {found.blocks} of {plural(found.warps or 0, 'warp')}, limited by {found.limit}"
+        f"holds {plural(found.blocks or 0, 'block')} of {plural(found.warps or 0, 'warp')} each, "
+        f"limited by {found.limit}"
     )
 
 

@@ -133,7 +133,9 @@ def check_state(function: FuncOp, loop: Operation) -> None:
         # A scratch field holds the values of a single step.
         if argument_of(begin, function) is None and not isinstance(begin.owner, ScratchOp):
             refuse(
-                loop, "it carries a field that is no argument; make it one, so that a run can go on"
+                loop,
+                "the loop carries a field that is not an argument; make the field an argument, "
+                "so that a run can go on",
             )
     for op in loop.walk():
         if op is not loop and is_time_loop(op):

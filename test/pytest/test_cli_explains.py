@@ -43,8 +43,8 @@ def test_explain_says_what_was_recognised(heat: Path, capsys: pytest.CaptureFixt
         "streaming axis none",
         "shared memory 4 accesses a cell with all levels there, 4 with planes in registers too",
         "shared memory limits from",
-        "Predicted on sm_90 kernel GCells/s steps ns a step pipe issue shared not hidden computing "
-        "waiting memory",
+        "Predicted on sm_90 kernel GCells/s stream steps ns/stream step pipe issue shared not "
+        "hidden computing waiting memory",
         "@heat_d4",
         "Queues of @heat_d4",
         "load of %a",
@@ -99,12 +99,12 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
         "tile",
         "depth",
         "cells",
-        "blocks",
+        "blocks/tile",
         "sync",
         "GCells/s",
         "valid",
-        "steps",
-        "ns a step",
+        "stream steps",
+        "ns/stream step",
         "waiting",
     ]
     rows = {row[0]: row[1:] for row in (re.split(" {2,}", line.strip()) for line in lines[:4])}
@@ -125,11 +125,11 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
     assert best is not None
     assert list(best.groups()) == rows["block"][:2]
     # What the columns mean is said below.
-    assert [line.split()[0] for line in lines[4:9]] == [
-        "blocks",
+    assert [re.split(" {2,}", line.strip())[0] for line in lines[4:9]] == [
+        "blocks/tile",
         "sync",
         "valid",
-        "steps",
+        "stream steps",
         "waiting",
     ]
     columns, *lines = said.partition("Schedules that were left out\n")[2].splitlines()

@@ -196,6 +196,11 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
             "explain {heat} --steps 5",
             "--steps has no effect without --all, which shows launches; give --all",
         ),
+        (
+            "compile {heat} --emit tile --steps 5",
+            "--steps has no effect without --emit bundle, the only output with a number of steps; "
+            "leave it out",
+        ),
         ("compile {heat} -o {folder}/none/x.ptx", "cannot open {folder}/none/x.ptx: No such file "
             "or directory"),
         (

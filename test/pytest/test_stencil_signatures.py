@@ -57,11 +57,10 @@ WRONG_OPTIONS: list[tuple[str, str]] = [
     *(
         (
             f"boundary={name!r}",
-            f"the boundary {name!r} is not built yet; use 'keep', and give cells at the rim their "
-            "values by regions, as "
-            "u.next[0:1, :] = u[1, 0]",
+            f"the boundary {name!r} exists only in temporal IR, written by hand; use 'keep', and "
+            "give cells at the rim values by regions, as u.next[0:1, :] = u[1, 0]",
         )
-        for name in ("periodic", "mirror", "value")
+        for name in ("periodic", "mirror", "reflect", "value")
     ),
     ("boundary='wrap'", "there is no boundary 'wrap'; use 'keep'"),
     ("reach=-1", "the reach is a number of cells, got -1; write reach=1, or leave it out"),

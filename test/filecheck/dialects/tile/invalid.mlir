@@ -237,7 +237,7 @@ tile.kernel @too_few_slots(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<so
 
 tile.kernel @unheard(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  // CHECK: 3 slots are overwritten before their sender hears that they were read: messages that are read 2 steps later need 4
+  // CHECK: 3 slots are too few: with flags, a sender learns 2 steps late that a slot was read; use 4 slots
   %e = tile.exchange %u what edges delay 2 home #tile.exchange_buffer<slots 3, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 2, edges [1]>
 }
 
