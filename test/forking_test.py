@@ -1,7 +1,7 @@
 """
-A format of lit's tests that saves the start of a process for every command: xdsl-opt, filecheck and
-diff run in processes that are forked when all that they import is there. A test whose commands need
-more, or of which one fails, is run by lit's own shell, which also reports it.
+A format of lit's tests without the start of a process for every command: xdsl-opt, filecheck and
+diff run in processes forked after all imports. Tests with other commands, and tests with a failing
+command, run in lit's own shell, which reports the failure.
 """
 
 from __future__ import annotations
@@ -29,21 +29,23 @@ lit: Any = SimpleNamespace(
     parser=import_module("lit.ShUtil"),
     test=import_module("lit.Test"),
 )
-"""Modules of lit, which have no types."""
+"""Modules of lit; lit has no types."""
 
 Redirection = tuple[tuple[Any, ...], str]
-"""The operator, with the number of the file if the line has one, and where the output goes."""
+"""
+The operator, with the number of the file if the line has a number, and the place of the output.
+"""
 
 
 class Command(Protocol):
-    """A command of a line, as lit parses one."""
+    """A command of a line, as parsed by lit."""
 
     args: list[str]
     redirects: list[Redirection]
 
 
 class Pipeline(Protocol):
-    """Commands of which each reads what the command before writes, as lit parses them."""
+    """Commands in a pipe, as parsed by lit: each reads the output of the command before."""
 
     commands: list[Command]
 
@@ -61,11 +63,11 @@ PROGRAMS: dict[str, Callable[[], object]] = {
 }
 
 REDIRECTIONS = {(">",): 1, (">", 2): 2, (">&", 2): 2}
-"""Redirections that the format knows, by the file number: `> file`, `2> file` and `2>&1`."""
+"""Known redirections, by the file number: `> file`, `2> file` and `2>&1`."""
 
 
 def commands_of(test: Any) -> list[Pipeline] | None:
-    """The pipelines of a test's RUN lines; None where there is anything but programs in pipes."""
+    """The pipelines of a test's RUN lines; None for lines with anything but programs in pipes."""
     script = lit.runner.parseIntegratedTestScript(test)
     if isinstance(script, lit.test.Result):
         return None
@@ -77,7 +79,7 @@ def commands_of(test: Any) -> list[Pipeline] | None:
 
 
 def parsed(line: str) -> Pipeline | None:
-    """A line as a pipeline of known programs, if it is one."""
+    """A line as a pipeline of known programs; None for any other line."""
     match = re.fullmatch(lit.runner.kPdbgRegex, line)
     text = line if match is None else match.group(2)
     found = lit.parser.ShParser(text, pipefail=True).parse()
@@ -93,7 +95,8 @@ def parsed(line: str) -> Pipeline | None:
 
 def succeeds(pipeline: Pipeline) -> bool:
     """
-    Whether all programs of a pipeline end with status 0; each runs when the one before has ended.
+    Whether all programs of a pipeline end with status 0; each runs after the end of the program
+    before.
     """
     given = os.open(os.devnull, os.O_RDONLY)
     status = 0
@@ -108,7 +111,7 @@ def succeeds(pipeline: Pipeline) -> bool:
 
 
 def run(command: Command, given: int, answer: int) -> int:
-    """The status of a program that reads and writes files, by their numbers."""
+    """The status of a program with input and output files, given by their numbers."""
     sys.stdout.flush()
     sys.stderr.flush()
     if process := os.fork():
@@ -133,7 +136,7 @@ def run(command: Command, given: int, answer: int) -> int:
 
 
 def redirect(redirections: Sequence[Redirection]) -> None:
-    """What a command's line says of its output, in order."""
+    """The redirections of a command's line, in order."""
     for how, where in redirections:
         if how[0] == ">&":
             os.dup2(int(where), REDIRECTIONS[how])
@@ -144,7 +147,7 @@ def redirect(redirections: Sequence[Redirection]) -> None:
 
 
 class ForkingTest(lit.formats.ShTest):
-    """Tests of lit's internal shell, run in forked processes where these can."""
+    """Tests of lit's internal shell, run in forked processes if possible."""
 
     def __init__(self) -> None:
         lit.formats.ShTest.__init__(self, execute_external=False)
@@ -161,5 +164,5 @@ class ForkingTest(lit.formats.ShTest):
 
 
 def can_fork() -> bool:
-    """Whether this system has what the format needs: it is made for Linux."""
+    """Whether the format works on this system: only Linux is supported."""
     return sys.platform == "linux"

@@ -1,14 +1,14 @@
 """
-Random programs under random schedules, many of them: each leaves what an evaluation with NumPy
-leaves, bit for bit, is refused in one sentence, or is a fault.
+Random programs under random schedules, in large numbers: each pair ends with the bits of an
+evaluation with NumPy, is refused in one sentence, or is a fault.
 
     python test/fuzz.py --pairs 20000 --processes 16 --out benchmarks/results/fuzz.json
     python test/fuzz.py --pairs 20000 --processes 1 --executor gpu
 
-Pairs are drawn in batches by the number of a seed; `--seed` is the first. What is found goes to the
-folder of `--keep`, a file for each first pair of a kind: the message, and the program. Programs
-whose products and sums are contracted, and cells of any operations, are compared with the executor
-numpy; the others with an evaluation that shares no code with timetile.
+Pairs are drawn in batches by the number of a seed; `--seed` is the first number. The folder of
+`--keep` gets a file for the first pair of each kind of fault: the message, and the program.
+Programs with contracted products and sums, and cells of any operations, are compared with the
+executor numpy; other programs with an evaluation without code of timetile.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from timetile.runtime.program.compiled_program import Executor
 SUMMARY = "Run random programs under random schedules, and judge how each ends."
 
 INTERNAL = "the IR is wrong after"
-"""How a refusal begins that is no fault of the program."""
+"""The beginnings of refusals without a fault in the program."""
 
 SHAPE = (14, 70)
 """Of the fields of cells of any operations."""
@@ -59,7 +59,7 @@ SHAPE = (14, 70)
 @dataclass
 class Outcome:
     """
-    How a pair ended: equal, refused, wrong, internal, traceback or time-out, and what was said.
+    The end of a pair: equal, refused, wrong, internal, traceback or time-out, and the message.
     """
 
     kind: str
@@ -97,7 +97,7 @@ def text_of(pair: Pair) -> str:
 
 
 def fields_of(pair: Pair) -> dict[str, np.ndarray[Any, Any]]:
-    """What a run begins with: arrays by name."""
+    """Inputs of a run: arrays by name."""
     if isinstance(pair.program, Program):
         return random_inputs(pair.program, pair.steps, common_halos=pair.common).arrays
     random = np.random.default_rng(pair.steps)
@@ -128,13 +128,13 @@ def run(pair: Pair, executor: Executor, text: str) -> dict[str, np.ndarray[Any, 
 
 
 LIBRARY = re.compile("|".join(re.escape(op.name) for op in FUNCTIONS))
-"""Functions of a library, of which a GPU has its own: off by a few units in the last place."""
+"""Library functions with a version of the GPU's own, off by a few units in the last place."""
 
 
 def expected(pair: Pair, text: str, executor: Executor) -> dict[str, np.ndarray[Any, Any]]:
     """
-    The fields after the unfused program; of a GPU's own functions after single steps on the GPU, as
-    its kernels agree with each other whatever their schedule.
+    The fields after the unfused program. For a GPU's own functions: the fields after single steps
+    on the GPU, equal for kernels of all schedules.
     """
     if executor == "gpu" and LIBRARY.search(text):
         return run(replace(pair, depth=1, schedule=None, halos="apart"), "gpu", text)
@@ -148,7 +148,7 @@ def expected(pair: Pair, text: str, executor: Executor) -> dict[str, np.ndarray[
 def differences(
     one: dict[str, np.ndarray[Any, Any]], other: dict[str, np.ndarray[Any, Any]]
 ) -> Iterator[str]:
-    """What differs in bits, where all NaNs are one."""
+    """The differing bits; all NaNs count as equal."""
     for name, a in one.items():
         b = other[name]
         same = (a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")) | (np.isnan(a) & np.isnan(b))
@@ -157,7 +157,7 @@ def differences(
 
 
 def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
-    """How a pair ends, after so many seconds at most."""
+    """The end of a pair, within a time limit in seconds."""
     text = text_of(pair)
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
@@ -184,7 +184,7 @@ def reason(said: str) -> str:
 
 
 def quiet() -> None:
-    """A process of its own says no remarks: they are no outcome."""
+    """A process of the fuzzer prints no remarks: remarks are no outcome."""
     logging.getLogger("timetile").setLevel(logging.ERROR)
 
 
@@ -209,7 +209,7 @@ def judge_batch(
 
 
 def count(counts: Counts, family: str, outcome: Outcome, keep: Path | None) -> None:
-    """Count an outcome, and keep the first of its kind."""
+    """Count an outcome, and keep the first pair of each kind."""
     counts.pairs += 1
     counts.outcomes[outcome.kind] += 1
     if outcome.kind == "refused":
@@ -228,7 +228,7 @@ def count(counts: Counts, family: str, outcome: Outcome, keep: Path | None) -> N
 
 
 def described(options: argparse.Namespace, counts: Counts, seconds: float) -> dict[str, Any]:
-    """The result as it is written: how it was made, and the counts."""
+    """The written result: settings and counts."""
     device = "none" if options.executor != "gpu" else timetile_device()
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
@@ -285,7 +285,7 @@ def main() -> int:
                 count(counts, family, outcome, options.keep)
             print(f"\r{counts.pairs} {dict(counts.outcomes)}", end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        # What was judged so far counts.
+        # # Pairs judged before an interruption count.
         print(" stopped", file=sys.stderr)
     pool.shutdown(cancel_futures=True)
     result = described(options, counts, time.perf_counter() - start)

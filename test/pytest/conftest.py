@@ -1,10 +1,9 @@
 """
-How much of the tests runs. Profiles: `ci` (the default) draws few examples, and the same ones every
-time; `check` draws fewer; `pytest --hypothesis-profile=nightly` draws many, and others every time.
-A test marked `covering` runs, but for the nightly profile, few rows of the product of its
-parameters.
+The share of the tests that runs. Profiles: `ci` (the default) draws few examples, always the same;
+`check` draws fewer; `pytest --hypothesis-profile=nightly` draws many, always different. A test
+marked `covering` runs few rows of the product of its parameters, except in the nightly profile.
 
-What tests of the command line need: a disk cache of their own, and a program as a file.
+Fixtures for tests of the command line: a disk cache for each test, and a program as a file.
 """
 
 from __future__ import annotations
@@ -36,14 +35,12 @@ for name, examples in EXAMPLES.items():
     )
 settings.load_profile("ci")
 
-# There are no wheels of the PTX assembler and of MLIR for macOS.
+# # The PTX assembler and MLIR have no wheels for macOS.
 collect_ignore = ["test_mlir.py", "test_ptx.py"] if sys.platform == "darwin" else []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """
-    Of tests marked `covering`, keep the rows that stand for all; a row that is asked for runs.
-    """
+    """Keep the covering rows of tests marked `covering`; a row selected by name always runs."""
     if is_nightly() or any("[" in argument for argument in config.args):
         return
     products: defaultdict[str, list[pytest.Function]] = defaultdict(list)
@@ -63,13 +60,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 RUNS_C_OF_DEVITO = ("test_devito", "test_pages")
-"""Beginnings of the names of modules whose tests may run C that Devito compiled."""
+"""Beginnings of the names of modules with tests of C compiled by Devito."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """
-    Run tests with C of Devito in a thread of their own: that C lets the processor take subnormal
+    Run tests with C of Devito in a separate thread: the C sets the processor to take subnormal
     numbers for 0, for the thread's remaining life.
     """
     if not pyfuncitem.path.name.startswith(RUNS_C_OF_DEVITO):
@@ -83,8 +80,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_collection_finish() -> None:
     """
-    Collect garbage seldom: the IR of a test is many objects in cycles, which are gone after it, and
-    modules and tests are never garbage.
+    Collect garbage seldom: the IR of a test is many objects in cycles, gone after the test; modules
+    and tests are never garbage.
     """
     gc.collect()
     gc.freeze()
@@ -92,14 +89,14 @@ def pytest_collection_finish() -> None:
 
 
 OPTIMISED = ("test_native",)
-"""Beginnings of the names of modules whose tests run the CPU executor's code as users do."""
+"""Beginnings of the names of modules with tests of optimised machine code."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def machine_code_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
     """
-    LLVM does not optimise the machine code that other tests only compare with: bits stay, and LLVM
-    takes a twentieth of the time. All code is optimised in `make nightly`.
+    LLVM does not optimise machine code of other tests: such tests only compare bits, and LLVM takes
+    a twentieth of the time. In `make nightly`, LLVM optimises all code.
     """
     with pytest.MonkeyPatch.context() as patch:
         if not is_nightly() and not request.path.name.startswith(OPTIMISED):
@@ -109,7 +106,7 @@ def machine_code_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A disk cache that is empty."""
+    """An empty disk cache."""
     monkeypatch.setenv("TIMETILE_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -1,6 +1,8 @@
-"""What the tests share: programs as data, an evaluation of their own, and the table of programs."""
+"""
+Shared parts of the tests: programs as data, an independent evaluation, and the table of programs.
+"""
 
 import pytest
 
-# Where one of these asserts, pytest shows the values.
+# # pytest shows the values in failed assertions of these modules.
 pytest.register_assert_rewrite("support.command_line", "support.kernels")

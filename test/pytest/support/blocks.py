@@ -12,8 +12,8 @@ TEMP = "!stencil.temp<?xf64>"
 
 class Block:
     """
-    Text of operations over fields `%f0` to `%f3`. A value knows how far beyond a store's box it
-    reads, so that no program reads outside a field.
+    Text of operations over fields `%f0` to `%f3`. A value has the distance of its reads beyond a
+    store's box, to keep programs from reading outside a field.
     """
 
     def __init__(self, rng: random.Random, depth: str = "  "):
@@ -65,7 +65,7 @@ class Block:
         return None
 
     def computed_place(self, operand: str, cell: str) -> None:
-        """`%far`: a cell one before or one after, whichever the value of a cell says."""
+        """`%far`: the cell before or the cell after, chosen by the value of a cell."""
         self.say("  %i = stencil.index 0 <[0]>")
         self.say("  %one = arith.constant 1 : index")
         self.say("  %below = arith.subi %i, %one : index")
@@ -75,7 +75,7 @@ class Block:
         self.say("  %near = arith.select %less, %below, %above : index")
         place = "%near"
         if self.rng.random() < 0.75:
-            # A product is no offset that is known.
+            # # A product is no known offset.
             self.say("  %product = arith.muli %near, %one : index")
             place = "%product"
         self.say(
@@ -129,7 +129,7 @@ class Block:
 
 
 def random_program(seed: int, *, looped: bool, host: bool) -> str:
-    """A function of four fields; with `looped` its block is the body of a loop of `%n` steps."""
+    """A function of four fields; with `looped` the block is the body of a loop of `%n` steps."""
     rng = random.Random(seed)
     block = Block(rng, "    " if looped else "  ")
     kinds = [block.load, block.apply, block.apply, block.combine, block.store, block.store]

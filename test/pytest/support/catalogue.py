@@ -1,7 +1,8 @@
-"""The table of programs that the tests run: each a function from a domain to a program.
+"""
+The table of tested programs: functions from a domain to a program.
 
-Together they cover the dialect: ranks, element types, reaches, rotations, coupled fields, boxes,
-coordinates, scalars, and every operation that PTX rounds correctly.
+Together the programs cover the dialect: ranks, element types, reaches, rotations, coupled fields,
+boxes, coordinates, scalars, and every operation correctly rounded by PTX.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Domain = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Entry:
-    """A program of the table, the domains to run it on, and the depth to fuse."""
+    """A program of the table, its domains, and its depth."""
 
     name: str
     make: Callable[[Domain], Program]
@@ -40,7 +41,7 @@ class Entry:
 
 
 def normalised(offsets: list[Offset]) -> dict[Offset, float]:
-    """Distinct weights that sum to 1, in order."""
+    """Distinct weights with sum 1, in order."""
     raw = [1.0 + 0.13 * n for n in range(len(offsets))]
     return {o: w / sum(raw) for o, w in zip(offsets, raw, strict=True)}
 
@@ -57,7 +58,7 @@ def star(rank: int, reach: int) -> list[Offset]:
 
 
 def cross(reach: int) -> list[Offset]:
-    """The ends of a star's arms and its middle: a long reach with few taps."""
+    """The ends of a star's arms and the star's middle: a long reach with few taps."""
     return sorted([(-reach, 0), (0, -reach), (0, 0), (0, 1), (0, reach), (reach, 0)])
 
 
@@ -127,7 +128,7 @@ def limiter(domain: Domain) -> Program:
 
 
 def fused(domain: Domain) -> Program:
-    """Fused multiply-adds as the program itself writes them."""
+    """Fused multiply-adds written in the program."""
     c, n, s, w, e = taps(1)[0], *taps(1)[1:]
     cell = call("fma", c, 0.5, call("fma", n + w, 0.125, (s + e) * 0.0625))
     return two_buffers(domain, "f32", star(1, 1), cell)
@@ -142,7 +143,7 @@ def powers(domain: Domain) -> Program:
 
 
 def forced(domain: Domain) -> Program:
-    """Scalars and coordinates in the update: a source that grows along both axes."""
+    """Scalars and coordinates in the update: a source growing along both axes."""
     c, n, s, w, e = taps(2)
     place = Coordinate(0) * 0.01 + Coordinate(1, shift=2) * 0.003
     cell = c + Scalar("dt") * (n + s + w + e - 4.0 * c) + Scalar("strength") * place
@@ -191,7 +192,7 @@ def multistep(domain: Domain) -> Program:
 
 
 def half_stored(domain: Domain) -> Program:
-    """Two results of one apply, of which only the second is read again in its step."""
+    """Two results of one apply; only the second result is read again in the step."""
     inner = Box.of(domain)
     bounds = inner.grown((1, 1), (1, 1))
     first = weighted_sum(normalised(star(2, 1)), "a")
@@ -211,7 +212,7 @@ def half_stored(domain: Domain) -> Program:
 
 
 def coupled(domain: Domain) -> Program:
-    """Velocity and stress: the second update reads what the first has just written."""
+    """Velocity and stress: the second update reads the results of the first update."""
     inner = Box.of(domain)
     bounds = inner.grown((1, 1), (1, 1))
     difference = Tap("s", (0, 0)) - Tap("s", (-1, 0)) + Tap("s", (0, 0)) - Tap("s", (0, -1))
@@ -254,7 +255,7 @@ def gray_scott(domain: Domain) -> Program:
 
 
 def accumulated(domain: Domain) -> Program:
-    """A captured field that the step updates in place, at its own cell: the sum of all steps."""
+    """A captured field updated in place, at the cell itself: the sum of all steps."""
     inner = Box.of(domain)
     offsets = star(2, 1)
     bounds = inner.grown(*reach_of(offsets))
@@ -274,7 +275,7 @@ def accumulated(domain: Domain) -> Program:
 
 
 def nested_boxes(domain: Domain) -> Program:
-    """A box inside another, and bounds that do not start at 0: the frame is computed otherwise."""
+    """A box inside another, and bounds with a start other than 0: the frame has another update."""
     inner = Box((3, -5), (3 + domain[0], -5 + domain[1]))
     bounds = inner.grown((2, 1), (1, 3))
     core = Box(
@@ -296,7 +297,7 @@ def nested_boxes(domain: Domain) -> Program:
 
 
 def two_boxes(domain: Domain) -> Program:
-    """One apply whose results are stored to boxes that differ: neither holds the other."""
+    """One apply with results stored to different boxes; neither box holds the other."""
     inner = Box.of(domain)
     bounds = inner.grown((1, 1), (1, 1))
     left = Box((0, 0), (domain[0], max(1, domain[1] - 2)))
@@ -313,7 +314,7 @@ def two_boxes(domain: Domain) -> Program:
 
 
 def mixed(domain: Domain) -> Program:
-    """A coefficient field of single precision, with bounds of its own, in a double program."""
+    """A coefficient field of single precision, with separate bounds, in a double program."""
     inner, rank = Box.of(domain), len(domain)
     offsets = star(rank, 1)
     bounds = inner.grown(*reach_of(offsets))
@@ -330,14 +331,14 @@ def mixed(domain: Domain) -> Program:
 
 
 def slopes(domain: Domain) -> Program:
-    """The squared differences to the neighbours: both cells of a face compute them."""
+    """The squared differences to the neighbours: both cells of a face compute the difference."""
     c, *around = taps(2)
     squares = [(c - n) * (c - n) for n in around]
     return two_buffers(domain, "f64", star(2, 1), sum(squares[1:], squares[0]) * 0.1 + c * 0.5)
 
 
 def fluxes(domain: Domain) -> Program:
-    """What leaves a cell through a face enters its neighbour, by the same formula."""
+    """Fluxes through faces: a cell's loss is the neighbour's gain, by one formula."""
     c, n, s, w, e = taps(2)
 
     def flux(a: Expression, b: Expression) -> Expression:
@@ -355,7 +356,7 @@ def variation(domain: Domain) -> Program:
 
 
 def upwind(domain: Domain) -> Program:
-    """What the newest plane enters has been compared, not summed, before it arrives."""
+    """The newest plane enters a comparison, not a sum."""
     _, n, s, _, e = taps(2)
     return two_buffers(domain, "f64", star(2, 1), Select("ogt", n, e, s, s * 0.25))
 

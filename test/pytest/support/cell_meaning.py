@@ -1,4 +1,4 @@
-"""What operations of cells compute, of Python's numbers: integers of any size and floats."""
+"""Cell operations on Python's numbers: integers of any size and floats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def width(kind: Attribute) -> int:
 
 
 def signed(number: int, kind: Attribute) -> int:
-    """A number of any size as the signed one with its last bits."""
+    """The signed number with the last bits of a number of any size."""
     size = width(kind)
     low = number & (2**size - 1)
     return low - 2**size if low >= 2 ** (size - 1) and size > 1 else low
@@ -35,7 +35,7 @@ OfTwo = Callable[[int, int], int]
 
 
 def integer(meaning: OfOne) -> Callable[[Case, int], int]:
-    """A function of a signed operand, whose result wraps around."""
+    """A function of a signed operand, with wrapped results."""
 
     def apply(case: Case, a: int) -> int:
         return signed(meaning(a), case.result)
@@ -44,7 +44,7 @@ def integer(meaning: OfOne) -> Callable[[Case, int], int]:
 
 
 def integers(meaning: OfTwo) -> Callable[[Case, int, int], int]:
-    """A function of two signed operands, whose result wraps around."""
+    """A function of two signed operands, with wrapped results."""
 
     def apply(case: Case, a: int, b: int) -> int:
         return signed(meaning(a, b), case.result)
@@ -53,7 +53,7 @@ def integers(meaning: OfTwo) -> Callable[[Case, int, int], int]:
 
 
 def of_unsigned(meaning: OfTwo) -> Callable[[Case, int, int], int]:
-    """A function of two operands without a sign, whose result wraps around."""
+    """A function of two unsigned operands, with wrapped results."""
 
     def apply(case: Case, a: int, b: int) -> int:
         first, second = case.operands
@@ -95,7 +95,7 @@ def shifted(meaning: OfTwo, *, keeps_sign: bool = False) -> Callable[..., int]:
 
 
 def cut(least: Callable[[int], int], largest: Callable[[int], int]) -> Callable[..., int]:
-    """A float cut off to the nearest integer that there is."""
+    """A float cut off to the nearest representable integer."""
 
     def apply(case: Case, a: float) -> int:
         if math.isnan(a):
@@ -175,4 +175,4 @@ MEANINGS: dict[type[Operation], Callable[..., Any]] = {
     arith.BitcastOp: bitcast,
     xmath.CopySignOp: copysign,
 }
-"""The operations whose results are integers, and those that see the sign of a NaN."""
+"""The operations with integer results, and the operations that depend on the sign of a NaN."""

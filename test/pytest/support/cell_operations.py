@@ -1,4 +1,4 @@
-"""Operations of cells in every type that they may have, and numbers that show what each does."""
+"""Cell operations in every allowed type, and telling operands for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ index = IndexType()
 
 @dataclass(frozen=True)
 class Case:
-    """An operation in some types, with a predicate where it has one."""
+    """An operation in some types, with a predicate if the operation has predicates."""
 
     operation: type[Operation]
     operands: tuple[Attribute, ...]
@@ -63,7 +63,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All operations but constants, in all types that go together."""
+    """All operations but constants, in all combinations of types."""
     for operation, known in CELL_OPERATIONS.items():
         if operation is arith.ConstantOp:
             continue
@@ -81,7 +81,7 @@ def cases() -> Iterator[Case]:
 
 NAN, INF = float("nan"), float("inf")
 NEGATIVE_NAN = math.copysign(NAN, -1.0)
-"""What x86 makes of invalid operations."""
+"""The results of x86 for invalid operations."""
 
 FLOATS = (
     0.0,
@@ -138,6 +138,6 @@ def samples(kind: Attribute) -> NDArray[np.generic]:
 
 
 def arguments(case: Case) -> list[NDArray[np.generic]]:
-    """Arrays of one length in which all samples of the operands meet."""
+    """Arrays of one length with all combinations of the operands' samples."""
     grid = np.meshgrid(*(samples(kind) for kind in case.operands), indexing="ij")
     return [np.ascontiguousarray(axis.ravel()) for axis in grid]

@@ -1,4 +1,4 @@
-"""Programs whose updates are operations of cells, one each, on fields of their operands' types."""
+"""Programs with one cell operation an update, on fields of the operands' types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def stored(kind: Attribute) -> str:
 
 
 def given(name: str, kind: Attribute) -> tuple[str, str]:
-    """The value that a field's cell stands for: its name, and the line that makes it."""
+    """The value for a field's cell: the name, and the line that defines the value."""
     if isinstance(kind, IndexType):
         return f"%{name}v", f"      %{name}v = arith.index_cast %{name} : i64 to index"
     if str(kind) == "i1":
@@ -33,7 +33,7 @@ def given(name: str, kind: Attribute) -> tuple[str, str]:
 
 
 def result_line(case: Case, values: Sequence[str]) -> str:
-    """The operation, and a cast of its result where no field holds it."""
+    """The operation, and a cast of results without a field type."""
     kinds = ", ".join(map(str, case.operands))
     predicate = "" if case.predicate is None else f"{case.predicate} : i64"
     properties = f" <{{predicate = {predicate}}}>" if predicate else ""
@@ -49,7 +49,7 @@ def result_line(case: Case, values: Sequence[str]) -> str:
 
 
 def program_of(group: Sequence[Case], cells: int) -> str:
-    """A step that applies the operations of one signature to the same fields."""
+    """A step with the operations of one signature, on common fields."""
     kinds = [stored(kind) for kind in group[0].operands]
     bounds = f"[0,{cells}]"
     fields = [f"%f{k}: !stencil.field<{bounds}x{e}>" for k, e in enumerate(kinds)]

@@ -1,4 +1,4 @@
-"""Programs whose kernels have columns of tiles, cut into chunks."""
+"""Programs for kernels with columns of tiles, cut into chunks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from support.schedules import Schedule, warp_row
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 
 THREADS = [executor for executor in kernel_executors() if executor != "planes"]
-"""Executors that run tiles: the other one runs whole planes, whatever their columns."""
+"""Executors that run tiles; the executor `planes` runs whole planes, and ignores columns."""
 
 
 JOINED = Schedule("joined", warp_row(), MultiQueueBufferingPass(ahead=2))

@@ -1,4 +1,4 @@
-"""Running the command line inside a test: a program, its arguments, and what the command says."""
+"""Running the command line inside a test: a program, arguments, and the printed output."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ func.func @heat(%u: !field, %v: !field, %k: f64, %steps: index) {{
   func.return
 }}
 """
-"""With k = 0.25 and small integers every result is exact, and so the same with and without fma."""
+"""With k = 0.25 and small integers every result is exact, and equal with and without fma."""
 
 K = 0.25
 
@@ -55,7 +55,7 @@ def fields() -> tuple[Field, Field]:
 
 
 def expected_after(steps: int) -> tuple[Field, Field]:
-    """What the program leaves in both buffers."""
+    """The contents of both buffers after the program."""
     u, v = fields()
     old, new = u, v
     for _ in range(steps):
@@ -79,7 +79,7 @@ def outputs(path: Path) -> dict[str, Field]:
 
 
 def run(line: str) -> int:
-    """Run a command line as the shell would split it; argparse leaves by SystemExit."""
+    """Run a command line, split like in a shell; argparse leaves by SystemExit."""
     try:
         return main(shlex.split(line))
     except SystemExit as leave:
@@ -88,7 +88,7 @@ def run(line: str) -> int:
 
 
 def error_of(line: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """The sentence of a command that the user got wrong."""
+    """The sentence of a command with a user's error."""
     assert run(line) == 2
     captured = capsys.readouterr()
     *remarks, sentence = captured.err.splitlines()

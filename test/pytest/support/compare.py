@@ -1,4 +1,4 @@
-"""Comparing what two runs leave in the buffers, bit for bit."""
+"""Comparing the buffers after two runs, bit for bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def bits_of(array: Array) -> Array:
 
 def assert_same_bits(program: Program, expected: Inputs, found: Inputs, what: str) -> None:
     """
-    Every buffer of two runs is the same, halos included; the first cell that differs is named.
+    Every buffer is equal after two runs, halos included; a failure names the first different cell.
     """
     for buffer in program.buffers:
         a, b = expected.arrays[buffer.name], found.arrays[buffer.name]
@@ -38,7 +38,7 @@ def assert_as_unfused(
     steps: int,
     what: str = "a run",
 ) -> None:
-    """A run from some inputs, which are kept, leaves what the unfused program leaves."""
+    """A run ends like the unfused program, and keeps its inputs."""
     expected, found = inputs.copy(), inputs.copy()
     reference.run(program, expected, steps)
     compiled(*found.arguments(program, steps))

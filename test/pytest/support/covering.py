@@ -1,6 +1,6 @@
 """
-Which rows of a product of parameters stand for all: every value of every parameter occurs in one,
-and values of different parameters meet in as many pairs as so few rows allow.
+Covering rows of a product of parameters: every value of every parameter occurs in a row, and values
+of different parameters meet in as many pairs as possible for the few rows.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Row = Mapping[str, int]
 
 def row_of(item: pytest.Function) -> dict[str, Hashable]:
     """
-    The values of a test's parameters: those that one mark gives together are one value. A value is
-    one object wherever it stands.
+    The values of a test's parameters; values given together by one mark count as a single value.
+    Equal places hold one object.
     """
     row: dict[str, Hashable] = {}
     for mark in item.iter_markers("parametrize"):
@@ -28,7 +28,7 @@ def row_of(item: pytest.Function) -> dict[str, Hashable]:
 
 
 def numbered(rows: Sequence[Mapping[str, Hashable]]) -> list[Row]:
-    """The rows with values numbered as they come."""
+    """The rows, with values numbered in order of appearance."""
     numbers: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)
     return [
         {name: numbers[name].setdefault(value, len(numbers[name])) for name, value in row.items()}
@@ -42,16 +42,16 @@ def values_of(row: Row) -> list[tuple[str, int]]:
 
 def covering(rows: Sequence[Row], times: int = 1, first: int = 0, every: int = 1) -> list[int]:
     """
-    The numbers of the rows that are kept, in order: each value occurs in `times` of them, or in all
-    of its rows where it has fewer.
+    The numbers of the kept rows, in order: each value occurs in `times` rows, or in all rows with
+    the value if fewer.
 
-    Each row that is added has the most values that still lack rows; of those rows, it has the most
-    pairs that no row has; of those, its values are the rarest so far. Where rows are alike in that,
-    the first is added; the values of all parameters but the longest are counted from `first`, so
-    that two tests of the same parameters may keep different rows.
+    Each added row has the most values with missing rows; of equal rows, the row with the most new
+    pairs; of equal rows, the row with the rarest values so far; then the first row. The values of
+    all parameters but the longest are counted from `first`: two tests with equal parameters may
+    keep different rows.
 
-    With `every` above 1, one of so many values of the longest parameter is kept, counted from
-    `first`: two tests that state nearly one thing of the same cases share the cases.
+    With `every` above 1, every `every`-th value of the longest parameter is kept, counted from
+    `first`: two tests of nearly equal statements share the cases.
     """
     sizes = {name: 1 + max(row[name] for row in rows) for name in rows[0]} if rows else {}
     shared = max(sizes, key=sizes.__getitem__, default="")

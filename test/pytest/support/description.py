@@ -1,4 +1,4 @@
-"""A stencil program as data: buffers, their rotation, and the updates of one step."""
+"""A stencil program as data: buffers, rotation, and the updates of one step."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Store:
-    """A result of an update goes to a buffer's cells in a box; the others keep what they hold."""
+    """
+    A result of an update, stored to a buffer's cells in a box; cells outside the box keep their
+    values.
+    """
 
     result: int
     buffer: str
@@ -61,8 +64,8 @@ class Store:
 @dataclass(frozen=True)
 class Update:
     """
-    One apply and its stores. All taps are read before anything is stored. Taps and stores name the
-    carried arguments of the time loop, or buffers that are not carried.
+    One apply and its stores. All taps are read before any store. Taps and stores name the carried
+    arguments of the time loop, or buffers outside the rotation.
     """
 
     results: tuple[Expression, ...]
@@ -70,12 +73,12 @@ class Update:
 
     @property
     def nodes(self) -> list[Expression]:
-        """Every expression once, operands before what uses them."""
+        """Every expression once, operands first."""
         return list(dict.fromkeys(node for result in self.results for node in result.walk()))
 
     @property
     def sources(self) -> list[str]:
-        """The buffers that are tapped, in order."""
+        """The tapped buffers, in order."""
         return list(dict.fromkeys(n.buffer for n in self.nodes if isinstance(n, Tap)))
 
 
@@ -83,8 +86,7 @@ class Update:
 class Program:
     """
     A function of buffers, scalars and a number of steps. The time loop carries the buffers
-    `carried`, under their own names; after a step, name k stands for the buffer that name
-    `rotation[k]` stood for.
+    `carried`, under equal names; after a step, name k is the buffer of name `rotation[k]` before.
     """
 
     element: Element
@@ -103,7 +105,7 @@ class Program:
 
 
 SCALAR_KINDS = ("i1", "i32", "i64", "index")
-"""Types of scalars beside the program's own: `count_i32` is one of i32."""
+"""Types of scalars other than the program's type: `count_i32` is of type i32."""
 
 
 def scalar_kind(name: str, element: Element) -> str:
@@ -113,7 +115,7 @@ def scalar_kind(name: str, element: Element) -> str:
 
 
 def random_scalar(name: str, rng: np.random.Generator) -> float:
-    """A number that a scalar of this name may be: a small one, of either sign where it has one."""
+    """A number for a scalar of a given name: small, of either sign for signed types."""
     match scalar_kind(name, "f64"):
         case "i1":
             return int(rng.integers(2))
@@ -142,7 +144,7 @@ class Inputs:
 
 
 def cycles_of(rotation: tuple[int, ...]) -> list[list[int]]:
-    """The positions that take turns, grouped."""
+    """The cycles of the rotation, as groups of positions."""
     groups: list[list[int]] = []
     for start in range(len(rotation)):
         if any(start in group for group in groups):
@@ -156,7 +158,7 @@ def cycles_of(rotation: tuple[int, ...]) -> list[list[int]]:
 
 
 def share_halos(program: Program, arrays: dict[str, Array]) -> None:
-    """Give buffers that take turns the same cells outside of all that a step writes."""
+    """Give all buffers of a cycle equal cells outside the written boxes."""
     boxes = [store.box for update in program.updates for store in update.stores]
     lower = [min(box.lower[k] for box in boxes) for k in range(program.rank)]
     upper = [max(box.upper[k] for box in boxes) for k in range(program.rank)]
@@ -172,8 +174,8 @@ def share_halos(program: Program, arrays: dict[str, Array]) -> None:
 
 def random_inputs(program: Program, seed: int, *, common_halos: bool = False) -> Inputs:
     """
-    Positive numbers of one magnitude, so that no zero hides a mistake and no step overflows. With
-    `common_halos` buffers that take turns have the same ones outside the bounds.
+    Positive numbers of one magnitude: no zero hides a mistake and no step overflows. With
+    `common_halos`, buffers of a cycle have equal numbers outside the bounds.
     """
     rng = np.random.default_rng(seed)
     arrays = {

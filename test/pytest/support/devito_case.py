@@ -1,6 +1,4 @@
-"""
-An operator of Devito as a case of a test: its equations, what it changes, and how it is called.
-"""
+"""An operator of Devito as a test case: equations, changed functions, and a call."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ dv.configuration["log-level"] = "ERROR"
 
 @dataclass
 class Case:
-    """An operator's equations, the functions that it changes, and the arguments of its call."""
+    """An operator's equations, the changed functions, and the arguments of the call."""
 
     equations: list[Any]
     changed: list[Any]
@@ -33,7 +31,7 @@ Make = Callable[[], Case]
 
 
 def noted_in(cases: dict[str, Make]) -> Callable[[Make], Make]:
-    """A decorator that notes a case in a table, by its function's name."""
+    """A decorator: adds a case to a table, under the function's name."""
 
     def note(make: Make) -> Make:
         cases[getattr(make, "__name__", "")] = make
@@ -49,7 +47,7 @@ def grid_of(*shape: int, dtype: Any = np.float32, **options: Any) -> Any:
 
 
 def drawn(function: Any, low: float = 0.0, high: float = 1.0) -> Any:
-    """The function with cells drawn between two bounds, halo included, by its name."""
+    """A function by name, filled with random cells between two bounds, halo included."""
     random = np.random.default_rng(sum(map(ord, function.name)))
     data: Any = function.data_with_halo
     shape: tuple[int, ...] = data.shape

@@ -1,5 +1,5 @@
 """
-Operators of Devito for what equations may have besides a stencil: subdomains, conditions, time.
+Operators of Devito with features of equations besides a stencil: subdomains, conditions, time.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def before_the_loop_and_after_it() -> Case:
 
 @case
 def a_coefficient_that_the_operator_makes() -> Case:
-    """What is computed of coefficients before a call must not be of those."""
+    """
+    Values computed from coefficients before a call must not come from placeholder coefficients.
+    """
     grid = grid_of(14, 15)
     u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
     c, e = (drawn(dv.Function(name=n, grid=grid)) for n in "ce")

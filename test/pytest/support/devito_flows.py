@@ -1,6 +1,4 @@
-"""
-Operators of Devito for diffusion, flow and reaction, small, as examples and tutorials have them.
-"""
+"""Small operators of Devito for diffusion, flow and reaction, like in examples and tutorials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of the kinds that the examples and tutorials of Devito have, by name."""
+"""Operators of Devito by name, of the kinds in Devito's examples and tutorials."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from support.devito_flows import FLOWS
 from support.devito_waves import WAVES
 
 CASES = FLOWS | WAVES | FEATURES
-"""Functions that make a case: the name of a function is that of its case."""
+"""Functions that make a case; the function's name is the case's name."""

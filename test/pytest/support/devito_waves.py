@@ -17,7 +17,7 @@ case = noted_in(WAVES)
 
 
 def acoustic(order: int, *shape: int, dtype: Any = np.float32) -> Case:
-    """Waves in a medium that is not the same everywhere."""
+    """Waves in an inhomogeneous medium."""
     grid = grid_of(*shape, dtype=dtype)
     u = drawn(dv.TimeFunction(name="u", grid=grid, time_order=2, space_order=order))
     m = drawn(dv.Function(name="m", grid=grid), 0.2, 0.4)

@@ -1,4 +1,4 @@
-"""Programs whose cells are a quotient or a root of two fields' cells."""
+"""Programs for quotients and roots of two fields' cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS: dict[str, type[np.floating[Any]]] = {"f64": np.float64, "f32": np.float32
 
 @dataclass(frozen=True)
 class Body:
-    """A cell of `%a` and `%b` that ends in `%r`, and what NumPy makes of it."""
+    """A cell of `%a` and `%b` with result `%r`, and NumPy's result."""
 
     text: str
     expected: Callable[[Array, Array], Array]
@@ -53,8 +53,8 @@ def points(body: str, element: str, cells: int) -> str:
 
 def guess_off_by(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    What Newton's method starts from is off by a share of it, in the SIMT interpreter; in FP64 it
-    has the upper word's bits only, like the hardware's.
+    In the SIMT interpreter, the start of Newton's method is off by a share of the value; in FP64
+    the start has the upper word's bits only, like the hardware's.
     """
 
     def off(guess: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -80,7 +80,7 @@ class Votes:
 
 
 def counted_votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
-    """The sides that the SIMT interpreter takes from now on, while a test runs."""
+    """The branch sides of the SIMT interpreter during a test."""
     counted = Votes()
     original = interpreter.HANDLERS[simt.AllOp]
 

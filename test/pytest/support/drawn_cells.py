@@ -30,7 +30,7 @@ LITERALS: dict[Attribute, tuple[str, ...]] = {
 
 @dataclass
 class Body:
-    """The lines of a cell so far, and its values by type."""
+    """The lines of a cell so far, and the values by type."""
 
     random: Random
     lines: list[str] = field(default_factory=list[str])
@@ -49,7 +49,7 @@ class Body:
         return self.define(kind, f"arith.constant {number}" + ("" if kind == i1 else f" : {kind}"))
 
     def value(self, kind: Attribute) -> str:
-        """A value of a type: one that is there, or a constant."""
+        """A value of a type: an existing value, or a constant."""
         known = self.values[kind]
         return (
             self.random.choice(known[-12:])
@@ -72,7 +72,7 @@ class Body:
 
 
 def term(body: Body, total: str | None, offset: tuple[int, ...]) -> str:
-    """A sum so far, plus or minus a tap that is weighted by what depends on no tap."""
+    """A sum so far, plus or minus a tap weighted by a value independent of taps."""
     tap = body.tap(offset)
     weight = body.random.choice((
         lambda: body.constant(f64),
@@ -89,10 +89,7 @@ def term(body: Body, total: str | None, offset: tuple[int, ...]) -> str:
 
 
 def sums(random: Random, results: int, *, columns: bool) -> Body:
-    """
-    One or two sums that take planes, or columns, one after the other, of terms that are weighted in
-    many ways.
-    """
+    """One or two sums over successive planes or columns, of terms with many kinds of weights."""
     body = Body(random)
     offsets = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
     if columns:
@@ -108,7 +105,7 @@ def sums(random: Random, results: int, *, columns: bool) -> Body:
 
 
 def anything(random: Random, count: int) -> Body:
-    """Operations of all kinds, of which the last floats are added up for the result."""
+    """Operations of all kinds; the last floats are summed for the result."""
     body = Body(random)
     for offset in ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0)):
         body.tap(offset)
@@ -119,7 +116,7 @@ def anything(random: Random, count: int) -> Body:
     total = body.tap((0, 0))
     for number in [*body.values[f64][-6:]]:
         total = body.define(f64, f"arith.addf {total}, {number} : f64")
-    # Something finite, whatever the operations made.
+    # # A finite result, for any operations.
     zero, near = body.constant(f64), body.define(i1, f"arith.cmpf olt, {total}, {total} : f64")
     result = body.define(f64, f"arith.select {near}, {zero}, {total} : f64")
     body.lines.append(f"      stencil.return {result} : f64")

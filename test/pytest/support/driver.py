@@ -1,6 +1,5 @@
 """
-A driver that keeps books: what of contexts, memory, modules, graphs and events was taken, and not
-given back.
+A driver that counts resources: contexts, memory, modules, graphs and events, taken and given back.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Any
 @dataclass
 class BookKeeper:
     """
-    GPUs of one architecture, as the driver's bindings show them. Fields are addresses; nothing is
-    computed. Calls that are wrong fail: what is given back twice, a wait for a stream that is gone,
-    memory that is freed while a launch may still use it.
+    GPUs of one architecture, as shown by the driver's bindings. Fields are addresses; nothing is
+    computed. Wrong calls fail: a second release, a wait for a destroyed stream, memory freed during
+    a launch.
     """
 
     arch: tuple[int, int] = (9, 0)
@@ -27,21 +26,21 @@ class BookKeeper:
     memory_bits: int = 6144
     name: str = "A GPU"
     held: Counter[str] = field(default_factory=Counter[str])
-    """By kind, what was taken and not given back."""
+    """Resources taken and not given back, by kind."""
     living: dict[int, str] = field(default_factory=dict[int, str])
     images: list[bytes] = field(default_factory=list[bytes])
     launched: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    """Functions and graphs, each with its stream."""
+    """Functions and graphs, each with the stream of the launch."""
     busy: set[int] = field(default_factory=set[int])
-    """Streams with work that nobody has waited for."""
+    """Streams with unfinished work."""
     marks: dict[int, int] = field(default_factory=dict[int, int])
     """The streams of recorded events."""
     gone: set[int] = field(default_factory=set[int])
-    """Streams that were destroyed."""
+    """Destroyed streams."""
     homes: dict[int, int] = field(default_factory=dict[int, int])
     """The GPUs of addresses."""
     differ: bool = False
-    """What comparisons of halos find."""
+    """The results of comparisons of halos."""
     relaxed: bool = False
     broken: bool = False
     """Every call fails from now on, as after an illegal access."""
@@ -84,7 +83,7 @@ class BookKeeper:
 
     @property
     def left(self) -> dict[str, int]:
-        """What is held, without the context."""
+        """Held resources, without the context."""
         return {kind: count for kind, count in self.held.items() if count and kind != "context"}
 
     # Devices and contexts.
@@ -245,7 +244,7 @@ class BookKeeper:
 
 @dataclass(frozen=True)
 class Failed:
-    """A status that is no success."""
+    """A status other than success."""
 
     name: str
     number: int

@@ -1,4 +1,4 @@
-"""The executors that can run here."""
+"""The available executors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from timetile.runtime.program.compiled_program import Executor
 
 
 def executors() -> tuple[Executor, ...]:
-    """The executors that run time loops on a CPU, and those that run kernels."""
+    """Executors of time loops on a CPU, and executors of kernels."""
     return ("cpu", "numpy", *kernel_executors())
 
 
 def kernel_executors() -> tuple[Executor, ...]:
-    """
-    The executors that run kernels: the two that interpret them, and the GPU where a driver answers.
-    """
+    """Executors of kernels: two interpreters, and the GPU if a driver answers."""
     interpreters: tuple[Executor, ...] = ("planes", "simt")
     return (*interpreters, "gpu") if gpu_is_available() else interpreters

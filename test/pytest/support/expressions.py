@@ -1,4 +1,4 @@
-"""Cell expressions as trees: what an update computes, independent of any IR."""
+"""Cell expressions as trees: the meaning of an update, independent of any IR."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ Offset = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """
-    Base of the trees; equal trees are different nodes, so that a shared node is computed once.
-    """
+    """Base of the trees; equal trees are different nodes: a shared node is computed once."""
 
     @property
     def operands(self) -> tuple[Expression, ...]:
         return ()
 
     def walk(self) -> Iterator[Expression]:
-        """The node and everything below it, operands first."""
+        """The node and all nodes below, operands first."""
         for operand in self.operands:
             yield from operand.walk()
         yield self
@@ -45,9 +43,7 @@ class Expression:
 
 @dataclass(frozen=True, eq=False)
 class Tap(Expression):
-    """
-    The cell of a buffer at an offset; converted to the program's type where its own is another.
-    """
+    """The cell of a buffer at an offset, converted from the buffer's type to the program's type."""
 
     buffer: str
     offset: Offset

@@ -1,4 +1,4 @@
-"""A driver that notes down what it is asked, and kernels whose blocks wait for each other."""
+"""A driver that records calls, and kernels of blocks that wait for each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MULTIPROCESSORS = 10
 
 
 class Attribute(Enum):
-    """The device attributes that the runtime asks for."""
+    """Device attributes queried by the runtime."""
 
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = MULTIPROCESSORS
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 9
@@ -35,19 +35,22 @@ AFTER = 1 << 20
 
 @dataclass
 class FakeDriver:
-    """A driver of one GPU, which holds `fitting` blocks a multiprocessor."""
+    """A driver of one GPU with `fitting` blocks a multiprocessor."""
 
     fitting: int = 1
     calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
-    """What changes the device, in order."""
+    """Calls that change the device, in order."""
     allocated: int = 0
     report: tuple[int, int] = (0, 0)
-    """What the first words of device memory hold."""
+    """The first words of device memory."""
     captures: Capture = Capture.CU_STREAM_CAPTURE_STATUS_NONE
     """Whether streams are being captured."""
 
     word: ctypes.c_uint32 = field(default_factory=ctypes.c_uint32)
-    """Memory of the host that the device writes, too, at an address that is `AFTER` the host's."""
+    """
+    Memory of the host, also written by the device, with a device address `AFTER` the host's
+    address.
+    """
 
     CUdevice_attribute = Attribute
     CUstreamCaptureStatus = Capture
@@ -179,7 +182,7 @@ class FakeDriver:
         stream: int,
         arguments: int,
     ) -> tuple[int]:
-        """The arguments are read as the driver does, which has the types from the kernel."""
+        """Arguments are read like in the driver, with types from the kernel."""
         assert (grid_y, grid_z, block_y, block_z) == (1, 1, 1, 1)
         places = (ctypes.c_void_p * 4).from_address(arguments)
         types = (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int32)

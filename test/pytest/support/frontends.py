@@ -1,6 +1,4 @@
-"""
-Programs in the style of frontends, drawn at random: what each of them prints, in combinations.
-"""
+"""Programs in the style of frontends, drawn at random: combinations of a frontend's constructs."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ class Text:
         self.lines += lines
 
     def new(self, operation: str) -> str:
-        """A value that an operation makes."""
+        """The result of an operation."""
         self.count += 1
         self.say(f"%n{self.count} = {operation}")
         return f"%n{self.count}"
@@ -63,7 +61,7 @@ class Text:
         return "\n".join(self.lines)
 
 
-# Devito's backend: buffers that take turns, coefficients, subdomains, sources, timers.
+# # Devito's backend: rotating buffers, coefficients, subdomains, sources, timers.
 
 
 def derivative(text: Text, operand: str, reach: int) -> str:
@@ -81,7 +79,7 @@ def derivative(text: Text, operand: str, reach: int) -> str:
 
 
 def source(text: Text, field: str) -> None:
-    """Amplitudes are added at cells that coordinates give."""
+    """Add amplitudes to cells at given coordinates."""
     rank, kind = text.rank, text.kind
     text.say(
         f"%cells = builtin.unrealized_conversion_cast {field} : {text.field} to {text.memref}",
@@ -106,7 +104,7 @@ def source(text: Text, field: str) -> None:
 def devito_apply(
     text: Text, name: str, others: list[str], has: dict[str, bool], reach: int
 ) -> None:
-    """The update of one function, from itself and the others that are loaded."""
+    """The update of one function, from the function and the other loaded functions."""
     line = f"!stencil.temp<?x{text.kind}>"
     operands = [
         f"%in{k} = {value} : {text.temp}" for k, value in enumerate([f"%{name}_now", *others])
@@ -132,7 +130,7 @@ def devito_apply(
 
 
 def devito_arguments(text: Text, has: dict[str, bool], line: str) -> list[str]:
-    """The arguments of an operator besides its functions of time."""
+    """The arguments of an operator besides functions of time."""
     given = [f"%m: {text.field}"] if has["coefficient"] else []
     given += [f"%d: {line}"] if has["profile"] else []
     kind = text.kind
@@ -200,7 +198,7 @@ def devito(seed: int) -> str:
     return str(text)
 
 
-# PSyclone: pointers in descriptors, several results, fields that are written in place.
+# # PSyclone: pointers in descriptors, several results, fields written in place.
 
 
 def psyclone(seed: int) -> str:
@@ -257,11 +255,11 @@ def psyclone(seed: int) -> str:
     return str(text)
 
 
-# OPS: parallel loops one after the other, kernels that are calls, halos as loops of their own.
+# # OPS: successive parallel loops, kernels as calls, halos as separate loops.
 
 
 def ops(seed: int) -> str:
-    """Several loops over a few data sets, each read or written by any of them."""
+    """Several loops over a few data sets; every loop may read or write any data set."""
     draw = random.Random(seed)
     text = Text(seed, "ops", [9] * draw.choice([1, 2]), 2, draw.choice(["f64", "f32"]))
     sets = [f"%d{k}" for k in range(draw.choice([2, 3]))]

@@ -1,4 +1,4 @@
-"""Programs and schedules drawn at random, for tests that hold for all of them."""
+"""Programs and schedules drawn at random, for tests of general statements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PREDICATES = ("olt", "ole", "ogt", "oge", "one")
 
 
 KINDS = ("flag_i1", "count_i32", "long_i64", "place_index")
-"""Scalars that are no floats."""
+"""Scalars of integer types."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Readable:
-    """A buffer that an expression may tap, and whether at other cells than its own."""
+    """A buffer for taps, and whether taps may read other cells."""
 
     name: str
     anywhere: bool = True
@@ -91,7 +91,7 @@ def magnitude(x: Expression) -> Expression:
 
 
 def quotient(x: Expression, y: Expression) -> Expression:
-    """A quotient whose divisor is at least 1."""
+    """A quotient with a divisor of at least 1."""
     return x / (magnitude(y) + 1.0)
 
 
@@ -108,7 +108,7 @@ def small_coordinate(axis: int) -> Expression:
 
 
 def constants() -> st.SearchStrategy[Expression]:
-    """A constant, another operation of constants, or a negation of one."""
+    """A constant, an operation of constants, or a negation of a constant."""
     small = st.floats(0.125, 2.0, width=32)
     return st.one_of(
         st.builds(expression, small),
@@ -118,12 +118,12 @@ def constants() -> st.SearchStrategy[Expression]:
 
 
 def combined(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
-    """One operation on smaller expressions; none divides by zero or leaves the reals."""
+    """An operation on smaller expressions, without division by zero and with real results."""
     small = st.floats(0.125, 2.0, width=32)
     return st.one_of(
         st.builds(call, st.sampled_from(BINARY), children, children),
         st.builds(call, st.sampled_from(BINARY), children, small),
-        # What depends on no cell: it is folded, or computed where it is needed.
+        # # Expressions without cells: folded, or computed near the use.
         st.builds(call, st.sampled_from(BINARY), children, constants()),
         st.builds(call, st.sampled_from(ROUNDINGS), children),
         st.builds(operator.neg, children),
@@ -141,7 +141,7 @@ def combined(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expre
 def cells(
     draw: st.DrawFn, readable: list[Readable], reach: Reach, scalars: tuple[str, ...]
 ) -> Expression:
-    """What an update computes: a sum, or any expression drawn back to magnitudes below 1."""
+    """An update's expression: a sum, or any expression drawn back to magnitudes below 1."""
     linear = draw(sums(readable, reach))
     if draw(st.booleans()):
         return linear * 0.4
@@ -149,13 +149,13 @@ def cells(
     leaves += [st.just(Scalar(name)) for name in scalars]
     leaves += [st.builds(small_coordinate, st.integers(0, len(reach.low) - 1))]
     tree = draw(st.recursive(st.one_of(leaves), combined, max_leaves=5))
-    # The node is shared: it is computed once, and has two uses.
+    # # The shared node has two uses, and is computed once.
     return tree / (call("abs", tree) + expression(1.0))
 
 
 @st.composite
 def boxes(draw: st.DrawFn, whole: Box) -> Box:
-    """The whole box, or a part of it."""
+    """The whole box, or a part of the box."""
     if draw(st.integers(0, 3)):
         return whole
     lower = tuple(
@@ -177,8 +177,8 @@ def updates_of(
     whole: Box,
 ) -> list[Update]:
     """
-    Updates of state fields, by one apply or each by its own. An update may read the target of an
-    update before, which becomes readable.
+    Updates of state fields, by one apply or by an apply each. An update may read the target of an
+    earlier update.
     """
     if len(targets) == 2 and draw(st.booleans()):
         results = tuple(draw(cells(readable, reach, scalars)) for _ in targets)
@@ -195,9 +195,9 @@ def updates_of(
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     """
-    One or two state fields in two or three buffers each, that read each other, what the step has
-    already written, a coefficient and scalars of any type; sometimes a field that is updated in
-    place. Fields have one box of cells, or each its own.
+    One or two state fields in two or three buffers each. Updates read each other's fields, earlier
+    results of the step, a coefficient and scalars of any type; a field may be updated in place.
+    Fields have one box of cells, or a box each.
     """
     rank = draw(st.integers(1, 3))
     element: Element = draw(st.sampled_from(("f32", "f64")))
@@ -216,7 +216,7 @@ def programs(draw: st.DrawFn) -> Program:
     carried: list[str] = []
     rotation: list[int] = []
     fields: list[tuple[str, str]] = []
-    """(what a step reads, what it writes), by state field."""
+    """(read fields, written fields) of a step, by state field."""
     readable: list[Readable] = []
     for k in range(draw(st.integers(1, 2))):
         first, order = len(carried), draw(st.sampled_from([2, 2, 3]))
@@ -282,10 +282,7 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
 
 @st.composite
 def travelling_sums(draw: st.DrawFn) -> tuple[Program, Schedule]:
-    """
-    A sum of some columns, one after the other, and a schedule in which it travels: one warp holds
-    each row.
-    """
+    """A sum over successive columns, and a schedule for `form=lanes`: one warp holds each row."""
     rank = draw(st.integers(2, 3))
     offset = st.tuples(*[st.integers(-1, 1)] * (rank - 1), st.integers(-3, 3))
     offsets = draw(st.lists(offset, min_size=2, max_size=8, unique=True))

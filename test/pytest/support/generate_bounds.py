@@ -1,6 +1,6 @@
 """
-Programs whose fields have bounds of their own: each as large as its accesses need, or a little
-larger on some sides. Boxes differ from update to update and from store to store, and lie anywhere.
+Programs with separate bounds for each field: as large as needed by the accesses, or a little larger
+on some sides. Boxes differ between updates and between stores, and lie anywhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FARTHEST: dict[int, Offset] = {1: (3,), 2: (2, 2), 3: (1, 1, 2)}
 @st.composite
 def boxes(draw: st.DrawFn, whole: Box) -> Box:
     """
-    The whole box; or without some cells at its ends, as on staggered grids; or any part of it.
+    The whole box; the box without some end cells, as on staggered grids; or any part of the box.
     """
     most = draw(st.sampled_from([0, 1, 1, 2, 100]))
     lower: list[int] = []
@@ -42,7 +42,7 @@ def boxes(draw: st.DrawFn, whole: Box) -> Box:
 
 @st.composite
 def sums(draw: st.DrawFn, names: list[str], own: str, rank: int) -> Expression:
-    """A weighted sum of taps; of the field that it is stored to at its own cell alone."""
+    """A weighted sum of taps; the stored field is tapped at the cell itself only."""
     total: Expression | None = None
     for number in range(draw(st.integers(1, 4))):
         name = draw(st.sampled_from(names))
@@ -56,9 +56,7 @@ def sums(draw: st.DrawFn, names: list[str], own: str, rank: int) -> Expression:
 
 @st.composite
 def programs_of_bounds(draw: st.DrawFn) -> Program:
-    """
-    One to three updates a step of two or three buffers that take turns and up to two other fields.
-    """
+    """One to three updates a step of two or three rotating buffers and up to two other fields."""
     rank = draw(st.integers(1, 3))
     element: Element = draw(st.sampled_from(("f32", "f64")))
     lower = tuple(draw(st.integers(-3, 3)) for _ in range(rank))
@@ -71,10 +69,10 @@ def programs_of_bounds(draw: st.DrawFn) -> Program:
     for target in dict.fromkeys(targets):
         stored = [target]
         if others and draw(st.integers(0, 3)) == 0:
-            # One result goes to two fields.
+            # # One result is stored to two fields.
             stored += [name for name in others[:1] if name not in stored]
-        # What is stored twice reads neither field: one store would change what the other was
-        # computed from.
+        # # An update with two stores reads neither field: the first store would change inputs of
+        # the second result.
         readable = names if len(stored) == 1 else [name for name in names if name not in stored]
         result = draw(sums(readable, target, rank))
         stores = tuple(Store(0, name, draw(boxes(whole))) for name in stored)
@@ -132,14 +130,13 @@ OTHER_TILES: dict[int, tuple[Schedule, ...]] = {
     ),
 }
 """
-Tiles of clusters and of the device, resident tiles, and kernels that read every tap from memory,
-by rank.
+Tiles of clusters and of the device, resident tiles, and kernels with all taps from memory, by rank.
 """
 
 
 @st.composite
 def schedules_of_bounds(draw: st.DrawFn, rank: int) -> Schedule:
-    """Any schedule, streamed along any axis, with or without planes that are fetched early."""
+    """Any schedule, streamed along any axis, with or without planes fetched early."""
     if draw(st.integers(0, 2)) == 0:
         return draw(st.sampled_from(OTHER_TILES[rank]))
     schedule: Schedule = draw(schedules(rank))

@@ -1,4 +1,4 @@
-"""Fields of a program as large as its accesses need, or a little larger on some sides."""
+"""Fields of a program as large as needed by the accesses, or a little larger on some sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.expressions import Offset, Tap
 
 @dataclass(frozen=True)
 class Access:
-    """Cells that an update reads or writes of a field."""
+    """Cells of a field in an update's reads or writes."""
 
     name: str
     cells: Box
@@ -24,7 +24,7 @@ def hull(a: Box, b: Box) -> Box:
 
 
 def moved(box: Box, offset: Offset) -> Box:
-    """The cells at an offset from those of a box."""
+    """The cells of a box, shifted by an offset."""
     return Box(
         tuple(low + d for low, d in zip(box.lower, offset, strict=True)),
         tuple(high + d for high, d in zip(box.upper, offset, strict=True)),
@@ -32,7 +32,7 @@ def moved(box: Box, offset: Offset) -> Box:
 
 
 def accesses(updates: tuple[Update, ...] | list[Update]) -> list[Access]:
-    """All that the updates of a step read and write."""
+    """All reads and writes of a step's updates."""
     found: list[Access] = []
     for update in updates:
         for store in update.stores:
@@ -43,7 +43,7 @@ def accesses(updates: tuple[Update, ...] | list[Update]) -> list[Access]:
 
 
 def with_own_bounds(draw: st.DrawFn, program: Program) -> Program:
-    """The program with bounds of its own for each field; buffers that take turns have one type."""
+    """The program with separate bounds for each field; the buffers of a cycle have one type."""
     group = {name: {name} for name in (buffer.name for buffer in program.buffers)}
     for cycle in cycles_of(program.rotation):
         names = {program.carried[k] for k in cycle}

@@ -1,6 +1,4 @@
-"""
-Programs whose updates read and write buffers in any role, over boxes of their own, drawn at random.
-"""
+"""Random programs: updates read and write buffers in any role, each over a separate box."""
 
 from __future__ import annotations
 
@@ -11,15 +9,15 @@ from support.expressions import Expression, Tap
 from support.generate import Reach
 
 LARGEST: dict[int, tuple[int, ...]] = {1: (23,), 2: (5, 19), 3: (3, 4, 9)}
-"""The largest domain by rank: small, as a role that is wrong is wrong in every cell."""
+"""The largest domain by rank. Domains are small: a wrong role is wrong in every cell."""
 
 CAPTURED = "captured"
-"""A field that no step writes."""
+"""A field without writes."""
 
 
 @st.composite
 def boxes(draw: st.DrawFn, whole: Box) -> Box:
-    """A box inside another one, as often as not the whole of it."""
+    """A box inside another box, in about half of the cases the whole box."""
     if draw(st.booleans()):
         return whole
     spans = list(zip(whole.lower, whole.upper, strict=True))
@@ -34,7 +32,7 @@ def boxes(draw: st.DrawFn, whole: Box) -> Box:
 
 @st.composite
 def sums(draw: st.DrawFn, names: list[str], own: set[str], reach: Reach) -> Expression:
-    """A sum of one to three taps; of buffers that the update itself writes at their own cell."""
+    """A sum of one to three taps; buffers written by the update are tapped at the cell itself."""
     total: Expression | None = None
     for number in range(draw(st.integers(1, 3))):
         name = draw(st.sampled_from(names))
@@ -49,8 +47,8 @@ def sums(draw: st.DrawFn, names: list[str], own: set[str], reach: Reach) -> Expr
 @st.composite
 def programs_of_any_roles(draw: st.DrawFn) -> Program:
     """
-    One to five buffers that rotate in any way, some of which may not be carried, and one to three
-    updates. Each writes one buffer or two, over a box of its own, and reads any.
+    One to five buffers in any rotation, partly outside the loop's carried buffers, and one to three
+    updates. Each update writes one or two buffers, over a separate box, and reads any buffer.
     """
     rank = draw(st.integers(1, 3))
     shape = tuple(draw(st.integers(2, largest)) for largest in LARGEST[rank])

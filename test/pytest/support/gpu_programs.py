@@ -1,4 +1,4 @@
-"""A program on a GPU whose driver keeps books, and fields in the memory of that GPU."""
+"""A program on a GPU with the counting driver, and fields in the memory of the GPU."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GpuArray:
 
 @contextmanager
 def book_keeper() -> Generator[BookKeeper]:
-    """A driver that keeps books, in place of the machine's."""
+    """The counting driver in place of the machine's driver."""
     books = BookKeeper()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu_memory, "driver", lambda: books)
@@ -52,7 +52,7 @@ def book_keeper() -> Generator[BookKeeper]:
 
 @contextmanager
 def cache_in(folder: Path) -> Generator[None]:
-    """A disk cache of its own: kernels are compiled once for all tests of a file."""
+    """A disk cache for a file of tests: kernels are compiled once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIMETILE_CACHE_DIR", str(folder))
         yield
@@ -69,7 +69,7 @@ def fields(driver: BookKeeper, first: int = 1, home: int = 0) -> list[GpuArray]:
 
 
 def run_a_lot(compiled: timetile.CompiledProgram, driver: BookKeeper, stream: int = 0) -> None:
-    """Runs that take scratch buffers, kernels and graphs, by both kinds of kernels."""
+    """Runs with scratch buffers, kernels and graphs, by both kinds of kernels."""
     for steps in (7, 300, 7, 7, 300):
         compiled(*fields(driver), steps=steps, stream=stream)
         driver.differ = not driver.differ

@@ -1,6 +1,6 @@
 """
-Kernels of threads, written by hand: most are wrong, and the SIMT interpreter must say so. Each has
-a corrected twin that passes.
+Kernels of threads, written by hand: most kernels are wrong, and the SIMT interpreter must report
+the fault. Each wrong kernel has a corrected twin without a report.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.loading.modules import make_context
 
 CELLS = 128
-"""Cells of the kernels' field and of their shared buffer."""
+"""Cells of the kernels' field and of the shared buffer."""
 
 FIELD = f"memref<{CELLS}xf64, 1 : i64>"
 SHARED = f"memref<{CELLS}xf64, 3 : i64>"
@@ -56,10 +56,7 @@ PROLOGUE = f"""
 def launch(
     body: str, *, grid: int = 1, block: int = 64, cluster: int = 1, blocks_per_tile: int = 1
 ) -> Array:
-    """
-    Run a kernel of one field of 0, 1, 2, ..., and of words of messages; return what is in the field
-    then.
-    """
+    """Run a kernel on a field of 0, 1, 2, ..., and on words of messages; return the field."""
     text = f"""
 "gpu.module"() <{{sym_name = "m"}}> ({{
   "gpu.func"() <{{function_type = ({FIELD}, {WORDS}) -> (), kernel}}> ({{
@@ -81,7 +78,7 @@ def launch(
 
 @dataclass(frozen=True)
 class Case:
-    """A wrong kernel, what the interpreter says of it, and the kernel put right."""
+    """A wrong kernel, the interpreter's report, and the corrected kernel."""
 
     name: str
     wrong: str
@@ -101,7 +98,7 @@ COPY = f"simt.copy_async %s[%t + 0], %f[%t + 0] bytes 8\n{COMMIT}"
 
 
 def wait(pending: int) -> str:
-    """Wait for all groups of copies but the last ones."""
+    """Wait for all groups of copies but the newest."""
     return f'"nvvm.cp.async.wait.group"() <{{n = {pending} : i32}}> : () -> ()\n'
 
 
@@ -117,7 +114,9 @@ scf.if %taken {{
 
 
 def check(case: Case) -> None:
-    """The interpreter finds what is wrong, and nothing in the kernel put right."""
+    """
+    The interpreter reports the fault of the wrong kernel, and nothing for the corrected kernel.
+    """
     with pytest.raises(SimtError) as caught:
         launch(
             case.wrong, grid=case.grid, cluster=case.cluster, blocks_per_tile=case.blocks_per_tile

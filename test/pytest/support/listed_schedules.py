@@ -1,4 +1,4 @@
-"""Schedules that several files of tests use, by what they are for."""
+"""Schedules shared by several files of tests, by purpose."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ INNER = (slice(1, -1), slice(1, -1))
 
 
 def at(array: Any, i: int, j: int) -> Any:
-    """The cells that are (i, j) away from the inner ones."""
+    """The inner cells, shifted by (i, j)."""
     rows, columns = array.shape
     return array[1 + i : rows - 1 + i, 1 + j : columns - 1 + j]
 
@@ -21,7 +21,7 @@ def at(array: Any, i: int, j: int) -> Any:
 def chosen(
     where: NDArray[np.bool_], then: NDArray[np.float64], otherwise: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Cells of one array where a condition holds, and of another elsewhere."""
+    """Cells of the first array if a condition holds, otherwise of the second array."""
     return np.where(where, then, otherwise)
 
 

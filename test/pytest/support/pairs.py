@@ -1,5 +1,6 @@
 """
-Pairs of a program and a way to compile it, drawn by the number of a seed: the same ones every time.
+Pairs of a program and a way to compile the program, drawn by the number of a seed: equal for equal
+seeds.
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ FORMS: tuple[Form, ...] = ("none", "rows", "halves", "lanes")
 Family = Literal["programs", "bounds", "roles", "travelling", "cells"]
 
 FAMILIES: tuple[Family, ...] = ("programs", "bounds", "roles", "travelling", "cells")
-"""What the programs of a batch have in common, batch after batch."""
+"""The common property of a batch's programs, batch after batch."""
 
 
 @dataclass(frozen=True)
 class Pair:
     """
-    A program, as data or, of cells of any operations, as text; and how it is compiled and run.
+    A program, as data or (for cells of any operations) as text, with options to compile and run.
     """
 
     family: Family
     program: Program | str
     schedule: Schedule | None
-    """The default pipeline's choice where it is None."""
+    """None for the default pipeline's choice."""
     depth: int
     steps: int
     constant: bool
-    """The program says how many steps its loop makes."""
+    """The loop's number of steps, stated in the program."""
     contract: Literal["off", "fast"]
     halos: Literal["compared", "common", "apart"]
     common: bool
-    """Buffers that take turns begin with the same halos."""
+    """The buffers of a cycle begin with equal halos."""
 
 
 @st.composite
@@ -89,7 +90,7 @@ def pairs(draw: st.DrawFn, family: Family) -> Pair:
 
 
 def batch(number: int, count: int) -> list[Pair]:
-    """The pairs of a batch: `count` of them, or fewer where what is drawn repeats."""
+    """The pairs of a batch: `count` pairs, or fewer after repeated draws."""
     drawn: list[Pair] = []
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 

@@ -24,25 +24,25 @@ Value = int | float | str | tuple[int, ...]
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Options by pass; a pass that is not named does not run."""
+    """Options by pass; unnamed passes do not run."""
 
     passes: dict[str, dict[str, Value]]
     arch: str = "sm_90"
 
     @property
     def text(self) -> str:
-        """As xdsl-opt takes it."""
+        """The pipeline in xdsl-opt's notation."""
         return ",".join(
             name + (f"{{{' '.join(map(said, options.items()))}}}" if options else "")
             for name, options in self.passes.items()
         )
 
     def given(self, name: str, option: str) -> Value | None:
-        """An option of a pass; None where it has none."""
+        """An option of a pass; None if absent."""
         return self.passes.get(name, {}).get(option)
 
     def having(self, name: str, **options: Value | None) -> Pipeline:
-        """The pipeline with these options of a pass; without those that are None."""
+        """The pipeline with options of a pass; options of None are left out."""
         passes = {each: dict(values) for each, values in self.passes.items()}
         own = passes.setdefault(name, {})
         for option, value in options.items():
@@ -57,7 +57,7 @@ class Pipeline:
 
 
 def said(option: tuple[str, Value]) -> str:
-    """An option as xdsl-opt takes it."""
+    """An option in xdsl-opt's notation."""
     name, value = option
     text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     return f"{name.replace('_', '-')}={text}"
@@ -69,7 +69,7 @@ def some(random: Random, options: dict[str, Callable[[], Value]], share: float) 
 
 
 def drawn(seed: int, rank: int) -> Pipeline:
-    """Any pipeline for programs of so many axes; most have layouts that fit the axes."""
+    """Any pipeline for programs of a number of axes; most layouts fit the axes."""
     random = Random(seed)
     choice = random.choice
     stream: Value | None = choice(
@@ -93,7 +93,7 @@ def drawn(seed: int, rank: int) -> Pipeline:
 
 
 def tiling(random: Random, rank: int, stream: Value | None) -> dict[str, Value]:
-    """Options of device-tiling for programs of so many axes, with a given streaming axis."""
+    """Options of device-tiling for programs of a number of axes, with a given streaming axis."""
     choice = random.choice
     axes = rank if stream == "none" or (rank == 1 and stream is None) else rank - 1
     axes += choice([-1, 1]) if random.random() < 0.03 else 0

@@ -1,4 +1,4 @@
-"""Runs of programs whose kernels are placed by given passes, and those kernels."""
+"""Runs of programs with kernels placed by given passes, and the kernels."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def check(
 
 
 def deepest(placed: ModuleOp, depth: int) -> KernelOp:
-    """The kernel of so many steps."""
+    """The kernel of a number of steps."""
     return next(k for k in placed.ops if isinstance(k, KernelOp) and k.steps.data == depth)

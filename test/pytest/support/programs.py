@@ -42,7 +42,9 @@ def spans(box: Box) -> str:
 
 
 def float_literal(value: float) -> str:
-    """A number that round-trips; the grammar wants a point before the exponent."""
+    """
+    The text of a number; parsing returns equal bits. The grammar needs a point before the exponent.
+    """
     text = repr(value)
     return text.replace("e", ".0e") if "e" in text and "." not in text else text
 
@@ -52,7 +54,9 @@ def integers(values: tuple[int, ...]) -> str:
 
 
 class ProgramText:
-    """Prints one program; carried names become the loop's arguments with an underscore before."""
+    """
+    Prints one program; carried names become the loop's arguments, with an underscore in front.
+    """
 
     def __init__(self, program: Program):
         self.program = program
@@ -89,7 +93,7 @@ func.func @run({", ".join(parameters)}, %steps: index) {{
 """
 
     def update(self, number: int, update: Update) -> str:
-        """Loads, the apply, and a store for each of its results' boxes."""
+        """Loads, the apply, and a store for each box of the results."""
         program = self.program
         lines = [
             f"%load{number}_{name} = stencil.load {self.inside(name)} : "
@@ -165,7 +169,7 @@ func.func @run({", ".join(parameters)}, %steps: index) {{
 
 
 def converted(name: str, value: str, source: str, target: str) -> list[str]:
-    """The operations that make a float of a scalar of any type."""
+    """The operations that convert a scalar of any type to a float."""
     match source:
         case "i1":
             return [f"{name} = arith.uitofp {value} : i1 to {target}"]

@@ -1,7 +1,4 @@
-"""
-A machine for the PTX that is written by hand: all threads of a launch, an instruction at a time,
-with NumPy.
-"""
+"""A machine for hand-written PTX: all threads of a launch, an instruction at a time, with NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ WORD = np.uint64(0xFFFFFFFF)
 
 
 def chosen(first: Lanes, second: Lanes, predicate: Lanes) -> Lanes:
-    """The first word of a lane whose predicate holds, else the second."""
+    """The first word for lanes with a true predicate, otherwise the second word."""
     return np.where(predicate != 0, first, second)
 
 
@@ -52,7 +49,7 @@ OF_THREE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "selp.u32": chosen,
 }
 ARITHMETIC: dict[str, Callable[..., Any]] = {**OF_ONE, **OF_TWO, **OF_THREE}
-"""What an instruction computes of words of 64 bits, by its operands: NumPy's arrays or numbers."""
+"""The meaning of instructions on words of 64 bits, by the operands: NumPy's arrays or numbers."""
 
 LINE = re.compile(r"(?:@(?P<guard>%\w+) )?(?P<op>[\w.]+)(?: (?P<operands>.*))?;$")
 
@@ -67,7 +64,10 @@ class Memory:
         self.bases = [(k + 1) << 40 for k in range(len(buffers))]
 
     def place(self, address: np.uint64) -> tuple[int, int]:
-        """The number of the buffer and the place in it; AssertionError where there is none."""
+        """
+        The number of the buffer and the place in the buffer; AssertionError for an address outside
+        all buffers.
+        """
         number, byte = divmod(int(address), 1 << 40)
         assert byte % 4 == 0 and 1 <= number <= len(self.buffers)
         assert byte // 4 < self.buffers[number - 1].size
@@ -86,7 +86,7 @@ class Memory:
 def launch(
     text: str, parameters: Mapping[str, int], memory: Memory, blocks: int, threads: int
 ) -> None:
-    """Run all threads of a kernel of one entry, those that are furthest behind first."""
+    """Run all threads of a kernel with one entry; the threads furthest behind run first."""
     body = re.sub(r"//.*", "", text[text.index("{") + 1 : text.rindex("}")])
     lines = [line.strip() for line in body.splitlines()]
     lines = [line for line in lines if line and not line.startswith(".reg")]
@@ -126,7 +126,7 @@ def run(
     places: Mapping[str, int],
     end: int,
 ) -> None:
-    """One instruction of the threads that are `here`."""
+    """One instruction of the threads `here`."""
 
     def value(name: str) -> Any:
         if name in parameters:

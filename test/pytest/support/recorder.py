@@ -1,4 +1,4 @@
-"""A device that notes down launches, copies and graphs, and programs whose launches it is given."""
+"""A device that records launches, copies and graphs, and programs that run on the device."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCRATCH = 77
 
 @dataclass
 class Graph:
-    """Launches that are made together."""
+    """Launches made together."""
 
     launches: list[tuple[str, tuple[Any, ...]]]
     times: int = 0
@@ -33,7 +33,7 @@ class Graph:
 
 
 class Recorder(Device):
-    """A device that only notes what it is asked for, and finds halos as it is told."""
+    """A device that only records calls, with given results for comparisons of halos."""
 
     def __init__(self, *, same_halos: bool = False, captures: bool = False):
         self.same_halos, self.captures = same_halos, captures
@@ -101,7 +101,7 @@ class Recorder(Device):
 
 
 def heat(depth: int, halos: Halos = "compared", *, bound_waits: bool = False) -> CompiledProgram:
-    """A plate that is heated, compiled."""
+    """The compiled program of a heated plate."""
     text = program_text(entry("heat-2d").make((29, 131)))
     return timetile.compile(
         text, executor="simt", depth=depth, halos=halos, cache=False, bound_waits=bound_waits
@@ -118,7 +118,7 @@ def launches(
     bound_waits: bool = False,
     close: bool = False,
 ) -> Recorder:
-    """What calls on pairs of buffers, by their addresses, ask of the device."""
+    """The recorded calls of runs on pairs of buffers, given by addresses."""
     compiled = heat(depth, halos, bound_waits=bound_waits)
     loop = loops_of(compiled.kernels.source)[0]
     outside = dict.fromkeys((*loop.captures, *loop.scalars), 0.1)
@@ -132,5 +132,5 @@ def launches(
 
 
 def buffers_of(on: Recorder) -> list[tuple[str, int, int]]:
-    """Kernels with their source and target."""
+    """Kernels with one source and one target."""
     return [(name, values[0], values[1]) for name, values in on.launched]

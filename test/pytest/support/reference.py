@@ -1,7 +1,8 @@
-"""What a program means, step by step with NumPy: nothing of timetile is imported here.
+"""
+The meaning of a program, step by step with NumPy: the file imports nothing of timetile.
 
 Every operation is rounded once, in the program's element type; nothing is contracted. A fused
-multiply-add, where a program writes one, goes through exact rational arithmetic.
+multiply-add of a program goes through exact rational arithmetic.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ LARGEST: dict[type[np.floating[Any]], Fraction] = {
 
 
 def round_to(kind: type[np.floating[Any]], exact: Fraction) -> float:
-    """The nearest number of a type, ties to even, of a rational that is not zero."""
+    """The nearest number of a type, ties to even, of a nonzero rational."""
     limits = np.finfo(kind)
     sign, size = (1 if exact > 0 else -1), abs(exact)
-    # The exponent of the leading bit; never below the normal range, so that subnormals share a
+    # # The exponent of the leading bit, at least the least normal exponent: subnormals share a
     # unit.
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     if Fraction(2) ** exponent > size:
@@ -75,7 +76,7 @@ def fma(a: Array, b: Array, c: Array) -> Array:
 def power(base: Array, exponent: int) -> Array:
     """
     An integer power as documented: by squaring from the highest bit of the exponent down; a
-    negative one is the reciprocal of the positive one.
+    negative power is the reciprocal of the positive power.
     """
     result = np.ones_like(base)
     for bit in range(abs(exponent).bit_length() - 1, -1, -1):
@@ -86,15 +87,14 @@ def power(base: Array, exponent: int) -> Array:
 
 
 def reciprocal_root(x: Array) -> Array:
-    """Rounded twice: the root, then its reciprocal."""
+    """Rounded twice: the root, then the reciprocal."""
     return np.divide(np.ones_like(x), np.sqrt(x))
 
 
 def extreme(*, greatest: bool, skips_nan: bool) -> Callable[[Array, Array], Array]:
     """
-    An extremum that takes -0.0 as less than 0.0, as MLIR does, and NaN as the result or as no
-    number. What NumPy's functions make of two zeros and of a signaling NaN depends on the
-    processor.
+    An extremum with -0.0 below 0.0, as in MLIR; a NaN operand gives NaN, or the other operand. The
+    results of NumPy's functions for two zeros, and for a signaling NaN, depend on the processor.
     """
 
     def evaluate(a: Array, b: Array) -> Array:
@@ -135,7 +135,7 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     "oge": np.greater_equal,
     "olt": np.less,
     "ole": np.less_equal,
-    # Ordered: of what is no number neither is less.
+    # # Ordered comparisons: a NaN is neither less nor greater.
     "one": lambda a, b: (a < b) | (a > b),
 }
 
@@ -187,7 +187,7 @@ class Evaluation:
 
 
 def run_update(program: Program, update: Update, arrays: dict[str, Array], inputs: Inputs) -> None:
-    """Compute everything that an update stores, then store it."""
+    """Compute all results of an update, then store the results."""
     computed = [
         Evaluation(program, store.box, arrays, inputs).value(update.results[store.result])
         for store in update.stores
@@ -200,7 +200,7 @@ def run_update(program: Program, update: Update, arrays: dict[str, Array], input
 def run(program: Program, inputs: Inputs, steps: int) -> dict[str, str]:
     """
     Run the unfused program on the inputs' arrays, in place. Returns, for each carried name, the
-    buffer that it stands for in the end.
+    buffer of the name after the run.
     """
     names = {b.name: b.name for b in program.buffers}
     for _ in range(steps):

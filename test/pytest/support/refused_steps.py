@@ -1,4 +1,4 @@
-"""Refusals of steps that are written in Python."""
+"""Refusals of steps written in Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from timetile import StencilError
 
 
 def refusal(tmp_path: Path, text: str) -> StencilError:
-    """What is said of a program."""
+    """The refusal of a program."""
     path = tmp_path / "step.py"
     path.write_text(text)
     with pytest.raises(StencilError) as caught:

@@ -1,6 +1,6 @@
 """
 Schedules by hand: the passes from time loops to placed kernels, with every choice spelled out; and
-their check.
+checks of runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from timetile.runtime.program.compiled_program import Executor
 @dataclass(frozen=True)
 class AddressExchangesPass(ModulePass):
     """
-    Let the loops' schedules say how the slots of exchanges are found: no pass has an option for it.
+    Write the addressing of exchanges into the loops' schedules: no pass has an option for
+    addressing.
     """
 
     name = "address-exchanges"
@@ -48,8 +49,8 @@ class AddressExchangesPass(ModulePass):
 @dataclass(frozen=True)
 class Schedule:
     """
-    One choice of everything. `streaming` says whether queues move to registers at the end; `shown`
-    is what the placed kernels then show, so that a test knows that the choice was taken.
+    One choice of everything. `streaming`: queues move to registers at the end; `shown` is the
+    evidence of the choice in the placed kernels.
     """
 
     name: str
@@ -91,7 +92,7 @@ def block_plane(cells: tuple[int, int], warps: tuple[int, int]) -> DeviceTilingP
 
 
 def cluster_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTilingPass:
-    """Two in-plane axes, a tile a cluster of blocks along the first one."""
+    """Two in-plane axes, a tile a cluster of blocks along the first axis."""
     return DeviceTilingPass(
         tile="cluster", cells=cells, lanes=(1, 32), warps=(warps, 1), blocks=(blocks, 1), pack=1
     )
@@ -100,7 +101,7 @@ def cluster_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTili
 def device_plane(
     cells: tuple[int, int], warps: int, blocks: int, stream_axis: Literal["none"] | None = None
 ) -> DeviceTilingPass:
-    """Two in-plane axes, a tile held by the device: blocks along the first one."""
+    """Two in-plane axes, a tile held by the device: blocks along the first axis."""
     return DeviceTilingPass(
         tile="device",
         cells=cells,
@@ -118,7 +119,7 @@ def solid(
     warps: tuple[int, int, int],
     blocks: int = 1,
 ) -> DeviceTilingPass:
-    """Three in-plane axes: a resident tile of a volume, its blocks along the first one."""
+    """Three in-plane axes: a resident tile of a volume, with blocks along the first axis."""
     return DeviceTilingPass(
         tile=level,
         cells=cells,
@@ -131,16 +132,13 @@ def solid(
 
 
 FLAGS, GRID = "space global, sync flags", "space global, sync grid"
-"""
-What the exchanges between the blocks of a tile show that the device holds, which hear of each other
-or meet.
-"""
+"""The evidence in exchanges of tiles of the device: blocks send messages, or meet at barriers."""
 
 
 def check(program: Program, schedule: Schedule, depth: int, executor: Executor) -> None:
     """
-    One launch of every kernel, and a few, leave what the unfused program leaves; where threads are
-    interpreted, which takes long, two of the deepest and one of the other.
+    One launch of every kernel, and a few launches, end like the unfused program; interpreted
+    threads, which take long, run two launches of the deepest kernel and one of the other kernel.
     """
     threads = executor in ("simt", "ptx")
     runs = (2 * depth + 1,) if threads else (depth + 1, 3 * depth + 2)
@@ -154,7 +152,9 @@ def check_steps(
     runs: Sequence[int],
     executor: Executor,
 ) -> None:
-    """Runs of so many steps with kernels of these depths leave what the unfused program leaves."""
+    """
+    Runs of given numbers of steps, with kernels of given depths, end like the unfused program.
+    """
     compiled = timetile.compile(
         program_text(program),
         executor=executor,

@@ -1,7 +1,6 @@
 """
-How many generated cases a test runs, by the profile of the run: `check` few, `ci` (the default,
-that of `make test`) some, `nightly` all. A profile is hypothesis' own: `pytest
---hypothesis-profile=check`.
+The number of generated cases, by profile: `check` few, `ci` (the default, used by `make test`)
+some, `nightly` all. A profile is hypothesis' own: `pytest --hypothesis-profile=check`.
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ EXAMPLES = {"check": 2, "ci": 3, "nightly": 500}
 """How many examples hypothesis draws for each test, by profile."""
 
 SHARES = {"check": 0.05, "ci": 0.125, "nightly": 1.0}
-"""Which part of a test's seeds runs, by profile."""
+"""The share of a test's seeds, by profile."""
 
 FEWEST = 2
-"""The least number of cases that run of a test that has as many."""
+"""The least number of cases of a test with enough cases."""
 
 T = TypeVar("T")
 
 
 def part_of(count: int) -> int:
-    """How many of so many cases run."""
+    """The number of cases that run, for a number of cases in all."""
     share = SHARES[settings.get_current_profile_name()]
     return min(count, max(FEWEST, ceil(count * share)))
 
 
 def seeds(count: int) -> range:
-    """The first of so many seeds; all in `make nightly`."""
+    """The first seeds of a number of seeds; all in `make nightly`."""
     return range(part_of(count))
 
 
@@ -53,7 +52,7 @@ def half(cases: Sequence[T]) -> list[T]:
 
 
 def taking_turns(cases: Sequence[T], number: int) -> list[T]:
-    """The case whose turn it is in the example of a number; all in `make nightly`."""
+    """The case for an example's number; all cases in `make nightly`."""
     return list(cases) if is_nightly() else [cases[number % len(cases)]]
 
 

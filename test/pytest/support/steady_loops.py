@@ -1,4 +1,4 @@
-"""The steady loops of kernels that default schedules make, and what is in a step of them."""
+"""The steady loops of kernels with default schedules, and the operations of a stream step."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.of_program import Halos, loops_of
 
 INDEXING = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.CmpiOp, llvm.GEPOp)
-"""Addresses, slots of rings, and whether a plane is one to store."""
+"""Addresses, slots of rings, and tests whether a plane is stored."""
 
 
 RENAMING = (simt.SplitOp, simt.JoinOp, scf.YieldOp)
-"""Names of registers or of their halves."""
+"""Names of registers or of register halves."""
 
 
 WORDS: dict[Element, int] = {"f64": 2, "f32": 1}
-"""Of a cell: a shuffle moves one, an access of a thread at most four."""
+"""Cells moved by an operation: a shuffle moves one cell, an access of a thread at most four."""
 
 
 @dataclass(frozen=True)
@@ -63,31 +63,28 @@ J3D7PT = Case("j3d7pt-f64", "f64", tuple(star(3, 1)), (512, 512, 512))
 
 @dataclass(frozen=True)
 class Code:
-    """The steady loops of a program's deepest kernel, and what one of its threads holds."""
+    """The steady loops of a program's deepest kernel, and the cells of a thread."""
 
     interior: scf.ForOp
     guarded: scf.ForOp
     depth: int
     schedule: Schedule
     wide: int
-    """Cells of the widest access to a thread's row: 16 bytes at most, and they divide it."""
+    """Cells of the widest access to a thread's row: at most 16 bytes, and a divisor of the row."""
     narrow: int
-    """Cells of the widest access to memory: they also divide the rows of the field."""
+    """Cells of the widest access to memory: also a divisor of the field's rows."""
     cut: int
-    """
-    Ends of what a tile stores of a row that lie within a vector: a lane stores one of its cells
-    there.
-    """
+    """Ends of a tile's stored row within a vector: a lane stores a single cell there."""
 
     @property
     def work(self) -> int:
-        """Cells that a thread computes in a stream step: of each level, its part of a plane."""
+        """Cells of a thread in a stream step: a part of a plane in each level."""
         return prod(self.schedule.cells) * self.depth
 
 
 @cache
 def code_of(case: Case, depth: int | None = None, halos: Halos = "apart") -> Code:
-    """What the default pipeline makes, at the depth that it chooses or that is given."""
+    """The result of the default pipeline, at the chosen depth or at a given depth."""
     program = sum_program(case.element, list(case.offsets))(case.domain)
     compiled = timetile.compile(
         program_text(program), executor="simt", cache=False, depth=depth, halos=halos
@@ -109,10 +106,10 @@ def kernel_named(module: ModuleOp, name: str) -> KernelOp:
 
 def steady_loops(module: ModuleOp) -> Iterator[scf.ForOp]:
     """
-    The interior copy's, then the guarded one's. A copy is three loops over the same stages, in one
-    block; the first and the last also ask whether planes lie outside: they are longer. The loop
-    over the columns that a chunk goes on in is around all of them, and those that fill the pipeline
-    store nothing.
+    The steady loops of the interior copy and of the guarded copy. A copy is three loops over equal
+    stages, in one block; the first and the last loop also test for planes outside, and are longer.
+    A loop over the columns of a chunk surrounds all three, and loops that fill the pipeline store
+    nothing.
     """
     copies: dict[Block | None, list[scf.ForOp]] = {}
     for op in module.walk():
@@ -129,21 +126,19 @@ def steady_loops(module: ModuleOp) -> Iterator[scf.ForOp]:
 
 
 def kinds(loop: scf.ForOp) -> set[str]:
-    """What a loop does."""
+    """The operations of a loop."""
     return {kind_of(op) for op in loop.body.walk()}
 
 
 def kind_of(op: Operation) -> str:
-    """The word under which an operation is counted: its name, and for accesses where they go."""
+    """The counted name of an operation: the name, and for accesses the memory."""
     if isinstance(op, simt.LoadOp | simt.StoreOp | simt.OverrideOp):
         return f"{op.name} {'shared' if address_space(op.buffer) == SHARED_SPACE else 'global'}"
     return op.name
 
 
 def per_step(loop: scf.ForOp) -> dict[str, float]:
-    """
-    All operations of one stream step but indexing, so that what is not expected shows as well.
-    """
+    """All operations of a stream step except indexing: unexpected operations show, too."""
     turns = integer_constant(loop.step)
     assert turns
     found = [kind_of(op) for op in loop.body.walk() if not isinstance(op, INDEXING + RENAMING)]
@@ -151,17 +146,17 @@ def per_step(loop: scf.ForOp) -> dict[str, float]:
 
 
 def shared_by_all(case: Case, code: Code) -> dict[str, float]:
-    """What does not depend on how the threads hold a tile."""
+    """The operations independent of the layout of a tile."""
     rows = code.work // code.schedule.cells[-1]
     return {
-        # A cell of a level takes as many roundings as the stencil has terms: all but one are fused.
+        # # A cell of a level takes a rounding for each term of the stencil: all but one are fused.
         "arith.mulf": code.work,
         "math.fma": (len(case.offsets) - 1) * code.work,
-        # Of a level one plane is shuffled, once: a star's middle one, or a box's newest one, as its
-        # sum is cut into rows. To each side of a thread's row, the cells within the radius are
-        # others'.
+        # # In each level one plane is shuffled once: a star's middle plane, or a box's newest
+        # plane, as sums are cut into rows. On each side of a thread's row, the cells within the
+        # radius belong to other lanes.
         "nvvm.shfl.sync": 2 * case.radius * rows * WORDS[case.element],
-        # The loaded plane is copied ahead, in one group, that is waited for once.
+        # # The loaded plane is copied ahead, in one group, with a single wait.
         "nvvm.cp.async.commit.group": 1,
         "nvvm.cp.async.wait.group": 1,
     }

@@ -1,8 +1,8 @@
 """
-The stencil dialect as it is defined, with NumPy, a step at a time: nothing of timetile is used.
+The stencil dialect by its definition, with NumPy, a step at a time: without code of timetile.
 
 A load is a snapshot of a field. An apply and a combine are functions of a box, evaluated when a
-store asks for their cells. Arithmetic is NumPy's, an operation at a time.
+store needs the cells. Arithmetic is NumPy's, an operation at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Cells = Callable[[Box], Array]
 
 
 def float_to_integer(base: Any, power: Any) -> Any:
-    """Floats to the power of integers, which are taken as floats first."""
+    """Floats to the power of integers; the integers become floats first."""
     return np.asarray(base) ** np.float64(power)
 
 
@@ -55,7 +55,7 @@ FLOATS_COMPARED: dict[int, Callable[..., Any]] = {1: np.equal, 2: np.greater, 4:
 
 
 def of_field(array: Array, origin: Sequence[int]) -> Cells:
-    """The cells of a snapshot of a field whose first cell has these coordinates."""
+    """The cells of a snapshot of a field, by the coordinates of the first cell."""
     kept = array.copy()
 
     def cells(box: Box) -> Array:
@@ -90,8 +90,8 @@ def unrolled(
     op: stencil.ApplyOp, operands: Sequence[Any], result: int, factors: tuple[int, ...], box: Box
 ) -> Array:
     """
-    Cells of an apply that computes several at once, the first at coordinates that its factors
-    divide: each from the block at the first cell of its group.
+    Cells of an apply with several cells at once. The factors divide the coordinates of the first
+    cell; each cell comes from the block at the first cell of its group.
     """
     block, whole = op.region.block, np.zeros(tuple(high - low for low, high in box))
     places = list(product(*map(range, factors)))
@@ -106,7 +106,7 @@ def unrolled(
 
 
 def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
-    """What a block of an apply, or a branch in it, yields over a box."""
+    """The values yielded over a box by a block of an apply, or by a branch in the block."""
     for op in block.ops:
         match op:
             case stencil.AccessOp():
@@ -158,7 +158,7 @@ def in_block(block: Block, known: dict[SSAValue, Any], box: Box) -> list[Any]:
 
 
 def function_of(op: CallOp) -> FuncOp:
-    """The function of the module that is called."""
+    """The called function of the module."""
     found = SymbolTable.lookup_symbol(op, op.callee)
     assert isinstance(found, FuncOp)
     return found
@@ -176,7 +176,7 @@ def rounded(op: Operation, value: Any) -> Any:
 
 
 def bounds_of(field: SSAValue) -> stencil.StencilBoundsAttr:
-    """The bounds that the type of a field states."""
+    """The bounds in the type of a field."""
     kind = field.type
     assert isinstance(kind, stencil.FieldType)
     assert isinstance(kind.bounds, stencil.StencilBoundsAttr)
@@ -214,7 +214,7 @@ def run(function: FuncOp, arguments: Sequence[Any]) -> None:
 
 
 def own_memory(op: Operation, known: dict[SSAValue, Any]) -> bool:
-    """Run an operation that makes, copies or frees memory; False for another one."""
+    """Run an operation that makes, copies or frees memory; False for other operations."""
     match op:
         case memref.AllocOp():
             known[op.memref] = np.zeros(op.memref.type.get_shape())
@@ -231,7 +231,7 @@ def own_memory(op: Operation, known: dict[SSAValue, Any]) -> bool:
 
 
 def of_stencil(op: Operation, known: dict[SSAValue, Any]) -> bool:
-    """Run an operation of the stencil dialect in a host block; False for another one."""
+    """Run an operation of the stencil dialect in a host block; False for other operations."""
     match op:
         case stencil.LoadOp():
             known[op.res] = of_field(known[op.field], origin_of(op.field))
@@ -244,7 +244,7 @@ def of_stencil(op: Operation, known: dict[SSAValue, Any]) -> bool:
         case stencil.CombineOp():
             for value, a, b in zip(op.results, op.lower, op.upper):
                 known[value] = of_combine(op, known[a], known[b])
-            # What only one side has is asked for on that side alone.
+            # # A value of one side only is asked for on that side only.
             for value, a in zip(op.results[len(op.lower) :], (*op.lowerext, *op.upperext)):
                 known[value] = known[a]
         case stencil.BufferOp():
@@ -261,7 +261,7 @@ def of_stencil(op: Operation, known: dict[SSAValue, Any]) -> bool:
 
 
 def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
-    """Run the operations of a host block; what it yields."""
+    """Run the operations of a host block, and return the yielded values."""
     for op in block.ops:
         match op:
             case _ if own_memory(op, known) or of_stencil(op, known):
@@ -273,7 +273,7 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
             case llvm.InsertValueOp():
                 known[op.res] = known[op.value]
             case CallOp() | llvm.StoreOp():
-                # A timer, which no cell depends on.
+                # # A timer; no cell depends on the time.
                 known.update((value, 0.0) for value in op.results)
             case memref.LoadOp():
                 known[op.res] = known[op.memref][tuple(known[i] for i in op.indices)]
@@ -311,7 +311,7 @@ def store(field: SSAValue, array: Array, bounds: stencil.StencilBoundsAttr, cell
 
 
 def run_on_fields(op: stencil.ApplyOp, known: dict[SSAValue, Any]) -> None:
-    """An apply that writes fields: all cells are read before any is written."""
+    """An apply that writes fields: all cells are read before any write."""
     operands = [
         of_field(known[v], origin_of(v)) if isinstance(v.type, stencil.FieldType) else known[v]
         for v in op.args

@@ -1,4 +1,4 @@
-"""Running steps that are written in Python."""
+"""Running steps written in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from timetile import Model
 from timetile.runtime.program.compiled_program import Executor
 
 numpy: Any = np
-"""NumPy without types: its stubs know no value of a cell as an argument of where and others."""
+"""NumPy without types: NumPy's stubs refuse a cell's value as an argument of where and others."""
 
 
 def run(model: Model, executor: Executor, state: dict[str, Any], steps: int, **numbers: float):

@@ -1,4 +1,4 @@
-"""Programs of the documentation that stop between steps, and arguments for them."""
+"""Programs of the documentation that stop between steps, and arguments for the programs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ NO_LOOP = (
 
 
 def arguments_of(program: CompiledProgram) -> list[Any]:
-    """
-    Fields of random numbers, the same halos in all, and a number of steps that is not the run's.
-    """
+    """Fields of random numbers with equal halos, and a number of steps other than the run's."""
     random = np.random.default_rng(4)
     made: list[Any] = []
     for parameter in program.parameters:

@@ -1,4 +1,4 @@
-"""The ways out that refusals name, and what a pipeline is that follows one of them."""
+"""The ways out named by refusals, and the pipelines that follow a way out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from support.pipelines import Pipeline, Value
 
 Way = Callable[[Pipeline, re.Match[str]], Pipeline | None]
-"""A pipeline that goes a way; None where there is nothing left to change."""
+"""A pipeline after following a way out; None if nothing is left to change."""
 
 TILING, BUFFERING, STREAMING = "device-tiling", "multi-queue-buffering", "register-streaming"
 
@@ -24,7 +24,7 @@ def counts(pipeline: Pipeline, name: str, default: int = 1) -> tuple[int, ...]:
 
 
 def layout(pipeline: Pipeline, axes: int) -> Pipeline:
-    """A small layout of so many axes."""
+    """A small layout of a number of axes."""
     first = (1,) * (axes - 1)
     warps = (
         counts(pipeline, "warps")[:1]
@@ -47,7 +47,7 @@ def without_every(pipeline: Pipeline) -> Pipeline:
 
 
 def on_the_device(pipeline: Pipeline) -> Pipeline:
-    """A streamed tile of the device whose blocks meet at barriers of the grid."""
+    """A streamed tile of the device with blocks that meet at barriers of the grid."""
     stream = pipeline.given(TILING, "stream_axis")
     pipeline = pipeline.having(
         TILING, tile="device", pack=None, stream_axis=None if stream == "none" else stream
@@ -58,7 +58,7 @@ def on_the_device(pipeline: Pipeline) -> Pipeline:
 
 
 DEFAULTS = {"ahead": 3, "delay": 1, "occupancy": 2, "pack": 4}
-"""What options are where a pipeline says nothing."""
+"""Default values of options."""
 
 
 def smaller(name: str, option: str) -> Way:
@@ -219,13 +219,13 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"register-streaming with sync=flags or sync=grid", having(STREAMING, sync="grid")),
     (r"give the other axes warps or cells", lambda p, _: layout(p, len(counts(p, "cells")))),
 )
-"""What a refusal says, and what follows it."""
+"""The text of a refusal, and the pipelines that follow."""
 
 
 def ways(said: str, pipeline: Pipeline) -> list[tuple[str, Pipeline]]:
     """
-    The ways that a refusal names, with the pipelines that follow them; all at once where it says
-    `and` between them.
+    The ways named by a refusal, with the pipelines that follow; ways joined by `and` are followed
+    together.
     """
     found: list[tuple[str, Pipeline]] = []
     matches = [
