@@ -91,11 +91,11 @@ def invariants(loop: scf.ForOp) -> list[Operation]:
     written = [memory for op in block.ops for memory in written_memory(op)]
     found: list[Operation] = []
     for op in block.ops:
+        if block.args[0] in op.operands:
+            raise CannotRaiseError(op, "it depends on the time index, and kernels do not")
         if isinstance(op, RAISED) or op is block.last_op or is_name_of_own(op, block):
             continue
         own = [operand for operand in op.operands if operand.owner is block]
-        if block.args[0] in own:
-            raise CannotRaiseError(op, "it depends on the time index, and kernels do not")
         if isinstance(op, GatherOp):
             raise CannotRaiseError(
                 op,

@@ -205,3 +205,29 @@ func.func @two_ranks(%n: index, %A: !field, %B: !field, %K: !line, %L: !line) {
   }
   return
 }
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// A cell itself takes the number of the step.
+// CHECK:      stencil.apply in @passes_the_time: the time loop runs a step at a time: it depends on the time index, and kernels do not
+// CHECK:      scf.for
+// CHECK:        temporal.loop %{{.*}} sweep {
+func.func @passes_the_time(%n: index, %A: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %u = stencil.load %A : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp, %now = %t : index) -> (!temp) {
+      %c = stencil.access %x[0] : !temp
+      %i = arith.index_cast %now : index to i64
+      %f = arith.sitofp %i : i64 to f64
+      %s = arith.addf %c, %f : f64
+      stencil.return %s : f64
+    }
+    stencil.store %v to %A(<[0], [8]>) : !temp to !field
+  }
+  return
+}
