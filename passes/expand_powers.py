@@ -10,7 +10,8 @@ After:
 Products by repeated squaring have equal bits on every executor, while libraries differ in the last
 bits. A negative exponent gives the reciprocal of the positive power. A power of a float with a
 variable exponent becomes `math.powf`. A power of an integer takes a product for every bit of the
-exponent, wraps around, and is 0 for negative exponents, unless the base is 1 or -1.
+exponent, wraps around, and is 0 for negative exponents, unless the base is 1 or -1. Powers on the
+host, for example in the places of sources, become products like powers in cells.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from xdsl.utils.hints import isa
 from timetile.passes.analysis.cells.cell_operations import bytes_of
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.expansion import Expansion
-from timetile.passes.patterns import Patterns, rewrite_cells
+from timetile.passes.patterns import Patterns, rewrite_once
 
 Multiply = type[arith.MulfOp] | type[arith.MuliOp]
 
@@ -102,7 +103,7 @@ class ExpandIntegerPower(RewritePattern):
 
 
 class ExpandPowersPass(ModulePass):
-    """Expand the powers in all cell functions; see the module's documentation."""
+    """Expand the powers in cells and on the host; see the module's documentation."""
 
     name = "expand-powers"
 
@@ -111,4 +112,4 @@ class ExpandPowersPass(ModulePass):
             math_dialect.FPowIOp: ExpandFloatPower(),
             math_dialect.IPowIOp: ExpandIntegerPower(),
         }
-        rewrite_cells(op, patterns)
+        rewrite_once(list(op.walk()), patterns)

@@ -51,3 +51,15 @@ func.func @powers(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>, 
   } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xi32>
   func.return
 }
+
+// A power on the host becomes a product, too.
+
+// CHECK-LABEL: func.func @on_the_host(
+// CHECK-NEXT:    %[[SQUARE:.*]] = arith.mulf %x, %x : f64
+// CHECK-NEXT:    memref.store %[[SQUARE]], %m[] : memref<f64>
+func.func @on_the_host(%x: f64, %m: memref<f64>) {
+  %two = arith.constant 2 : i64
+  %p = math.fpowi %x, %two : f64, i64
+  memref.store %p, %m[] : memref<f64>
+  func.return
+}
