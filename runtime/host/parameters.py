@@ -93,19 +93,30 @@ def counts_steps(op: Operation, value: SSAValue) -> bool:
     return op.ub is value and list(op.operands).count(value) == 1
 
 
+def names_in_text(arguments: Sequence[SSAValue]) -> list[str | None]:
+    """
+    The names of arguments, each different: xDSL numbers equal names when printing, and forgets the
+    numbers when parsing.
+    """
+    hints = [argument.name_hint for argument in arguments]
+    earlier = [hints[:k].count(hint) for k, hint in enumerate(hints)]
+    return [f"{hint}_{k}" if hint and k else hint for hint, k in zip(hints, earlier)]
+
+
 def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
     """The arguments of a host function. A field cast to static bounds has these bounds."""
     parameters: list[Parameter] = []
+    names = names_in_text(function.body.block.args)
     for position, argument in enumerate(function.body.block.args):
         kind: Attribute = argument.type
         bounds: StencilBoundsAttr | None = None
         is_field = False
-        for name in names_of(argument):
-            if isinstance(name.type, FieldType):
-                kind, is_field = element_type(name), True
-                found = field_type(name).bounds
+        for alias in names_of(argument):
+            if isinstance(alias.type, FieldType):
+                kind, is_field = element_type(alias), True
+                found = field_type(alias).bounds
                 bounds = found if isinstance(found, StencilBoundsAttr) else bounds
-            elif isa(memory := name.type, MemRefType[Attribute]) and not is_field:
+            elif isa(memory := alias.type, MemRefType[Attribute]) and not is_field:
                 shape, kind = memory.get_shape(), memory.element_type
                 if DYNAMIC_INDEX not in shape and shape:
                     bounds = StencilBoundsAttr.from_bounds([(0, n) for n in shape])
@@ -113,8 +124,9 @@ def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
         readers = readers_of(argument)
         is_field = is_field and not (readers and all(isinstance(op, ON_HOST) for op in readers))
         is_steps = bool(readers) and all(counts_steps(op, argument) for op in readers)
-        name = argument.name_hint
-        found_out = Parameter(position, name, kind, bounds, is_field, bool(readers), is_steps)
+        found_out = Parameter(
+            position, names[position], kind, bounds, is_field, bool(readers), is_steps
+        )
         parameters.append(found_out)
     return tuple(parameters)
 

@@ -32,6 +32,7 @@ from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.diagnostics import CompileError, apply_verified, collected_remarks, refuse
+from timetile.passes.raising.memory import ANY_MEMORY, written_memory
 from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.targets.target import ARCH_ATTRIBUTE, DEFAULT_ARCH, Target, target_named
 from timetile.runtime.cache.keys import key_of, sources_key
@@ -388,7 +389,7 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
         for other in left[1:]:
             error.add_note(str(other))
         raise error
-    if not any(isinstance(op, LoopOp) for op in module.walk()):
+    if all(memory is ANY_MEMORY for memory in written_memory(function)):
         raise CompileError(
             f"@{function.sym_name.data} stores no field: timetile compiles stencil.store "
             "operations, "

@@ -17,6 +17,8 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading.plugins import all_dialects
 from timetile.runtime.loading.spellings import modern
 from timetile.runtime.loading.spellings.earth import line_in_turn
+from timetile.runtime.loading.spellings.structure import modern_structure
+from timetile.runtime.loading.spellings.symbols import SYMBOLS, symbols_to_arguments
 
 NUMBERED_BLOCK = re.compile(r"\^(?=\d)")
 """The name of a block as printed by older versions of xDSL: `^0`, unreadable for newer versions."""
@@ -32,7 +34,7 @@ FEWER_AXES = (
 def make_context() -> Context:
     """A context with all installed dialects, loaded at first use."""
     context = Context()
-    for name, factory in all_dialects().items():
+    for name, factory in {SYMBOLS.name: lambda: SYMBOLS, **all_dialects()}.items():
         context.register_dialect(name, factory)
     return context
 
@@ -95,6 +97,8 @@ def parsed(text: str, name: str) -> ModuleOp:
     parser = LocatingParser(make_context(), text, name)
     try:
         module = parser.parse_module()
+        symbols_to_arguments(module)
+        modern_structure(module)
         module.verify()
         module = without_inner_modules(module, name)
     except ParseError as error:
