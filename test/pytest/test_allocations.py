@@ -1,4 +1,4 @@
-"""What a program may allocate, and what is refused of it before any array changes."""
+"""Allocations of programs: allowed memory, and refusals before any array changes."""
 
 from __future__ import annotations
 

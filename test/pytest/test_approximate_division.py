@@ -1,6 +1,6 @@
 """
-What `fp-division=fast` allows: quotients and reciprocal roots off by a few units in the last place,
-right for special operands, and the same wherever a cell lies.
+Errors allowed by `fp-division=fast`: quotients and reciprocal roots off by a few units in the last
+place, right for special operands, and equal at all places of a cell.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ in FP32.
 
 
 def run(element: str, body: Body, executor: Executor, a: Array, b: Array) -> Array:
-    """The cells of a program whose quotients may be approximate."""
+    """The cells of a program with approximate quotients."""
     result = np.zeros_like(a)
     text = points(body.text, element, len(a))
     compiled = timetile.compile(text, executor=executor, fp_division="fast", cache=False)
@@ -98,7 +98,7 @@ def test_approximate_quotients_of_special_operands_are_right(element: str, execu
         for name in ("reciprocal", "reciprocal root"):
             wanted = BODIES[name].expected(operands, operands)
             result = run(element, BODIES[name], executor, operands, operands)
-            # A result below the normal numbers may count as 0, of its sign.
+            # # A result below the normal numbers may count as 0 of equal sign.
             wanted = np.where((np.abs(wanted) < info.tiny) & (result == 0), wanted * 0, wanted)
             np.testing.assert_allclose(result, wanted, rtol=4 * float(info.eps))
             assert (np.signbit(result) == np.signbit(wanted))[~np.isnan(wanted)].all()
@@ -106,7 +106,7 @@ def test_approximate_quotients_of_special_operands_are_right(element: str, execu
 
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_schedules_agree_on_approximate_quotients_bit_for_bit(executor: Executor):
-    """There is no branch that lanes vote on, and zeros beside a cell do not change it."""
+    """No lanes vote on a branch, and zeros beside a cell do not change the cell."""
     text = program_text(entry("roots-2d").make((33, 150)))
     generator = np.random.default_rng(5)
     start = [generator.random((35, 152)) * (generator.random((35, 152)) > 0.2) for _ in range(2)]
@@ -123,7 +123,7 @@ def test_schedules_agree_on_approximate_quotients_bit_for_bit(executor: Executor
 
 
 PIPE = (arith.MulfOp, xmath.FmaOp)
-"""Signs cost nothing: they are part of the operand."""
+"""Signs cost nothing: the sign is part of the operand."""
 
 
 @pytest.mark.parametrize("element", KINDS)

@@ -1,4 +1,4 @@
-"""Arguments that do not fit are refused before anything runs, with the fact and the way out."""
+"""Wrong arguments are refused before anything runs, with the fact and the way out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def with_first(array: Any) -> Callable[[], list[Any]]:
 
 
 def overlapping(start: int) -> list[Any]:
-    """Two fields in one piece of memory, the second `start` cells after the first."""
+    """Two fields in one piece of memory; the second field begins `start` cells later."""
     cells = int(np.prod(SHAPE))
     memory = np.ones(start + cells)
     first, second = memory[:cells], memory[start:]
@@ -52,7 +52,7 @@ def read_only() -> Array:
 
 @dataclass
 class DeviceArray:
-    """An object with `__cuda_array_interface__`, as CuPy's and PyTorch's arrays have it."""
+    """An object with `__cuda_array_interface__`, like arrays of CuPy and PyTorch."""
 
     pointer: int = 1 << 20
     shape: tuple[int, ...] = SHAPE
@@ -73,7 +73,7 @@ class DeviceArray:
 
 @dataclass(frozen=True)
 class Case:
-    """Arguments that are refused, and what is said."""
+    """Refused arguments, and the refusals."""
 
     name: str
     arguments: Callable[[], list[Any]]
@@ -255,7 +255,7 @@ def test_a_negative_number_of_steps_is_refused(executor: Executor):
 
 @pytest.mark.parametrize("executor", executors())
 def test_arrays_may_lie_side_by_side_in_memory(executor: Executor):
-    """Memory that touches is not shared; arrays that start anywhere in memory are good."""
+    """Adjacent memory is not shared; arrays may begin anywhere in memory."""
     arguments = overlapping(63)
     compiled(executor)(*arguments)
     offset = np.ones(64)[1:].reshape(SHAPE)

@@ -40,7 +40,7 @@ def box(rank: int, radius: int) -> Offsets:
 
 
 def near(most: int) -> Offsets:
-    """The cells of a 3D box of radius 1 with at most so many coordinates that are not 0."""
+    """The cells of a 3D box of radius 1 with at most a given number of nonzero coordinates."""
     return [at for at in box(3, 1) if sum(map(abs, at)) <= most]
 
 
@@ -78,9 +78,7 @@ def test_shared_accesses_are_those_of_table_2(taps: Offsets, without: float, wit
 
 
 def test_the_stream_axis_is_the_one_whose_planes_are_kept():
-    """
-    A stencil along one axis reads no neighbour where that is the stream, and two where it is not.
-    """
+    """A stencil along one axis reads no neighbour if the axis is the stream, otherwise two."""
     line = [(0, -1), (0, 0), (0, 1)]
     assert shared_reads(line, 1, in_registers=True) == 1
     assert shared_reads(line, 0, in_registers=True) == 3
@@ -107,8 +105,8 @@ def test_valid_shares_are_those_of_section_6_3():
     assert valid_share_of_time(2.05e-6, 1.2e-6) == pytest.approx(0.63, abs=0.005)
     assert valid_share_of_time(2.42e-6, 1.2e-6) == pytest.approx(0.67, abs=0.005)
     assert attainable(2, 8, GLOBAL, 3) == pytest.approx(292e9, rel=0.002)
-    # The paper's 77% for two of the three steps: what the first computes beyond the tile was
-    # loaded.
+    # # The paper's 77% for two of three steps: cells computed by the first step beyond the tile
+    # were loaded.
     assert attainable(2, 8, GLOBAL, 3, 0.77) == pytest.approx(225e9, rel=0.005)
 
 

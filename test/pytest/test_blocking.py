@@ -1,6 +1,5 @@
 """
-How time loops pass over their fields on a processor: lags, the choice of a pass, and the cache it
-is for.
+Passes of time loops over fields on a processor: lags, the choice of a pass, and the assumed cache.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def loop_of(program: Program | str) -> LoopOp:
 
 
 def shifted(first: int, second: int) -> str:
-    """Two buffers that take turns; each cell is the sum of two cells at these offsets."""
+    """Two rotating buffers; each cell is the sum of two cells at given offsets."""
     return f"""
 func.func @run(%A: !stencil.field<[-9,49]xf64>, %B: !stencil.field<[-9,49]xf64>, %n: index) {{
   %zero = arith.constant 0 : index
@@ -57,8 +56,8 @@ func.func @run(%A: !stencil.field<[-9,49]xf64>, %B: !stencil.field<[-9,49]xf64>,
 """
 
 
-# A step lags by what its reads reach ahead, and by what the step before reads behind the cell that
-# the step overwrites.
+# # The lag of a step: the reach ahead of the step's reads, and the reach behind of the earlier
+# step's reads around the overwritten cell.
 @pytest.mark.parametrize(
     ("first", "second", "lag"),
     [(-1, 1, 1), (-3, 1, 3), (-2, 5, 5), (2, 3, 3), (-4, -3, 4), (0, 0, 0)],
@@ -67,7 +66,7 @@ def test_steps_lag_by_what_they_reach(first: int, second: int, lag: int):
     loop = loop_of(shifted(first, second))
     skew = Skew.of(loop, 0)
     assert skew.lags == Lags(lag, (0,)) and skew.spans == Lags(2 * lag, (0,))
-    # An axis that there is not.
+    # # An axis without a size.
     assert Skew.of(loop, 1).lags == Lags(0, (0,))
 
 
@@ -79,11 +78,11 @@ def test_stars_lag_by_their_radius_along_each_axis(radius: int):
 
 
 def test_an_update_lags_behind_those_that_it_reads():
-    """The second update of a step reads, a cell ahead, what the first one has written."""
+    """The second update of a step reads, a cell ahead, results of the first update."""
     loop = loop_of(entry("coupled-2d").make((19, 43)))
     lags = Skew.of(loop, 0).lags
     assert lags.updates[0] == 0 and lags.most(3) == 2 * lags.step + max(lags.updates)
-    # By itself no update lags.
+    # # A single update has no lag.
     for update in loop.updates:
         assert Skew.of(loop, 0, [update]).lags.updates == (0,)
 
@@ -100,8 +99,7 @@ def rule_of(sides: tuple[int, ...], cache: int, radius: int = 1) -> BlockingRule
 
 def kept(sides: tuple[int, ...], choice: Blocking, radius: int = 1) -> int:
     """
-    The bytes that a pass over two fields with halos keeps, counted by hand: radius is lag and
-    reach.
+    The bytes kept by a pass over two fields with halos, counted by hand: radius is lag and reach.
     """
     rows = choice.rows + (choice.depth - 1) * radius
     columns = choice.columns + (choice.depth - 1) * radius
@@ -148,7 +146,8 @@ def test_threads_have_blocks_as_wide_as_spans():
 
 def test_updates_run_one_by_one_where_a_team_has_no_blocks_for_all():
     """
-    The second update of a step reads the last row of the first one: no row can be shared before.
+    The second update of a step reads the last row of the first update: no earlier row can be
+    shared.
     """
     rule = BlockingRule(loop_of(entry("coupled-2d").make((19, 43))), 0)
     most = rule.most_threads(1)
@@ -158,7 +157,7 @@ def test_updates_run_one_by_one_where_a_team_has_no_blocks_for_all():
 
 
 def test_large_planes_are_taken_in_parts_even_by_single_steps():
-    """A radius of 4: nine planes of two MiB are read for each that is written."""
+    """A radius of 4: nine planes of two MiB are read for each written plane."""
     choice = rule_of((512, 512, 512), MEBIBYTE, radius=4).choice(1, 1)
     assert choice.depth == 1 and choice.columns < 512
 
@@ -167,7 +166,7 @@ def test_large_planes_are_taken_in_parts_even_by_single_steps():
 
 
 def described(folder: Path, level: str, size: str, shared: str) -> Path:
-    """A cache as Linux describes it."""
+    """A cache in Linux's description."""
     folder.mkdir(parents=True)
     for name, text in (("level", level), ("size", size), ("shared_cpu_list", shared)):
         (folder / name).write_text(text + "\n")

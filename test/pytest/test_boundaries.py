@@ -1,6 +1,6 @@
 """
-Boundaries of updates: cells outside the box are what NumPy's pad makes of those inside, on every
-executor.
+Boundaries of updates: on every executor, the cells outside the box equal NumPy's `pad` of the cells
+inside.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HALO = 2
 
 
 def program(shape: tuple[int, ...], boundary: BoundaryAttr) -> str:
-    """A step that looks at every corner of a cell, two cells away along the first axis."""
+    """A step with reads at every corner of a cell, two cells away along the first axis."""
     rank = len(shape)
     kind = "!stencil.field<" + "x".join(f"[{-HALO},{n + HALO}]" for n in shape) + "xf64>"
     offsets = [(2 * first, *rest) for first, *rest in product((-1, 1), repeat=rank)]
@@ -58,7 +58,7 @@ func.func @run(%n: index, %A: {kind}, %B: {kind}) {{
 
 
 def padded(inner: Array, before: Array, boundary: BoundaryAttr) -> Array:
-    """The buffer that held `before`, with new cells inside."""
+    """The buffer of the previous level, with new cells inside."""
     result = before.copy()
     result[tuple(slice(HALO, -HALO) for _ in inner.shape)] = inner
     done = [slice(HALO, -HALO) for _ in inner.shape]
@@ -85,7 +85,7 @@ def padded(inner: Array, before: Array, boundary: BoundaryAttr) -> Array:
 
 
 def expected(arrays: list[Array], boundary: BoundaryAttr, steps: int) -> list[Array]:
-    """What the program leaves in its two arrays."""
+    """The contents of the program's two arrays after a run."""
     a, b = (array.copy() for array in arrays)
     rank = a.ndim
     offsets = [(2 * first, *rest) for first, *rest in product((-1, 1), repeat=rank)]
@@ -116,7 +116,9 @@ SIDES: list[tuple[Side, ...]] = [
 
 
 def cases() -> list[tuple[int, tuple[Side, ...]]]:
-    """Ranks and sides: of one kind in two axes, of several in as many as they are for."""
+    """
+    Ranks and sides: a single kind in two axes, several kinds in as many axes as the kinds need.
+    """
     return [(len(sides) // 2 if len(sides) > 1 else 2, sides) for sides in SIDES]
 
 
@@ -132,7 +134,10 @@ def test_cells_outside_are_those_of_the_boundary(
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("sides", [("mirror", 0.5), ("periodic",)], ids=str)
 def test_kernels_make_the_cells_outside(sides: tuple[Side, ...], executor: Executor):
-    """Kernels of two steps make them at either level; those of a periodic axis advance one step."""
+    """
+    Kernels of two steps make the cells outside at either level; kernels of a periodic axis advance
+    one step.
+    """
     check(1, sides, executor, 1 if sides == ("periodic",) else 2)
 
 
@@ -141,7 +146,7 @@ def test_kernels_of_planes_make_the_corners():
 
 
 def check(rank: int, sides: tuple[Side, ...], executor: Executor, depth: int | None) -> None:
-    """Runs of some steps leave what the model does, bit for bit."""
+    """Runs of some steps end like the model, bit for bit."""
     shape, boundary = SHAPES[rank], BoundaryAttr(*sides)
     compiled = timetile.compile(
         program(shape, boundary), executor=executor, depth=depth, fp_contract="off", cache=False

@@ -1,6 +1,6 @@
 """
-Kernels that report a wait in vain: what they hold more than others, what the runtime makes of the
-report, and which launches are waited for. The driver notes down what it is asked.
+Kernels with reports of endless waits: the extra resources of such kernels, the runtime's reading of
+a report, and the launches followed by a wait. The driver records calls.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
 
 
 BOUNDED = replace(KERNEL, bound_waits=True)
-"""A kernel that reports waits that are in vain."""
+"""A kernel with a report of endless waits."""
 
 
 def test_a_launch_with_bounded_waits_is_waited_for_and_its_report_read(fake: FakeDriver):
-    """A launch whose waits are bounded is waited for, and its report read."""
+    """The runtime waits for a launch with bounded waits, and reads the report."""
     Device().launch(BOUNDED, FIELDS, 7)
     assert fake.calls[-2:] == [("synchronize", 7), ("download", 1000, 8)]
 
@@ -57,11 +57,11 @@ ALONE = replace(
     message_words=0,
     ptx=".visible .global .align 8 .u64 heat_d4$report;",
 )
-"""A kernel whose warps wait for each other alone: its report lies in its module."""
+"""A kernel of warps that only wait for each other: the report lies in the kernel's module."""
 
 
 def test_a_report_of_waits_for_warps_is_0_before_the_launch(fake: FakeDriver):
-    """The word of the report is 0 before the launch, which is waited for."""
+    """The word of the report is 0 before the launch; the runtime waits for the launch."""
     Device().launch(ALONE, FIELDS, 7)
     assert fake.calls == [
         ("set", 77000, 0, 8, 7),
@@ -101,13 +101,11 @@ def test_a_wait_for_warps_in_vain_is_an_error_that_names_whose(
         Device().launch(replace(ALONE, cluster=cluster), FIELDS, 0)
 
 
-# What bounded waits are on the GPU.
+# # Bounded waits on the GPU.
 
 
 def test_a_kernel_without_messages_reports_in_its_module():
-    """
-    The word is the module's own, where a kernel of it has bounded waits; the loop is the same.
-    """
+    """A module with a kernel of bounded waits has its own report word; the loop is unchanged."""
     module = load_text(f"""
 llvm.func @k(%n: i32) attributes {{
     nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32}} {{
@@ -126,9 +124,7 @@ llvm.func @k(%n: i32) attributes {{
 
 
 def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
-    """
-    A kernel's instructions behind its arguments: %rd1 is where waits are reported, %r1 a number.
-    """
+    """A kernel's instructions after the arguments: %rd1 is the report's address, %r1 a number."""
     module = load_text(f"""
 "gpu.module"() <{{sym_name = "k"}}> ({{
   llvm.func @k(%words: !llvm.ptr<1>, %n: i32) attributes {{
@@ -158,9 +154,7 @@ ARRIVALS = """
 
 
 def test_the_lanes_of_a_warp_vote_whether_a_bounded_take_goes_on():
-    """
-    The lanes of a warp wait together for all words: they vote on them, and on whether to leave.
-    """
+    """The lanes of a warp wait together for all words: lanes vote on the words, and on leaving."""
     assert instructions_of(TAKE, bound_waits=True)[:19] == [
         "mov.u32 %r2, 0",
         "$take_1:",
@@ -187,7 +181,9 @@ def test_the_lanes_of_a_warp_vote_whether_a_bounded_take_goes_on():
 
 
 def test_one_thread_waits_at_a_bounded_barrier_of_blocks():
-    """One thread waits for all, and does not vote; the block's own barrier is behind both ends."""
+    """
+    One thread waits for all threads, without a vote; the block's own barrier follows both ends.
+    """
     assert instructions_of(MEET, bound_waits=True) == [
         "bar.sync 0",
         "mov.u32 %r2, %tid.x",
@@ -220,7 +216,7 @@ def test_one_thread_waits_at_a_bounded_barrier_of_blocks():
 
 
 def test_a_bounded_wait_for_own_warps_leaves_when_a_report_is_there():
-    """A block that waits for one that left would hang, too. What it reports has number 0."""
+    """A block that waits for an ended block would hang, too; the report has number 0."""
     assert instructions_of(ARRIVALS, bound_waits=True) == [
         "mov.u32 %r2, dynamic_shared",
         "mov.u32 %r3, 0",
@@ -246,7 +242,7 @@ def test_a_bounded_wait_for_own_warps_leaves_when_a_report_is_there():
 
 @pytest.mark.parametrize("body", [TAKE, MEET, ARRIVALS])
 def test_waits_that_are_not_bounded_report_nothing(body: str):
-    """The loop that is bounded has one way out more."""
+    """A bounded loop has one more way out."""
     text = " ".join(instructions_of(body, bound_waits=False))
     assert "done" not in text and "%ctaid" not in text
     assert text.count("bra") == 1 + ("met" in text)

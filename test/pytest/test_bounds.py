@@ -1,4 +1,4 @@
-"""What values are known not to be below, whatever they are computed from."""
+"""Known lower bounds of values, for any computation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xdsl.ir import Block, SSAValue
 from timetile.passes.analysis.cells.bounds import Bounds
 
 TERMS = 3000
-"""Of a sum, one inside the other: more than Python's functions may call each other."""
+"""Nested sums, deeper than Python's recursion limit."""
 
 
 class Values:

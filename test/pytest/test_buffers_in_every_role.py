@@ -1,6 +1,6 @@
 """
-Loops that write what they read, or whose updates write boxes of their own: every executor leaves in
-every buffer what an independent evaluation leaves, bit for bit, halos included.
+Loops with reads of written buffers, or with updates of separate boxes: on every executor, every
+buffer ends with the bits of an independent evaluation, halos included.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ HEAD, TAIL = Box((0,), (5,)), Box((8,), (12,))
 
 
 def in_turn(count: int) -> tuple[int, ...]:
-    """Each buffer takes the name of the one before."""
+    """Each buffer takes the name of the buffer before."""
     return tuple((k + 1) % count for k in range(count))
 
 
 def program(count: int, *updates: tuple[int, int, int, Box]) -> Program:
-    """Buffers that rotate, and updates: the target, the source, its offset, and the box."""
+    """Rotating buffers, and updates: the target, the source, the offset, and the box."""
     names = tuple(f"b{k}" for k in range(count))
     bounds = WHOLE.grown((1,), (1,))
     return Program(
@@ -47,16 +47,16 @@ def program(count: int, *updates: tuple[int, int, int, Box]) -> Program:
 
 
 PROGRAMS = {
-    # One end of the first buffer, then all of the next one from it.
+    # # One end of the first buffer, then all of the next buffer from the first.
     "end-then-next-of-two": program(2, (0, 1, 0, TAIL), (1, 0, 0, WHOLE)),
     "end-then-next-of-four": program(4, (0, 3, 0, TAIL), (1, 0, 0, WHOLE)),
-    # b = f(a), a = g(b), and they change names.
+    # # b = f(a), a = g(b), and the buffers change names.
     "each-from-the-other": program(2, (1, 0, -1, WHOLE), (0, 1, 1, WHOLE)),
     # The second update is in place.
     "in-place-of-three": program(3, (1, 0, -1, WHOLE), (0, 0, 0, WHOLE)),
     "in-place-alone": program(1, (0, 0, 0, WHOLE)),
     "in-place-of-five": program(5, (2, 2, 0, WHOLE), (4, 2, 1, HEAD), (0, 4, -1, TAIL)),
-    # Both ends of one buffer, and nothing between.
+    # # Both ends of one buffer, without the middle.
     "two-ends": program(2, (1, 0, 1, HEAD), (1, 0, -1, TAIL)),
     "ends-of-two-buffers": program(3, (1, 0, 1, HEAD), (2, 0, -1, TAIL)),
 }

@@ -1,6 +1,6 @@
 """
-A bundle's C launches what its plan says, in order: compiled against a driver that notes each call.
-The plan is what the runtime launches for the same steps.
+The C of a bundle makes the launches of the plan, in order: compiled against a driver that records
+each call. The plan equals the runtime's launches for equal steps.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ func.func @driven(%a: {FIELD}, %b: {FIELD}, %rate: f64, %n: index) {{
 
 
 def noted(folder: Path, name: str, main: str) -> list[dict[str, Any]]:
-    """What the driver was asked by a program that uses a bundle."""
+    """The driver's calls from a program that uses a bundle."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     assert compiler is not None, "the tests of bundles need a C compiler"
     stub = HERE / "support" / "driver"
@@ -62,7 +62,9 @@ def noted(folder: Path, name: str, main: str) -> list[dict[str, Any]]:
 
 
 def main_of(name: str, fields: list[str], scalars: list[tuple[str, str]]) -> str:
-    """A program that runs a bundle on made-up addresses, and sees that everything is given back."""
+    """
+    A program that runs a bundle on made-up addresses, and checks the release of all resources.
+    """
     settings = [f"  a.{field} = {k + 1}ull;" for k, field in enumerate(fields)]
     settings += [f"  a.{scalar} = {value};" for scalar, value in scalars]
     body = "\n".join(settings)
@@ -82,7 +84,7 @@ int main(void) {{
 
 
 def flat(actions: list[Action]) -> list[Action]:
-    """Launches and copies one after the other, repeated ones as often."""
+    """Launches and copies in order, with repetitions."""
     found: list[Action] = []
     for action in actions:
         found += flat(action["actions"]) * action["repeat"] if "repeat" in action else [action]

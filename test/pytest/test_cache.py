@@ -1,6 +1,6 @@
 """
-What the disk cache keeps of programs: not compiled again, rebuilt where it is wrong, and keys tell
-apart.
+The disk cache of programs: no second compilation, wrong entries rebuilt, and different keys for
+different programs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cache(tmp_path: Path) -> Cache:
 
 
 def kernels(cache: Cache, text: str = TEXT, options: Options | None = None) -> ProgramKernels:
-    """The kernels of a program, as a process that has just started sees them."""
+    """The kernels of a program in a new process."""
     options = options or Options(depth=2)
     return ProgramKernels(raise_program(load(text), options), options, cache)
 
@@ -108,7 +108,7 @@ def test_a_kernels_numbers_are_numbers(cache: Cache):
 
 
 def test_the_environment_says_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """In a folder of its own below the one that is named."""
+    """The cache lies in a separate folder below the named folder."""
     monkeypatch.setenv("TIMETILE_CACHE_DIR", str(tmp_path / "elsewhere"))
     assert default_directory().parent == tmp_path / "elsewhere"
     compiled = timetile.compile(TEXT, executor="simt", depth=2)
@@ -130,7 +130,7 @@ def test_a_user_without_a_home_has_a_cache(monkeypatch: pytest.MonkeyPatch):
 
 
 def package(folder: Path) -> Path:
-    """A small package, one of its folders behind a link."""
+    """A small package with a folder behind a link."""
     (folder / "package").mkdir(parents=True)
     (folder / "passes").mkdir()
     (folder / "package" / "passes").symlink_to(folder / "passes")
@@ -156,8 +156,7 @@ def test_another_state_of_the_sources_has_another_key(
     tmp_path: Path, key_of_package: Callable[[Path], str]
 ):
     """
-    A file of the compiler that changes, with its size and time as before, one that is new, and one
-    by another name.
+    A changed file of the compiler with unchanged size and time, a new file, and a renamed file.
     """
     here = package(tmp_path)
     cost = tmp_path / "passes" / "cost.py"
@@ -178,7 +177,7 @@ def test_another_state_of_the_sources_has_another_key(
 def test_the_same_sources_elsewhere_and_later_have_the_same_key(
     tmp_path: Path, key_of_package: Callable[[Path], str]
 ):
-    """Machines that share a cache share its entries."""
+    """Machines with a shared cache share entries."""
     here, there = package(tmp_path / "a"), package(tmp_path / "b")
     os.utime(tmp_path / "b" / "passes" / "cost.py", (1, 1))
     assert key_of_package(here) == key_of_package(there)

@@ -1,6 +1,6 @@
 """
-The files of the disk cache: entries appear whole or not at all, nothing else is touched, nothing
-that fails is an error.
+The files of the disk cache: entries appear whole or not at all, other files stay untouched, and
+failures are no errors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture(autouse=True)
 def nothing_said() -> Iterator[None]:
-    """As in a process that has just started."""
+    """The cache of a new process."""
     store.SAID.clear()
     store.WRITTEN.clear()
     yield
@@ -87,11 +87,11 @@ def test_readers_never_see_half_an_entry(cache: Cache):
     assert cache.keys() == [KEY]
 
 
-# What is damaged.
+# # Damage.
 
 
 def every_way_to_damage() -> Iterator[bytes]:
-    """An entry with each of its bytes changed, and cut everywhere."""
+    """An entry with each byte changed, and cut at every place."""
     whole = packed(KEY, {"a": b"12", "b": b"3"})
     for k in range(len(whole)):
         yield whole[:k]
@@ -117,7 +117,7 @@ def pipe(path: Path) -> None:
 
 
 def link(path: Path) -> None:
-    """To an entry that is whole."""
+    """Appended bytes after a whole entry."""
     other = path.parent.parent / "planted"
     other.write_bytes(packed(KEY, FILES))
     path.symlink_to(other)
@@ -147,7 +147,7 @@ def test_a_folder_in_an_entrys_place_is_a_warning(cache: Cache, caplog: pytest.L
     assert "cannot be used (Is a directory)" in caplog.text
 
 
-# Whose it is.
+# # Ownership.
 
 
 def test_entries_of_another_user_are_not_loaded(cache: Cache, monkeypatch: pytest.MonkeyPatch):
@@ -184,11 +184,11 @@ def test_users_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.Mon
     assert folder.default_directory().parent == mine.parent == tmp_path
 
 
-# What is not the cache's own.
+# # Foreign files.
 
 
 def foreign(tmp_path: Path) -> dict[Path, str]:
-    """Files of somebody else's, some with names as the cache has them."""
+    """Files of another owner, some with names like the cache's."""
     names = ("go/src/notes.txt", f"ab/{KEY}/manifest.json", f"{KEY}.entry", "CACHEDIR.TAG.txt")
     found = {tmp_path / name: f"of {name}" for name in names}
     for path, text in found.items():
@@ -250,7 +250,7 @@ def test_a_folder_of_another_user_is_not_used(
     assert f"belongs to user {me}, not to the running user {me + 1}" in caplog.text
 
 
-# What fails.
+# # Failures.
 
 
 def refusing(number: int) -> Callable[..., int]:

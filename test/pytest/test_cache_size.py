@@ -1,4 +1,4 @@
-"""The disk cache has no more bytes than it may: what was used least recently makes room."""
+"""The disk cache holds no more bytes than the limit: least recently used entries make room."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture(autouse=True)
 def nothing_said() -> Iterator[None]:
-    """As in a process that has just started."""
+    """The cache of a new process."""
     store.SAID.clear()
     store.WRITTEN.clear()
     yield
@@ -39,7 +39,7 @@ def test_entries_have_no_more_bytes_than_they_may(tmp_path: Path):
     cache = Cache(tmp_path / "cache", 64 * 1024)
     for k in range(100):
         cache.write(key_of(k), {"data": bytes(5000)})
-        # A process counts after each 64th of the limit that it has written.
+        # # A process counts the bytes after writing each 64th of the limit.
         assert bytes_of(cache) <= cache.limit + 5200
     assert bytes_of(cache) > cache.limit // 2
     assert cache.read(key_of(99)) is not None

@@ -1,6 +1,6 @@
 """
-Calling a compiled program: by position and by name, what a call leaves for the next one, and what a
-program says of itself.
+Calls of a compiled program: by position and by name, the state left for the next call, and the
+program's own description.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ func.func @twice(%u: !field, %v: !field, %m: index, %n: index) {
 def test_buffers_go_on_from_the_last_loop(
     names: tuple[str, str], steps: tuple[int, int], swapped: bool
 ):
-    """Through the roles in which they entered."""
+    """Results come back in the roles of the arguments."""
     text = TWO_LOOPS.replace("FIRST", names[0]).replace("SECOND", names[1])
     program = timetile.compile(text, executor="cpu", cache=False)
     u, v = np.arange(10.0), np.arange(10.0)
@@ -208,7 +208,7 @@ def test_a_number_of_steps_is_not_negative_by_position(executor: Executor):
     assert all(np.array_equal(a, b) for a, b in zip(given, before, strict=True))
 
 
-# What it says of itself.
+# # The description.
 
 
 def test_a_program_says_what_it_takes():

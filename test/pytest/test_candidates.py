@@ -1,4 +1,4 @@
-"""What choose-schedule considers, beyond what the choice itself shows."""
+"""Candidates of choose-schedule, beyond the chosen schedule."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ from timetile.runtime.loading.modules import load
 
 
 def considered(text: str, depth: int | None = None) -> list[Candidate]:
-    """What is compared for a program whose buffers have their halos in common, the best first."""
+    """The candidates of a program with common halos, the best first."""
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
     return candidates(loop, module, target_named("sm_90"), depth)
 
 
 def test_blocks_that_wait_for_each_other_are_all_guarded():
-    """None waits for a slower one; tiles of one block may be either, with halos in common."""
+    """
+    No tile waits for a slower tile; tiles of one block may be of either kind, with common halos.
+    """
     text = program_text(entry("heat-3d").make((96, 352, 384)))
     found = considered(text)
     guards = {
@@ -43,7 +45,7 @@ def test_blocks_that_wait_for_each_other_are_all_guarded():
 
 
 def test_a_barrier_of_the_grid_may_serve_two_steps():
-    """Lazier blocks wait half as long at them, and keep planes that others read a step longer."""
+    """Lazier blocks wait half as long at barriers, and keep planes read by others a step longer."""
     text = program_text(entry("heat-3d").make((96, 352, 384)))
     found = [
         c for c in considered(text, 3) if c.schedule.sync == "grid" and not c.schedule.is_resident
@@ -66,7 +68,7 @@ def test_sums_of_wide_stars_are_considered_in_halves(radius: int, forms: set[str
 
 @pytest.mark.parametrize(("step", "form"), [(1, "rows"), (-1, "lanes")])
 def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
-    """Whichever a body takes one after the other, rows or columns; whole sums are compared, too."""
+    """Rows or columns, taken by a body one after the other; whole sums are compared, too."""
     offsets = sorted(box((-1, -1), (1, 1)), key=lambda offset: offset[::step])
     text = program_text(sum_program("f64", offsets)((8192, 8192)))
     found = considered(text)
@@ -76,13 +78,13 @@ def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
 
 
 def nine_points(side: int) -> list[Candidate]:
-    """What is compared for a box of nine points in FP64."""
+    """The candidates for a box of nine points in FP64."""
     return considered(program_text(sum_program("f64", box((-1, -1), (1, 1)))((side, side))))
 
 
 def test_chunks_keep_to_their_column_where_sums_leave_few_registers():
     """
-    Of schedules with as many threads a multiprocessor, those whose columns are alone take more
+    Of schedules with equal threads a multiprocessor, schedules with separate columns take more
     registers.
     """
     found = [c for c in nine_points(8784) if c.schedule.form == "rows"]
@@ -103,7 +105,7 @@ def test_two_turns_of_a_loop_fetch_into_one_group_of_slots():
 
 
 def test_what_is_predicted_of_a_candidate_is_what_its_kernel_takes():
-    """The planes that are fetched to fill a turn count, too."""
+    """The planes fetched to fill a turn count, too."""
     text = program_text(sum_program("f64", box((-1, -1), (1, 1)))((8784, 8784)))
     tiled = timetile.compile(text, executor="simt", halos="common", cache=False).kernels.tiled
     placed = next(op for op in tiled.ops if isinstance(op, KernelOp))
@@ -113,7 +115,7 @@ def test_what_is_predicted_of_a_candidate_is_what_its_kernel_takes():
 
 
 def test_rows_that_begin_anywhere_have_no_schedule_without_registers_to_spare():
-    """Accesses to rows that begin anywhere are narrow, and take more addresses and masks."""
+    """Accesses to rows without alignment are narrow, and take more addresses and masks."""
     assert not any(candidate.schedule.columns for candidate in nine_points(8783))
 
 
@@ -127,8 +129,7 @@ def test_rows_of_eight_words_are_for_neighbours_one_cell_away(radius: int, cells
 @pytest.mark.parametrize(("radius", "depth"), [(1, 12), (2, 7), (3, 4), (4, 3)])
 def test_neighbours_farther_away_take_registers(radius: int, depth: int):
     """
-    The deepest stars of FP32 in strips of eight warps that are considered: a level more spills
-    (assembled).
+    The deepest considered FP32 stars in strips of eight warps: a further level spills (assembled).
     """
     text = program_text(sum_program("f32", list(star(2, radius)))((16384, 16384)))
     cells = 8 if radius == 1 else 6
@@ -148,7 +149,10 @@ def test_neighbours_farther_away_take_registers(radius: int, depth: int):
 def test_approximate_quotients_take_registers_in_strips(
     name: str, domain: tuple[int, ...], fast: bool, counted: bool
 ):
-    """Quotients of a lane's cells are in flight at once; lines and blocks take no more of them."""
+    """
+    Quotients of a lane's cells are in flight at once; lines and blocks take no more registers for
+    quotients.
+    """
     text = program_text(entry(name).make(domain))
     division = "fast" if fast else "exact"
     module = raise_program(load(text), Options(halos="common", fp_division=division))
@@ -179,12 +183,12 @@ def star_text(radius: int) -> str:
         ("box-2d", 512, True),
         ("heat-2d", 2048, False),
         ("heat-2d", 8192, False),
-        # Registers of cells that divide are not known well enough.
+        # # Registers of cells with divisions are not known well enough.
         ("roots-2d", 256, False),
     ],
 )
 def test_plates_stay_where_they_are_small(name: str, side: int, stays: bool):
-    """On larger ones the stream's fill and drain matter less than memory that is waited for."""
+    """On larger domains the stream's fill and drain matter less than waits for memory."""
     text = program_text(entry(name).make((side, side)))
     best = considered(text)[0]
     assert (best.schedule.stream == "none") == stays
@@ -192,7 +196,7 @@ def test_plates_stay_where_they_are_small(name: str, side: int, stays: bool):
 
 
 def test_one_step_needs_neither_neighbours_nor_levels():
-    """At a depth of one that is asked for no blocks wait for each other, and no plate stays."""
+    """At a requested depth of one, no blocks wait for each other, and no tile is resident."""
     for name, domain in (("heat-2d", (300, 300)), ("heat-3d", (64, 64, 64))):
         module = raise_program(load(program_text(entry(name).make(domain))), Options())
         (loop,) = loops_of(module)
@@ -202,7 +206,7 @@ def test_one_step_needs_neither_neighbours_nor_levels():
 
 
 def test_fields_that_stay_in_l2_move_faster():
-    """Two fields of 1700^2 cells in FP64 fit three quarters of it, and of 1800^2 do not."""
+    """Two fields of 1700^2 cells in FP64 fit three quarters of the cache; two of 1800^2 do not."""
     fits, exceeds = (
         candidates(loop, module, target_named("sm_90"), 4)
         for module, loop in map(raised_heat, (1700, 1800))
@@ -216,7 +220,7 @@ def test_fields_that_stay_in_l2_move_faster():
 
 @pytest.mark.parametrize(("name", "domain"), [("heat-2d", (4096, 4096)), ("heat-3d", (128,) * 3)])
 def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tuple[int, ...]):
-    """In every step of a stream; what stays is there at once."""
+    """Streamed tiles load in every step; resident tiles have all cells at once."""
     arch = target_named("sm_90")
     module = raise_program(load(program_text(entry(name).make(domain))), Options(halos="common"))
     (loop,) = loops_of(module)
@@ -234,7 +238,7 @@ def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tup
 
 
 def raised_heat(side: int) -> tuple[ModuleOp, LoopOp]:
-    """A plate that is heated, and its time loop."""
+    """The time loop of a heated plate."""
     module = raise_program(load(program_text(entry("heat-2d").make((side, side)))), Options())
     (loop,) = loops_of(module)
     return module, loop
@@ -242,8 +246,8 @@ def raised_heat(side: int) -> tuple[ModuleOp, LoopOp]:
 
 def test_lanes_of_plates_that_stay_hold_16_bytes_of_a_row():
     """
-    Wider accesses take turns. Of the device's tiles, whose overlap is their whole width, they hold
-    more.
+    Wider accesses take turns. Tiles of the device, with an overlap of their whole width, hold more
+    accesses.
     """
     module, loop = raised_heat(512)
     found = candidates(loop, module, target_named("sm_90"), None)
@@ -268,7 +272,7 @@ def test_lanes_in_one_dimension_hold_more_where_overlap_weighs_more(depth: int, 
 
 
 def test_long_lines_are_deeper_than_planes():
-    """A level takes no registers there, and overlaps little."""
+    """A level of a resident tile takes no registers, and overlaps little."""
     text = program_text(entry("heat-1d").make((10_000_000,)))
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
@@ -276,10 +280,7 @@ def test_long_lines_are_deeper_than_planes():
 
 
 def test_every_schedule_is_compared_or_left_out_with_a_reason():
-    """
-    The deepest candidate of a schedule has the depth before the one at which the schedule is left
-    out.
-    """
+    """The deepest candidate of a schedule has the depth before the first rejected depth."""
     module, loop = raised_heat(512)
     target = target_named("sm_90")
     comparison = compare(loop, module, target, 3)
@@ -311,7 +312,7 @@ def test_a_schedule_is_left_out_for_a_reason(
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_what_is_predicted_does_not_depend_on_what_was_asked_before(order: int):
-    """Every schedule alone, and all of them in either order, with kernels that are built once."""
+    """Every schedule alone, and all schedules in either order, with kernels built once."""
     module, loop = raised_heat(256)
     target = target_named("sm_90")
     asked = [(schedule, depth) for schedule in schedules(loop, target) for depth in (2, 4)][::7]

@@ -1,4 +1,4 @@
-"""Canonicalization changes no bit that a program leaves in its fields, and ends."""
+"""Canonicalization changes no bit of a program's fields, and ends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BOUNDARIES = (
 
 
 def drawn_update(random: Random, written: str, readable: tuple[str, ...]) -> str:
-    """An update over a random box of few that contain each other."""
+    """An update over a random box; boxes come from a few nested boxes."""
     low, high = random.choice([(2, 10), (2, 6), (3, 9)])
     first, second = random.choice(readable), random.choice(readable)
     near = 0 if written in (first, second) else random.choice([-1, 0, 1])
@@ -55,8 +55,8 @@ def drawn_update(random: Random, written: str, readable: tuple[str, ...]) -> str
 
 def drawn_program(seed: int) -> str:
     """
-    A loop of random updates over two buffers that take turns, one that stays, and one of the
-    function's own.
+    A loop of random updates over two rotating buffers, a fixed buffer, and a buffer of the
+    function.
     """
     random = Random(seed)
     updates = [
@@ -93,7 +93,7 @@ def updates_in(module: ModuleOp) -> int:
 
 
 def left(text: str, steps: int) -> list[NDArray[np.float64]]:
-    """What a program leaves in its fields."""
+    """The fields after a program."""
     random = np.random.default_rng(7)
     fields = [random.random(CELLS) for _ in NAMES]
     timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(steps, *fields)
@@ -132,7 +132,10 @@ def test_drawn_programs_have_updates_without_effect():
 
 
 def threads_leave(passes: tuple[ModulePass, ...]) -> bytes:
-    """What the heat program of the examples leaves, with these passes to the code of threads."""
+    """
+    The fields after the heat program of the examples, with given passes down to the code of
+    threads.
+    """
     text = (Path(__file__).parents[2] / "examples" / "heat2d.mlir").read_text()
     program = timetile.compile(
         text, executor="simt", depth=2, passes=passes, halos="apart", cache=False

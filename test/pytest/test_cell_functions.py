@@ -30,7 +30,7 @@ CELLS = 200
 
 
 def given(case: Case) -> list[NDArray[np.floating[Any]]]:
-    """Numbers between -3 and 3, of which some functions make NaN, and special ones."""
+    """Numbers between -3 and 3, with NaN as the result of some functions, and special numbers."""
     random = np.random.default_rng(7)
     dtype = DTYPES[str(case.result)]
     arrays = [random.uniform(-3, 3, CELLS).astype(dtype) for _ in case.operands]
@@ -40,7 +40,7 @@ def given(case: Case) -> list[NDArray[np.floating[Any]]]:
 
 
 def run(case: Case, executor: Executor) -> NDArray[np.floating]:
-    """What an executor makes of the numbers."""
+    """An executor's results for the numbers."""
     result = np.zeros(CELLS, DTYPES[str(case.result)])
     program = timetile.compile(
         program_of([case], CELLS), executor=executor, arch="sm_90", cache=False
@@ -50,7 +50,7 @@ def run(case: Case, executor: Executor) -> NDArray[np.floating]:
 
 
 def of_the_library(case: Case) -> NDArray[np.floating]:
-    """What the C library makes of the numbers, one after the other."""
+    """The C library's results for the numbers, one after the other."""
     kind = ctypes.c_double if str(case.result) == "f64" else ctypes.c_float
     suffix = "" if kind is ctypes.c_double else "f"
     library = ctypes.CDLL(ctypes.util.find_library("m"))
@@ -68,7 +68,7 @@ def test_executors_call_the_c_library(case: Case, executor: Executor):
 
 
 def ptx_of(program: timetile.CompiledProgram) -> list[str]:
-    """The PTX of all kernels: of the loop, and of what is made once ahead of it."""
+    """The PTX of all kernels: of the loop, and of fields computed once before the loop."""
     names = [kernel.name for loop in program.kernels.facts for kernel in loop]
     return [program.kernels.kernel(name).ptx for name in names]
 

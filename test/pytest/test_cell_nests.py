@@ -1,6 +1,6 @@
 """
-Sources and receivers on far memory: cells of a nest move together, and are what cells one by one
-would be.
+Sources and receivers on distant memory: cells of a nest move together, with the results of single
+cells.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def test_points_are_added_and_noted(executor: Executor):
 
 def test_cells_of_a_nest_move_together(monkeypatch: pytest.MonkeyPatch):
     """
-    From the second step on each nest reads a field once; the one that writes puts all cells back at
+    From the second step on, each nest reads a field once; the writing nest puts all cells back at
     once.
     """
     fetched: list[int] = []
@@ -120,7 +120,7 @@ def test_cells_of_a_nest_move_together(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FieldMemory, "fetch", counted_fetch)
     monkeypatch.setattr(FieldMemory, "put", counted_put)
     run("ptx")
-    # Three groups of four cells, of which two are shared; then three cells of receivers.
+    # # Three groups of four cells, with two shared groups; then three cells of receivers.
     first = 10 + 3
     assert fetched[:first] == [1] * first
     assert fetched[first:] == [10, 3] * 3
@@ -128,7 +128,7 @@ def test_cells_of_a_nest_move_together(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_nest_that_fails_leaves_what_it_wrote():
-    """As cells one by one would be left."""
+    """The results of single cells."""
     values = arguments()
     values[2][2, 0] = 9
     program = timetile.compile(POINTS, executor="ptx", cache=False)

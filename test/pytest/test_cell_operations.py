@@ -20,10 +20,10 @@ CASES = list(cases())
 EXPANDED = {
     arith.FloorDivSIOp, arith.CeilDivSIOp, arith.CeilDivUIOp, xmath.FPowIOp, xmath.IPowIOp,
 }  # fmt: skip
-"""What becomes other operations at the temporal level."""
+"""Operations replaced by other operations at the temporal level."""
 
 MADE = [case for case in CASES if CELL_OPERATIONS[case.operation].meaning]
-"""Cases of operations that executors see."""
+"""Cases of operations seen by executors."""
 
 
 @pytest.mark.parametrize("operation", CELL_OPERATIONS, ids=lambda op: op.name)

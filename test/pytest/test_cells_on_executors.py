@@ -1,5 +1,5 @@
 """
-Every operation in every type means the same on every executor, at the edges of its types, too; its
+Every operation in every type has one meaning on every executor, also at the edges of the types; the
 PTX assembles.
 """
 
@@ -28,7 +28,7 @@ from timetile.runtime.kernels.of_program import Options, raise_program
 from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import Executor
 
-# One worker has what the tests of this file make in common.
+# # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("cells_on_executors")
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
@@ -36,7 +36,7 @@ AT_ONCE = 8
 
 
 def groups(wanted: Sequence[Case]) -> list[list[Case]]:
-    """The operations that take the same types, a few at a time."""
+    """Operations with operands of equal types, a few at a time."""
     found: list[list[Case]] = []
     ordered = sorted(wanted, key=lambda case: str(case.operands))
     for _, same in groupby(ordered, key=lambda case: case.operands):
@@ -85,7 +85,7 @@ def run(number: int, executor: Executor) -> list[NDArray[Any]]:
 
 
 def bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The bits of numbers, where all NaNs are one."""
+    """The bits of numbers; all NaNs count as equal."""
     if array.dtype.kind != "f":
         return array
     one_nan = np.where(np.isnan(array), array.dtype.type(np.nan), array)
@@ -101,9 +101,9 @@ def on_numpy(number: int) -> list[NDArray[Any]]:
 @pytest.mark.parametrize("kernels", kernel_executors())
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
 def test_executors_agree_on_every_operation_of_cells(number: int, kernels: Executor):
-    """The CPU, and one of those that run kernels: all of them in `make nightly`."""
+    """The CPU, and an executor of kernels: all such executors in `make nightly`."""
     expected = on_numpy(number)
-    # A power by what is no constant is a function of the library, which a GPU has its own of.
+    # # A power with a variable exponent is a function of the library; a GPU has its own version.
     own = kernels == "gpu" and GROUPS[number][0].operation is xmath.FPowIOp
     for executor in ("cpu",) if own else ("cpu", kernels):
         for case, wanted, found in zip(GROUPS[number], expected, run(number, executor)):

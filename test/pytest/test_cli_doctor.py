@@ -1,4 +1,4 @@
-"""What the command line says of the cache, of the machine, and in which colours."""
+"""The command line on the cache, on the machine, and in colours."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_doctor_names_everything(own_cache: Path, capsys: pytest.CaptureFixture[
 
 
 class FakeDriver:
-    """What `doctor` asks of the driver's bindings."""
+    """The bindings used by `doctor`."""
 
     def cuDriverGetVersion(self) -> tuple[int, int]:
         return 0, 13010
@@ -120,7 +120,7 @@ class FakeDriver:
 
 
 class FakeDevice:
-    """Two GPUs, one of an architecture that is not known."""
+    """Two GPUs; one has an unknown architecture."""
 
     def __init__(self, number: int):
         self.cuda, self.handle = FakeDriver(), number

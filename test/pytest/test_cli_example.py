@@ -1,6 +1,5 @@
 """
-`timetile example`: what is listed, shown and written is what examples/ holds, and its commands are
-right.
+`timetile example` lists, shows and writes the files of examples/, and prints correct commands.
 """
 
 from __future__ import annotations

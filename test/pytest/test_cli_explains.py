@@ -1,4 +1,4 @@
-"""What `timetile explain` says: what became of a program, and the predicted figures."""
+"""The report of `timetile explain`: the compiled program, and the predicted figures."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def test_explain_says_along_which_axis_planes_stream(
 
 def test_explain_shows_the_schedules_that_lost(heat: Path, capsys: pytest.CaptureFixture[str]):
     """
-    The chosen schedule is the first of those that the model compares; nothing was compared by hand.
+    The chosen schedule is the first of the model's compared schedules; a pipeline by hand compares
+    nothing.
     """
     assert run(f"explain {heat} --all") == 0
     said = capsys.readouterr().out
@@ -75,7 +76,7 @@ def test_explain_shows_the_schedules_that_lost(heat: Path, capsys: pytest.Captur
     assert depth is not None
     assert best is not None
     assert depth.group(1) == best.group(1)
-    # Of so small a plate the tiles may stay.
+    # # A plate of 14 x 19 cells may have resident tiles.
     assert re.search(r"each level that may hold a tile\n.*\n.*\nblock, resident ", said)
     assert re.search(r"^warp ", said, re.MULTILINE)
     passes = "temporal-fusion{depths=2},device-tiling,multi-queue-buffering,peel-boundaries"
@@ -120,11 +121,11 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
     assert valid == sorted(valid) and valid[-1] <= 100
     assert waiting == sorted(waiting) and waiting[0] == 0 < waiting[1]
     assert int(resident[8]) > waiting[-1]
-    # The first row is what was chosen.
+    # # The first row is the chosen schedule.
     best = re.search(r"The best of \d+ schedules\n.*\n.*\n(\d+) +([\dx ]+?) {2,}", said)
     assert best is not None
     assert list(best.groups()) == rows["block"][:2]
-    # What the columns mean is said below.
+    # # Notes below explain the columns.
     assert [re.split(" {2,}", line.strip())[0] for line in lines[4:9]] == [
         "blocks/tile",
         "sync",
@@ -141,7 +142,7 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
 
 
 def test_explain_says_what_was_not_done(heat: Path, capsys: pytest.CaptureFixture[str]):
-    """A depth whose overlap is wider than any tile."""
+    """A depth with an overlap wider than any tile."""
     assert run(f"explain {heat} --depth 200 --function heat") == 0
     captured = capsys.readouterr()
     assert "Not done, and why" in captured.out
@@ -187,7 +188,7 @@ def test_explain_counts_the_operations_and_the_reach_of_a_step():
 
 def test_more_overlap_is_more_redundancy():
     """
-    A deeper kernel computes more of its tile twice; nothing computes less than what is useful.
+    A deeper kernel computes more of its tile twice; no kernel computes less than the useful cells.
     """
     totals: list[float] = []
     text = program_text(sum_program("f64", star(2, 1))((5000, 5000)))

@@ -1,4 +1,4 @@
-"""Files that commands write appear whole, or what was there stays."""
+"""Files written by commands appear whole; otherwise earlier files stay."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Disk(NamedTuple):
 
 
 def disk_of(monkeypatch: pytest.MonkeyPatch, found: Disk) -> None:
-    """Every folder lies on a disk with these bytes."""
+    """Every folder lies on a disk with a given number of free bytes."""
 
     def usage(folder: Path) -> Disk:
         return found

@@ -1,6 +1,6 @@
 """
-What `timetile run --plot` draws: start and end, from the cells that steps write, NaN in a colour of
-its own.
+Pictures of `timetile run --plot`: start and end, the colours of written cells, and NaN in a
+separate colour.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def cell_field(*shape: int) -> np.ndarray:
 
 
 def drawn_by(line: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a command line hands to the drawing, by name and time, and the heading."""
+    """The fields that a command line passes to the drawing, by name and time, and the heading."""
     found: dict[str, Any] = {}
 
     def keep(fields: Any, path: Path, heading: str) -> None:

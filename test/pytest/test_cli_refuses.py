@@ -1,4 +1,4 @@
-"""The command itself, and what it refuses: one sentence for every error, and exit code 2."""
+"""The command, and its refusals: one sentence for every error, and exit code 2."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from timetile.runtime.cli import compiled, main
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-# The command itself.
+# # The command.
 
 
 def test_the_installed_command_is_main():
@@ -56,7 +56,7 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
     assert (done.returncode, done.stderr) == (1, "")
 
 
-# Errors: one sentence each, and exit code 2.
+# # Errors: one sentence each, and exit code 2.
 
 
 @pytest.mark.parametrize(

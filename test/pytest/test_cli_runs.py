@@ -1,7 +1,4 @@
-"""
-What the command line runs and compiles: arguments, what is said and drawn of a run, what is
-emitted.
-"""
+"""Runs and compilations of the command line: arguments, printed lines, drawings, emitted levels."""
 
 from __future__ import annotations
 
@@ -154,7 +151,7 @@ def test_a_run_compiles_only_the_kernels_that_it_launches(steps: int, names: lis
     assert np.array_equal(values[0], fields()[0])
 
 
-# timetile run: what it says.
+# # timetile run: printed lines.
 
 
 @pytest.mark.parametrize(("steps", "holder"), [(3, "arg1 (%v)"), (4, "arg0 (%u)")])
@@ -310,7 +307,7 @@ def test_compile_takes_the_function_that_is_named(heat: Path, capsys: pytest.Cap
 def test_waits_that_no_block_has_are_bounded_for_nothing(
     command: str, heat: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """Every command takes the option; kernels whose blocks wait for nobody are as they were."""
+    """Every command takes the option; kernels without waits between blocks are unchanged."""
     line = command.format(heat=heat)
     said: list[str] = []
     for options in ("--depth 2", "--depth 2 --bound-waits"):

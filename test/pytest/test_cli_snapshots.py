@@ -1,4 +1,7 @@
-"""The command line writes snapshots, goes on from one, and says how an interrupted run goes on."""
+"""
+The command line writes snapshots, continues from a snapshot, and prints how to continue an
+interrupted run.
+"""
 
 from __future__ import annotations
 
@@ -77,12 +80,12 @@ def test_a_run_from_a_snapshot_reads_its_source_where_it_was(tmp_path: Path):
     assert run(f"{line} --args {tmp_path / 'run-4.npz'} --steps 3") == 0
     expected = program.advance(given, 7)
     for position, array in enumerate(expected[:4]):
-        # The second run began with buffers in their places.
+        # # The second run began with buffers in their places.
         assert any(np.array_equal(array, found) for found in outputs(out).values()), position
 
 
 class Interrupt:
-    """Interrupts a run in one of its pieces."""
+    """Interrupts a run in one of the pieces."""
 
     def __init__(self, piece: int, act: Callable[[], None]):
         self.left, self.act = piece, act

@@ -1,6 +1,6 @@
 """
-What fields hold at the start of `timetile run`: shapes, random numbers of a range; and runs that
-blow up say so.
+Fields at the start of `timetile run`: shapes, random numbers of a range; and warnings about runs
+that blow up.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def fields_of(line: str, tmp_path: Path) -> dict[str, np.ndarray]:
 def test_random_fields_lie_in_their_ranges(wave: Path, tmp_path: Path):
     found = fields_of(f"run {wave} --random 1 --random-range p=-3:-1", tmp_path)
     assert -3 <= found["arg0"].min() < -2.8 and -1.2 < found["arg0"].max() <= -1
-    # No step writes the coefficient: it is positive, and small enough for explicit steps.
+    # # No step writes the coefficient: its numbers are positive, and small enough for explicit
+    # steps.
     assert 0.05 <= found["arg1"].min() < 0.06 and 0.14 < found["arg1"].max() <= 0.15
     assert 0 <= found["arg2"].min() < 0.1 and 0.9 < found["arg2"].max() <= 1
     wider = fields_of(f"run {wave} --random 1 --random-range %m=0:7", tmp_path)
@@ -96,7 +97,7 @@ def test_shapes_fill_what_steps_write(shape: str, wave: Path, tmp_path: Path):
 
 
 def test_shapes_are_of_the_cells_inside(wave: Path, tmp_path: Path):
-    """The bump is round around the middle of what steps write; the halo continues it."""
+    """The bump is round about the middle of the written cells; the halo continues the bump."""
     u = fields_of(f"run {wave} --init gaussian --set m=0.5", tmp_path)["arg0"]
     assert np.array_equal(u, u[::-1, ::-1]) and np.array_equal(u, u.T)
     assert u.max() == u[4, 4]

@@ -1,6 +1,6 @@
 """
-What default schedules make of well-known stencils, counted without a GPU: a steady loop does the
-stencil's arithmetic, moves every cell as seldom as its layout allows, and does nothing else.
+The code of default schedules for well-known stencils, counted without a GPU: a steady loop does the
+stencil's arithmetic, moves every cell as seldom as the layout allows, and does nothing else.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.of_program import loops_of
 
-# One worker has what the tests of this file make in common.
+# # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("code_content")
 
 
 PLATES: list[Case] = half(
     [
         J2D5PT,
-        # Rows of odd length: in memory no two cells are aligned in all of them.
+        # # Rows of odd length: in memory no two cells are aligned in all rows.
         plate("j2d5pt-f64-odd", "f64", star(2, 1), size=8191),
         plate("j2d5pt-f32", "f32", star(2, 1)),
         plate("star2d2r-f64", "f64", star(2, 2)),
@@ -63,13 +63,13 @@ PLATES: list[Case] = half(
 
 
 MOST_SPILLED = 64
-"""Bytes that a thread spills at most, in the copy for the rim."""
+"""Allowed bytes of spills of a thread, in the copy for the rim."""
 
 
 SPILLS_MORE = {"star2d2r-f64": 120, "box2d2r-f64": 68, "j2d9pt-gol-f64": 1300}
 """
-Spilled bytes of kernels that are known to spill more, all but a few bytes at the rim or where
-chunks at either end of a column fill the pipeline (docs/performance.md, log 143 and 158).
+Spilled bytes of kernels with larger known spills: all but a few bytes at the rim, or in the chunks
+at a column's ends that fill the pipeline (docs/performance.md, log 143 and 158).
 """
 
 
@@ -83,8 +83,8 @@ def test_a_warp_tile_does_the_arithmetic_of_its_stencil_alone(case: Case):
     wide, narrow = cells // code.wide, cells // code.narrow
     assert code.schedule.tile == "warp" and narrow > 1
     assert per_step(code.interior) == shared_by_all(case, code) | {
-        # Vectors in memory are dealt to the lanes, a thread's cells lie together: a row changes
-        # hands when it arrives, and before it is stored. The levels between touch no memory of any
+        # # Vectors in memory are dealt to the lanes, and a thread's cells lie together: a row
+        # changes hands after loading, and before storing. The levels between touch no memory of any
         # kind.
         "nvvm.cp.async.shared.global": narrow,
         "simt.load shared": wide + narrow,
@@ -96,24 +96,24 @@ def test_a_warp_tile_does_the_arithmetic_of_its_stencil_alone(case: Case):
 
 def test_a_block_tile_does_the_arithmetic_of_its_stencil_alone():
     """
-    Warps exchange the edges of all levels at once: one arrival and one wait a step serve them all.
+    Warps exchange the edges of all levels at once: one arrival and one wait a step serve all edges.
     """
     case, code = J3D7PT, code_of(J3D7PT)
     rows, cells = code.schedule.cells
     warps, lanes = code.schedule.warps[0], code.schedule.lanes[1]
     row = cells // code.wide
-    # The threads share out the vectors around the tile: two columns, and two rows with their
-    # corners.
+    # # The threads share out the vectors around the tile: two columns, and two rows with corners.
     around = 2 * warps * rows + 2 * (lanes * cells // code.narrow + 2)
     assert code.schedule.tile == "block" and code.narrow == cells
     assert per_step(code.interior) == shared_by_all(case, code) | {
         "nvvm.cp.async.shared.global": rows * row + ceil(around / (warps * lanes)),
-        # Threads for which no vector is left there.
+        # # Threads without a remaining vector.
         "scf.if": 1,
-        # The plane that has arrived; for each level, a row of the warp above and one of that below.
+        # # The newly loaded plane; for each level, a row of the warp above and a row of the warp
+        # below.
         "simt.load shared": rows * row + 2 * row * code.depth,
-        # Each level publishes its first and its last row, but for the loaded one, whose copies lie
-        # in shared memory already, and for the last one, which is stored.
+        # # Each level publishes the first and the last row, except for the loaded level, with
+        # copies already in shared memory, and for the last level, which is stored.
         "simt.store shared": 2 * row * (code.depth - 1),
         "simt.store global": rows * row,
         "nvvm.mbarrier.try_wait.parity.shared": 1,
@@ -122,14 +122,18 @@ def test_a_block_tile_does_the_arithmetic_of_its_stencil_alone():
 
 
 TURNED = [case for case in (*PLATES, J3D7PT) if case.name != "star2d3r-f32"]
-"""All but one whose loop would be too long for the instruction cache: its planes are moved."""
+"""
+All kernels but one, with a loop too long for the instruction cache: planes of that kernel are
+moved.
+"""
 
 
 @pytest.mark.parametrize("case", TURNED, ids=lambda case: case.name)
 def test_planes_come_round_to_their_registers(case: Case):
     """
-    A level is made of 2 * radius + 1 planes, of which one is new: the others, or as many sums, are
-    kept. The loop is unrolled until they are back in their registers, so that none is moved.
+    A level is made from 2 * radius + 1 planes with one new plane: the other planes, or as many
+    sums, are kept. The loop is unrolled until the planes are back in their registers: no plane is
+    moved.
     """
     code = code_of(case)
     block = code.interior.body.block
@@ -162,7 +166,7 @@ def test_a_resident_plate_meets_at_one_barrier_a_level(case: Case):
     (kernel,) = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
     count = Counter(map(kind_of, kernel.walk()))
     copies_and_levels, work = 2 * deepest.steps, rows * cells
-    # A box asks for the neighbours' rows as well, and shuffles those, too.
+    # # A box needs the neighbours' rows as well, and shuffles the rows, too.
     beside = 2 * case.radius if any(all(offset) for offset in case.offsets) else 0
     assert count["arith.mulf"] == copies_and_levels * work
     assert count["math.fma"] == copies_and_levels * work * (len(case.offsets) - 1)
@@ -177,7 +181,7 @@ def test_a_resident_plate_meets_at_one_barrier_a_level(case: Case):
     "case", spread([*PLATES, *SMALL_PLATES, J3D7PT]), ids=lambda case: case.name
 )
 def test_default_kernels_hardly_spill(case: Case):
-    """Within the registers that the schedule counts on; at the rim a few are spilled, at most."""
+    """Within the registers counted by the schedule; at the rim, a few registers may spill."""
     program = sum_program(case.element, list(case.offsets))(case.domain)
     compiled = timetile.compile(program_text(program), executor="simt", halos="common", cache=False)
     kernel = compiled.kernels.kernel(compiled.kernels.facts[0][0].name)
@@ -189,9 +193,9 @@ def test_default_kernels_hardly_spill(case: Case):
 @pytest.mark.parametrize("case", PLATES, ids=lambda case: case.name)
 def test_slots_of_a_turn_lie_beside_each_other(case: Case):
     """
-    The ring that a level is copied to: the slots of a turn are found by one mask for each group of
-    them that does not go round, to read and to write, and by one pointer each; nothing else in
-    shared memory has to be found. Where the turn goes round the whole ring, all slots are known.
+    The ring with copies of a level: the slots of a turn are found by one mask for each group
+    without a wrap, for reading and for writing, and by one pointer for each other slot; nothing
+    else in shared memory is searched. If the turn goes round the whole ring, all slots are known.
     """
     code = code_of(case)
     loop = code.interior
@@ -210,12 +214,12 @@ def test_slots_of_a_turn_lie_beside_each_other(case: Case):
         assert not masks and not found
         return
     assert len(masks) == len(read | written)
-    # Lanes read other cells than they copy.
+    # # Lanes read cells copied by other lanes.
     assert len(found) == len(read) + len(written)
 
 
 def test_indexing_does_not_grow_with_the_depth():
-    """Levels in registers have no addresses: slots and masks are of what is loaded and stored."""
+    """Levels in registers have no addresses: slots and masks belong to loads and stores."""
     loops = [code_of(J2D5PT, depth).interior for depth in DEPTHS]
     counts = [Counter(op.name for op in loop.walk() if isinstance(op, INDEXING)) for loop in loops]
     assert counts[0] == counts[1] != Counter()
@@ -227,8 +231,8 @@ COMPUTING = (arith.AddfOp, arith.SubfOp, arith.MulfOp, xmath.FmaOp)
 def test_differences_between_cells_are_computed_once():
     """
     Of the four differences to its neighbours a cell of a row of four computes one along the row,
-    and one more for the row's end; along the stream one, as that of a turn's first row comes from
-    the turn before. The model counts the same.
+    and one more for the row's end; along the stream one, as the difference of a turn's first row
+    comes from the turn before. The model has equal counts.
     """
     compiled = timetile.compile(
         program_text(entry("slopes-2d").make((8192, 8192))), executor="simt", cache=False

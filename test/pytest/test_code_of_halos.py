@@ -1,6 +1,6 @@
 """
-What default schedules read and exchange beside a tile's own cells, counted without a GPU: cells
-outside the bounds are read for as few levels as can be, and warps arrive early.
+Reads and exchanges of default schedules beside a tile's own cells, counted without a GPU: cells
+outside the bounds are read for as few levels as possible, and warps arrive early.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.of_program import loops_of
 
-# One worker has what the tests of this file make in common.
+# # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("code_content")
 
 
@@ -43,9 +43,9 @@ J3D27PT = Case("j3d27pt-f32", "f32", tuple(box((-1, -1, -1), (1, 1, 1))), (512, 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_halos_are_read_for_one_level(depth: int):
     """
-    Two buffers have two halos. The loaded level has its own around it; in the guarded copy the
-    first level computed reads the other's, beyond the left and the right bounds. Later levels take
-    these cells from two levels before.
+    Two buffers have two halos. The loaded level carries the halo of its buffer; in the guarded copy
+    the first computed level reads the other buffer's halo, beyond the left and the right bounds.
+    Later levels take cells outside from two levels before.
     """
     code = code_of(J2D5PT, depth)
     count = per_step(code.guarded)
@@ -56,7 +56,7 @@ def test_halos_are_read_for_one_level(depth: int):
 
 
 def selected_cells(loop: scf.ForOp) -> float:
-    """Cells of a stream step that are one value or another."""
+    """Operations of a stream step that choose between two values for a cell."""
     selects = [op for op in loop.walk() if isinstance(op, arith.SelectOp)]
     turns = integer_constant(loop.step)
     assert turns
@@ -66,8 +66,8 @@ def selected_cells(loop: scf.ForOp) -> float:
 @pytest.mark.parametrize("depth", [8, 10])
 def test_halos_in_common_are_read_for_none(depth: int):
     """
-    Every level that is kept takes its cells outside the bounds from the level below: a select for
-    each position that the bounds can fall on, whatever the depth.
+    Every kept level takes its cells outside the bounds from the level below: a select for each
+    possible position of the bounds, at any depth.
     """
     code = code_of(J2D5PT, depth, "common")
     count = per_step(code.guarded)
@@ -78,16 +78,14 @@ def test_halos_in_common_are_read_for_none(depth: int):
 
 
 def sums_before_arrival(loop: scf.ForOp) -> int:
-    """The fused operations of a turn that stand before the warp arrives."""
+    """The fused operations of a turn before the warp's arrival."""
     operations = list(loop.body.block.ops)
     kinds = [kind_of(op) for op in operations]
     return kinds[: kinds.index("nvvm.mbarrier.arrive.shared")].count("math.fma")
 
 
 def test_warps_arrive_when_their_edge_rows_are_done():
-    """
-    In the guarded copy, too: what stands in place of inner rows' cells stands behind the arrival.
-    """
+    """In the guarded copy, too, replacements of inner rows' cells come after the arrival."""
     code = code_of(J3D7PT)
     edges = 2 * J3D7PT.radius * code.schedule.cells[-1] * code.depth
     for loop in (code.interior, code.guarded):
@@ -96,9 +94,9 @@ def test_warps_arrive_when_their_edge_rows_are_done():
 
 def test_a_box_reads_halos_once_for_the_level_that_it_keeps():
     """
-    A box looks at neighbours in three planes. At the rim the first level replaces its cells outside
-    the bounds once, when it makes them, and nothing is replaced of the loaded level: it has its
-    halo around it.
+    A box reads neighbours in three planes. At the rim the first level replaces its cells outside
+    the bounds once, when made, and nothing of the loaded level is replaced: the loaded level has
+    its halo.
     """
     code = code_of(J3D27PT, 2)
     cells = prod(code.schedule.cells)
@@ -109,9 +107,9 @@ def test_a_box_reads_halos_once_for_the_level_that_it_keeps():
 @pytest.mark.parametrize("radius", [1, 2])
 def test_sums_that_travel_shuffle_no_plane(radius: int):
     """
-    However many planes a sum takes, one partial sum passes from lane to lane for each column but
-    the first, and as many cells as the columns behind the cell's own go back: all that a level of a
-    box shuffles in a step.
+    For any number of planes in a sum, one partial sum passes from lane to lane for each column but
+    the first, and a cell for each step back of the columns behind the cell's own: a level of a box
+    shuffles nothing else in a step.
     """
     corner = (radius, radius)
     offsets = sorted(box((-radius, -radius), corner), key=lambda offset: offset[::-1])
@@ -134,8 +132,8 @@ def test_sums_that_travel_shuffle_no_plane(radius: int):
 @pytest.mark.parametrize(("element", "vector"), [("f64", "v2.f64"), ("f32", "v4.f32")])
 def test_lines_of_any_length_move_16_bytes_at_a_time(element: Element, vector: str, length: int):
     """
-    Rows need a pitch of whole vectors for that, and a line has one row: away from its ends all
-    accesses are wide.
+    Wide accesses to rows need a pitch of whole vectors, and a line has one row: away from the
+    line's ends all accesses are wide.
     """
     program = sum_program(element, star(1, 1))((length,))
     compiled = timetile.compile(program_text(program), executor="simt", depth=3, cache=False)

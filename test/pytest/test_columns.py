@@ -1,6 +1,6 @@
 """
-Columns of tiles may be cut into chunks of different heights: whatever the plan, every plane is
-stored once, and a run leaves what the unfused program leaves.
+Columns of tiles may be cut into chunks of different heights: under any plan every plane is stored
+once, and a run ends like the unfused program.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ FLAT = Schedule("rows", block_row())
 @dataclass(frozen=True)
 class CutColumnsPass(ModulePass):
     """
-    Cut the columns of every kind: the first one alone, in chunks of five planes, the others in
-    lower ones.
+    Cut the columns of every kind: the first column alone, in chunks of five planes, the other
+    columns in lower chunks.
     """
 
     name = "cut-columns"
@@ -58,7 +58,7 @@ class CutColumnsPass(ModulePass):
             assert kernel.variants is not None
             geometry = Geometry(kernel)
             several = [v for v in kernel.variants if geometry.columns(v) > 1]
-            # Kinds take turns, so that numbers of columns of either are passed.
+            # # Kinds take turns: numbers of columns of either kind are passed.
             alone = [VariantAttr([a.data for a in v.axes], 5, 1) for v in several]
             rest = [VariantAttr([a.data for a in v.axes], 2) for v in kernel.variants]
             kernel.variants = ArrayAttr([*alone, *rest])
@@ -66,7 +66,7 @@ class CutColumnsPass(ModulePass):
 
 @dataclass(frozen=True)
 class JoinColumnsPass(ModulePass):
-    """Cut the columns of every kind into chunks of some planes, and join others of them."""
+    """Cut the columns of every kind into chunks of some planes, and join other columns."""
 
     name = "join-columns"
 
@@ -148,8 +148,8 @@ def test_chunks_go_on_in_the_next_column(
     domain: tuple[int, ...], planes: int, joined: int, halos: Halos, executor: Executor
 ):
     """
-    Rows of an odd length are dealt to the lanes, which read what others copied, and change hands
-    before stores.
+    Rows of an odd length are dealt to the lanes; lanes read copies of other lanes, and rows change
+    hands before stores.
     """
     program = entry("heat-2d").make(domain)
     join = JoinColumnsPass(planes, joined)
@@ -240,7 +240,8 @@ def test_chunks_keep_to_their_column_where_the_schedule_says_so(
 @pytest.mark.parametrize("element", ["f32", "f64"])
 def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, executor: Executor):
     """
-    Of 64 cells 58 are stored, from the fourth on: lanes hold two, and those at both ends store one.
+    Of 64 cells 58 are stored, from the fourth on: lanes hold two cells, and the lanes at both ends
+    store a single cell.
     """
     program = sum_program(element, list(star(3, 1)))((9, 13, 120))
     *passes, peel = PLANES.passes(3)
@@ -253,7 +254,10 @@ def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, execut
 
 @pytest.mark.parametrize(("element", "useful", "tiles"), [("f32", 58, 16), ("f64", 56, 17)])
 def test_doubles_are_stored_alone_where_that_saves_more(element: Element, useful: int, tiles: int):
-    """Storing cells alone takes an access more, which one tile of seventeen is not worth."""
+    """
+    Storing single cells takes a further access; one saved tile of seventeen is not worth the
+    access.
+    """
     program = sum_program(element, list(star(3, 1)))((9, 13, 920))
     compiled = timetile.compile(
         program_text(program), executor="simt", passes=PLANES.passes(3), halos="common", cache=False

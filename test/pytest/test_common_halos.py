@@ -1,7 +1,6 @@
 """
-Buffers that take turns and have the same cells outside the bounds: kernels of several steps that
-read no other buffer's halo leave what the unfused program leaves, and run only where the halos are
-the same, bit for bit.
+Rotating buffers with equal cells outside the bounds: kernels of several steps that read a single
+buffer's halo end like the unfused program, and run only for halos of equal bits.
 """
 
 from __future__ import annotations
@@ -180,7 +179,7 @@ FRAMES = [
 
 
 def positions(frame: HaloFrame) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Cells around the frame's box, and cells in it."""
+    """Cells around the frame's box, and cells inside."""
     inside = np.zeros(frame.sizes, bool)
     inside[tuple(slice(a, b) for a, b in zip(frame.low, frame.high, strict=True))] = True
     around = [tuple(map(int, at)) for at in np.argwhere(~inside)]
@@ -188,7 +187,7 @@ def positions(frame: HaloFrame) -> tuple[list[tuple[int, ...]], list[tuple[int, 
 
 
 def pair(frame: HaloFrame) -> tuple[Array, Array]:
-    """Two buffers that differ in the box, and nowhere else."""
+    """Two buffers with differences only in the box."""
     kind = {4: np.float32, 8: np.float64}[frame.cell_bytes]
     a = np.random.default_rng(5).uniform(0.5, 1.5, frame.sizes).astype(kind)
     b = a.copy()
@@ -295,7 +294,7 @@ LOOP = """
 def test_halos_that_a_loop_before_wrote_are_not_taken_for_common(
     first: tuple[int, int], then: tuple[int, int], executor: Executor
 ):
-    """The caller promises the halos of the call: the cells that the first loop wrote differ."""
+    """The caller promises the halos of the call: the cells written by the first loop differ."""
     loops = ""
     for number, (low, high) in enumerate((first, then)):
         loop = LOOP.replace("NAME", f"r{number}").replace("FIRST", str(low))

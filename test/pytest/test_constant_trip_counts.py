@@ -1,6 +1,6 @@
 """
-Loops of which the program states how many steps they run: there are kernels of those depths only
-that their launches advance. A run of more steps than that makes others on demand.
+Loops with a constant number of steps: only kernels of depths needed by the launches exist. A run of
+more steps makes further kernels on demand.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_a_loop_with_constant_bounds_states_its_number_of_steps(bounds: str, ste
 @pytest.mark.parametrize(
     ("rotation", "steps", "deepest"),
     [
-        # One step is left for the buffer that no live version ends in.
+        # # One step is left, for the buffer without a live version at the end.
         (HEAT, 1, 1),
         (HEAT, 2, 1),
         (HEAT, 9, 8),
@@ -67,7 +67,7 @@ def test_the_deepest_launch_leaves_the_last_steps_to_single_launches(
 
 
 def depths_of(compiled: timetile.CompiledProgram) -> list[int]:
-    """The steps that each kernel of the program's loop advances."""
+    """The steps advanced by each kernel of the program's loop."""
     (facts,) = compiled.kernels.facts
     return [kernel.steps for kernel in facts]
 
@@ -83,7 +83,7 @@ def test_few_steps_have_no_deeper_kernels(steps: int, depths: list[int], depth: 
 
 @pytest.mark.parametrize("steps", range(1, 14))
 def test_every_kernel_of_a_constant_trip_count_is_launched(steps: int):
-    """All kernels but that of a single step, which a loop always has."""
+    """All kernels but the kernel of a single step, which every loop has."""
     program = entry("heat-1d").make((13,))
     text = counted(program, f"0 to {steps} step 1")
     compiled = timetile.compile(text, executor="planes", depth=8, cache=False)
@@ -123,7 +123,7 @@ def test_more_steps_than_the_program_states_take_deeper_kernels():
     kernels, own = compiled.kernels.for_steps(loop, 100)
     assert max(kernel.steps for kernel in kernels.facts_of(own)) == 4
     assert compiled.kernels.for_steps(loop, 1) == (compiled.kernels, loop)
-    # Whose own kernels are as deep as the model chooses has no others.
+    # # A loop with kernels as deep as the model's choice has no further kernels.
     long = timetile.compile(
         counted(program, "0 to 50 step 1"), executor="planes", depth=4, cache=False
     )

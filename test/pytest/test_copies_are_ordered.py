@@ -1,7 +1,7 @@
 """
-A plane that was copied into shared memory is read by other warps than those that copied it: it has
-come before, and the next copy to its place starts behind. Two fields of one update are read at
-different ages, so that the barrier that one needs does not serve the other.
+A plane copied into shared memory is read by warps other than the copying warps: the copy completes
+before the reads, and the next copy to the slot starts after the reads. Two fields of one update are
+read at different ages: the barrier for one field does not serve the other field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PLACES: list[tuple[Offset, Offset]] = [
     ((1, 1, 0), (0, 1, 0)),
     ((-1, 1, 0), (1, 1, 0)),
 ]
-"""Where an update reads the field that it advances, and a coefficient."""
+"""An update that reads the advanced field, and a coefficient."""
 
 BARRIERS = Schedule(
     "barriers",
@@ -73,8 +73,8 @@ def test_either_order_of_a_copy_is_needed(
     order: int, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ):
     """
-    Without its order behind the copy a reader finds nothing; without that before the next one it
-    races.
+    Without the order after the copy a reader finds nothing; without the order before the next copy
+    a reader races.
     """
     every = synchronisation.copy_orders
 
@@ -93,5 +93,5 @@ def test_either_order_of_a_copy_is_needed(
     [(0, False, False), (1, False, True), (1, True, False), (2, True, True)],
 )
 def test_split_barriers_release_inner_rows_a_step_later(distance: int, inner: bool, kept: bool):
-    """What a warp reads behind its arrival is ordered by its arrival in the next step."""
+    """Reads of a warp after its arrival are ordered by the arrival of the next step."""
     assert split_keeps([Order(0, 1, 3), Order(1, 0, distance, inner)]) == kept

@@ -1,4 +1,4 @@
-"""Of a product of parameters few rows run, and every value runs in one."""
+"""Few rows of a product of parameters run, and every value runs in a row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.covering import Row, covering, numbered, row_of
 
 
 def rows_of(*sizes: int) -> list[Row]:
-    """All rows of parameters with so many values."""
+    """All rows of parameters with given numbers of values."""
     names = "abcd"
     return [dict(zip(names, row)) for row in product(*map(range, sizes))]
 

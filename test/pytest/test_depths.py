@@ -1,6 +1,6 @@
 """
-The predicted speed over all depths of the benchmarks' programs: no cliff from one to the next
-without a reason.
+The predicted speed over all depths of the benchmarks' programs: each large loss from one depth to
+the next has a reason.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def stencils() -> ModuleType:
 
 @cache
 def loop_of(name: str, element: str, halos: Halos) -> tuple[LoopOp, ModuleOp]:
-    """A benchmark's time loop, and the module that holds it."""
+    """A benchmark's time loop, and the module of the loop."""
     found = stencils()
     if name == "gradient":
         text = found.gradient(DOMAINS[2], element)
@@ -61,7 +61,7 @@ def loop_of(name: str, element: str, halos: Halos) -> tuple[LoopOp, ModuleOp]:
 
 @cache
 def at_depth(name: str, element: str, halos: Halos, depth: int) -> Candidate | None:
-    """What is chosen at a depth."""
+    """The chosen schedule at a depth."""
     return fitting(*loop_of(name, element, halos), SM_90, depth)
 
 
@@ -72,7 +72,7 @@ ROWS = [(name, element, halos) for name in NAMES for element in ELEMENTS for hal
 
 
 def check_reason(name: str, element: str, halos: Halos, depth: int) -> None:
-    """What is lost by a step more is little, or `explain` says what ran out."""
+    """A further step loses little, or `explain` names the exhausted resource."""
     before, now = (at_depth(name, element, halos, each) for each in (depth - 1, depth))
     if before is None:
         return
@@ -102,7 +102,7 @@ def test_every_cliff_of_a_row_has_its_reason(row: tuple[str, str, Halos]):
 @pytest.mark.parametrize("name", ["j2d5pt", "j2d9pt", "j2d9pt-gol", "gradient"])
 def test_rows_in_fp64_have_no_cliff(name: str, halos: Halos):
     """
-    A tile that takes a few registers too many is better than one that waits for the whole device.
+    A tile with a few registers too many is better than a tile with waits for the whole device.
     """
     speeds = [at_depth(name, "f64", halos, depth) for depth in range(1, DEEPEST + 1)]
     found = [candidate.cost.gcells_per_second for candidate in speeds if candidate is not None]

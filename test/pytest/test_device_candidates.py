@@ -1,5 +1,5 @@
 """
-What choose-schedule compares of tiles that the device holds: streamed or in place, by words or at
+Candidates of choose-schedule with tiles of the device: streamed or resident, with messages or
 barriers of the grid.
 """
 
@@ -24,7 +24,7 @@ from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
 
-# One worker has what the tests of this file make in common.
+# # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("device_candidates")
 
 SM_90 = target_named("sm_90")
@@ -40,14 +40,14 @@ def made(name: str, domain: tuple[int, ...]) -> Program:
 
 @cache
 def compared(name: str, domain: tuple[int, ...]) -> Sequence[Candidate]:
-    """What is compared of a program, the best first."""
+    """The candidates of a program, the best first."""
     module = raise_program(load(program_text(made(name, domain))), Options(halos="common"))
     (loop,) = loops_of(module)
     return candidates(loop, module, SM_90, None)
 
 
 def of_device(found: Sequence[Candidate], *, resident: bool) -> list[Candidate]:
-    """The candidates whose tiles the device holds."""
+    """The candidates with tiles of the device."""
     return [c for c in found if c.schedule.tile == "device" and c.schedule.is_resident == resident]
 
 
@@ -57,7 +57,7 @@ def by_schedule(found: Sequence[Candidate]) -> dict[tuple[int, Schedule], Candid
 
 
 def test_streamed_tiles_wait_less_for_words_than_at_barriers():
-    """Both are compared, of the same tiles; nothing else about them differs."""
+    """Messages and barriers are compared for equal tiles; nothing else differs."""
     found = by_schedule(of_device(compared("heat-3d", (96, 352, 384)), resident=False))
     words = {key: c for key, c in found.items() if key[1].sync == "flags"}
     assert words
@@ -70,8 +70,8 @@ def test_streamed_tiles_wait_less_for_words_than_at_barriers():
 
 def test_volumes_that_stay_pass_fewer_bytes_at_barriers():
     """
-    A layer in FP64 takes two words a cell where they are numbered, and one at a barrier: that
-    decides.
+    A layer in FP64 takes two words a cell for numbered messages, and one word at a barrier: the
+    words decide.
     """
     found = of_device(compared("star-3d", (512, 512, 512)), resident=True)
     assert {c.schedule.sync for c in found} == {"flags", "grid"}
@@ -104,7 +104,7 @@ def test_resident_tiles_fill_the_device_or_a_share_of_it(name: str, domain: tupl
 def test_parts_of_few_multiprocessors_have_a_schedule(
     name: str, domain: tuple[int, ...], multiprocessors: int
 ):
-    """A share of the device may be no block at all, and one block has nobody to wait for."""
+    """A share of the device may hold no block, and a single block has no partner to wait for."""
     options = Options(halos="common", multiprocessors=multiprocessors)
     module = raise_program(load(program_text(made(name, domain))), options)
     (loop,) = loops_of(module)
@@ -117,7 +117,7 @@ def test_parts_of_few_multiprocessors_have_a_schedule(
 
 @pytest.mark.parametrize(("name", "domain"), [("heat-2d", (1000, 1000)), ("star-3d", (64, 64, 64))])
 def test_no_schedule_is_compared_twice(name: str, domain: tuple[int, ...]):
-    """A share of the device may span the axis as the whole of it does."""
+    """A share of the device may span the axis like the whole device."""
     found = compared(name, domain)
     assert len(by_schedule(found)) == len(found)
 
@@ -132,8 +132,7 @@ def test_resident_tiles_are_no_longer_than_what_they_cover():
 
 def test_smaller_tiles_are_faster_wherever_both_were_measured():
     """
-    docs/performance.md, tiles of the device: the model agrees that no tile of the device is chosen
-    there.
+    docs/performance.md, tiles of the device: the model agrees, and chooses no tile of the device.
     """
     for name, domain in (
         ("heat-2d", (8192, 8192)),
@@ -150,8 +149,8 @@ def test_smaller_tiles_are_faster_wherever_both_were_measured():
 @pytest.mark.parametrize(("element", "reach"), [("f64", 1), ("f32", 1), ("f32", 3), ("f64", 3)])
 def test_resident_volumes_fit_the_shared_memory(element: Literal["f64", "f32"], reach: int):
     """
-    Two whole layers of a block take turns there, with what is read around them: wide stars in FP64
-    ask for too much.
+    Two whole layers of a block take turns in shared memory, with the cells read around the layers:
+    wide stars in FP64 need too much memory.
     """
     text = program_text(sum_program(element, star(3, reach))((64, 64, 64)))
     module = raise_program(load(text), Options(halos="common"))
@@ -180,8 +179,8 @@ def test_resident_tiles_of_the_device_must_be_predicted_far_ahead():
 
 def test_long_code_of_several_levels_makes_a_launch_longer():
     """
-    Head, steady part and tail of a block's tile are fetched when they first run; a single step has
-    one loop.
+    Head, steady part and tail of a block's tile are fetched at the first run; a single step has one
+    loop.
     """
     found = compared("heat-3d", (128, 128, 128))
     deep = max((c for c in found if c.schedule.tile == "block"), key=lambda c: c.cost.cycles.issue)

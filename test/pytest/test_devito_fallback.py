@@ -1,4 +1,7 @@
-"""Equations without a translation: Devito's own C runs them, and a warning says which and why."""
+"""
+Equations without a translation run in Devito's own C, and a warning names the equations and the
+reason.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,7 @@ LEFT: dict[Equations, str] = {
     unknown_function: "equation 1 (u[t + 1, x + 1, y + 1] = sign(u[t, x + 1, y + 1])): it computes "
     "sign(u[t, x + 1, y + 1]), and timetile has no operation for sign",
 }
-"""Equations that Devito's own C runs, and why."""
+"""Equations for Devito's own C, and the reasons."""
 
 
 def name_of(make: Equations) -> str:

@@ -20,7 +20,7 @@ CLOSE = {"float32": 3e-6, "float64": 1e-13}
 
 
 def cells(case: Case) -> list[NDArray[Any]]:
-    """All cells of the functions that an operator changes."""
+    """All cells of the functions changed by an operator."""
     return [np.array(function.data_with_halo) for function in case.changed]
 
 
@@ -39,7 +39,7 @@ def check_same(case: Case, found: list[NDArray[Any]], expected: list[NDArray[Any
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("name", CASES)
 def test_operators_do_as_in_devitos_c(name: str):
-    """A DevitoWarning, which says that Devito's own C runs, is an error here."""
+    """A DevitoWarning reports a run of Devito's own C, and is an error in the file's tests."""
     expected_case, case = CASES[name](), CASES[name]()
     before = cells(case)
     expected = run_in_c(expected_case)
@@ -58,7 +58,7 @@ def on_timetile(case: Case) -> Any:
 
 @pytest.mark.parametrize("name", ["diffusion", "acoustic_2d_so4", "adjoint_that_injects_receivers"])
 def test_calls_go_on_with_other_numbers_and_no_compilation(name: str):
-    """Another time step, another first step: whatever buffer it begins in."""
+    """Another time step and another first step, from any starting buffer."""
     expected_case, case = CASES[name](), CASES[name]()
     operator = on_timetile(case)
     stock = dv.Operator(expected_case.equations, opt="noop", language="C")

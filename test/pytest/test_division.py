@@ -1,5 +1,5 @@
 """
-Quotients and roots are correctly rounded for every operand, whatever Newton's method starts from
+Quotients and roots are correctly rounded for every operand, from any start of Newton's method
 within the hardware's accuracy; and ordinary operands never take the slow side of the branch.
 """
 
@@ -45,7 +45,7 @@ BODIES = {
     "reciprocal root": Body(
         "%r = math.rsqrt %a", lambda a, b: np.divide(a.dtype.type(1), np.sqrt(a))
     ),
-    # What one operation needs of a value is not what another does.
+    # # Each operation has separate needs of a value.
     "divisor, then under the root": Body(
         "%q = arith.divf %b, %a : TYPE  %s = math.sqrt %a : TYPE  %r = arith.addf %q, %s",
         lambda a, b: b / a + np.sqrt(a),
@@ -54,7 +54,7 @@ BODIES = {
         "%s = math.sqrt %a : TYPE  %q = arith.divf %b, %a : TYPE  %r = arith.addf %q, %s",
         lambda a, b: b / a + np.sqrt(a),
     ),
-    # Neither the sign nor the lower end of what is under the root is looked at.
+    # # Neither the sign nor the lower end of the radicand is tested.
     "one by the root of squares": Body(
         "%c = arith.constant 0.0625 : TYPE  %p = arith.mulf %a, %a : TYPE  %m = arith.addf %c, %p "
         ": TYPE  %q = arith.mulf %b, %b : TYPE  %w = arith.addf %m, %q : TYPE  %s = math.sqrt %w : "
@@ -77,7 +77,7 @@ BODIES = {
         "%s = math.sqrt %a : TYPE  %q = arith.divf %b, %s : TYPE  %r = arith.addf %q, %s",
         lambda a, b: b / np.sqrt(a) + np.sqrt(a),
     ),
-    # Constants far from the ordinary leave their operation as it is, and no other one.
+    # # Constants far from the ordinary leave their operation unchanged, and only theirs.
     "special constants": Body(
         "%tiny = arith.constant 1.0e-30 : TYPE  %q = arith.divf %a, %tiny : TYPE"
         "  %s = arith.divf %a, %b : TYPE  %r = arith.subf %q, %s",
@@ -156,8 +156,8 @@ NEXT_TO_MIDDLES = {
     2: (2, 7, 7, 31, 71, 127, 151, 337, 29191, 106681, 122921, 152041),
 }
 """
-The primes of 2^106 - k: divisors of 53 bits have a reciprocal that is next to the middle of two
-FP64 numbers.
+The primes of 2^106 - k: divisors of 53 bits with a reciprocal next to the middle of two FP64
+numbers.
 """
 
 
@@ -169,7 +169,7 @@ def divisors(k: int) -> Iterator[int]:
 
 
 def hard_divisors() -> Iterator[float]:
-    """FP64 numbers whose reciprocals lie next to the middle of two others."""
+    """FP64 numbers with reciprocals next to the middle of two other FP64 numbers."""
     for divisor in divisors(1):
         scaled = divisor << max(0, 53 - divisor.bit_length())
         if scaled < 1 << 53:
@@ -179,7 +179,7 @@ def hard_divisors() -> Iterator[float]:
 def hard_roots() -> Iterator[tuple[int, int, int]]:
     """
     Integers r and m, of 53 and 54 bits, m odd, with r m = 2^106 - 2: 1 / r lies next to the middle
-    m of two FP64 numbers. And every x of 53 bits or of 54, an even one, whose root in FP64 is r: x
+    m of two FP64 numbers. And every x of 53 bits or of 54, an even number, with the FP64 root r: x
     2^52 is about r^2.
     """
     for root in divisors(2):
@@ -194,15 +194,16 @@ def hard_roots() -> Iterator[tuple[int, int, int]]:
 def test_one_by_a_root_is_a_single_step_away():
     """
     In FP64 the step from y, the nearest number to 1 / sqrt(x), is wrong for divisors of 2^106 - 2
-    only if y is the second next number to the middle, or farther. No x has its 1 / sqrt(x) so near
-    to that one, by a sixteenth of the distance of two numbers, that is far more than y may be off.
+    only if y is the second next number to the middle, or farther. For every x, 1 / sqrt(x) is
+    farther from the second number by a sixteenth of the distance of two numbers, far more than the
+    error of y.
     """
     assert all(prod(primes) == 2**106 - k for k, primes in NEXT_TO_MIDDLES.items())
     found = list(hard_roots())
     assert len({root for root, _, _ in found}) == 32
     for root, middle, x in found:
         assert abs(x * 2**52 - root**2) <= root
-        # In units of the last bit of numbers below 1, and of 2^-64 of it.
+        # # In units of the last bit of numbers below 1, and of 2^-64 of the unit.
         exact = isqrt((2**53 << 64) ** 2 * 2**52 // x)
         assert abs(2 * exact - (middle << 64)) < 2 * (2**64 - 2**60)
 
@@ -221,7 +222,7 @@ def operands(element: str) -> tuple[Array, Array]:
     if element == "f64":
         hard = [*hard_squares(), *hard_divisors(), *(ldexp(x, -52) for _, _, x in hard_roots())]
     columns = [
-        # First: here they fill warps.
+        # # First: here the operands fill warps.
         whole_warps(element),
         (np.repeat(ends, len(ends)), np.tile(ends, len(ends))),
         (any_bits(), any_bits()),
@@ -238,7 +239,7 @@ def check(element: str, body: str, executor: Executor) -> None:
 
 
 def compare(element: str, body: str, executor: Executor, a: Array, b: Array) -> None:
-    """The program's cells are those of NumPy, bit for bit; one NaN is as good as another."""
+    """The program's cells are NumPy's cells, bit for bit; all NaNs count as equal."""
     cell = BODIES[body]
     result = np.zeros_like(a)
     compiled = timetile.compile(points(cell.text, element, len(a)), executor=executor, cache=False)
@@ -264,8 +265,8 @@ def test_fp64_quotients_are_correctly_rounded_for_any_guess_of_20_bits(
     body: str, sign: int, monkeypatch: pytest.MonkeyPatch
 ):
     """
-    One by a root wants all of the 20: the hardware's guess is off by 0.98 * 2^-20 at most (measured
-    for every one).
+    A reciprocal root needs all 20 bits: the hardware's guess is off by 0.98 * 2^-20 at most
+    (measured for every number).
     """
     guess_off_by(sign * (2.0**-22 if body == "reciprocal root" else 2.0**-20), monkeypatch)
     check("f64", body, "simt")
@@ -275,7 +276,8 @@ def test_fp64_quotients_are_correctly_rounded_for_any_guess_of_20_bits(
 @pytest.mark.parametrize("body", ["reciprocal", "root", "reciprocal root"])
 def test_fp32_quotients_are_correctly_rounded_for_every_fraction_on_the_gpu(body: str):
     """
-    In FP32 a single step follows the hardware's approximation, which must be as good as it is.
+    In FP32 a single step follows the hardware's approximation, and needs the approximation's full
+    accuracy.
     """
     a = np.arange(2**23, dtype=np.uint32)
     for power in (0x3F800000, 0x40000000):
@@ -284,12 +286,12 @@ def test_fp32_quotients_are_correctly_rounded_for_every_fraction_on_the_gpu(body
 
 @pytest.fixture
 def votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
-    """Counts the sides that the SIMT interpreter takes."""
+    """Counts the sides taken by the SIMT interpreter."""
     return counted_votes(monkeypatch)
 
 
 def test_ordinary_numbers_take_the_quick_side(votes: Votes):
-    """Also in the guarded copies, whose cells outside the bounds come from other levels."""
+    """Also in the guarded copies, with cells outside the bounds from other levels."""
     inputs = entry("roots-2d").make((30, 300))
     compiled = timetile.compile(program_text(inputs), executor="simt", depth=3, cache=False)
     generator = np.random.default_rng(5)
@@ -302,12 +304,12 @@ def test_ordinary_numbers_take_the_quick_side(votes: Votes):
 @pytest.mark.parametrize(
     ("element", "body", "quick"),
     [
-        # All divisors but 0 and, in FP64, those whose fraction is of ones only.
+        # # All divisors but 0 and, in FP64, divisors with a fraction of ones only.
         ("f64", "quotient", 10),
         ("f32", "quotient", 12),
         ("f64", "reciprocal", 10),
         ("f32", "reciprocal", 12),
-        # The positive ones, and 0.
+        # # Positive numbers, and 0.
         ("f64", "root", 7),
         ("f32", "root", 7),
     ],
@@ -347,7 +349,7 @@ def test_quotients_share_a_branch():
 
 
 PIPE = (arith.MulfOp, xmath.FmaOp, simt.FmaUpOp)
-"""Signs cost nothing: they are part of the operand."""
+"""Signs cost nothing: the sign is part of the operand."""
 
 
 @pytest.mark.parametrize("element", KINDS)

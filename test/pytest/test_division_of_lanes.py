@@ -14,14 +14,14 @@ from timetile.runtime.program.compiled_program import Executor
 
 @timetile.stencil
 def quotient_of_neighbours(u: timetile.Field, v: timetile.Field):
-    """One row of neighbours by another, and by the cell above."""
+    """A row of neighbours divided by another row, and by the cell above."""
     u.next = v[0, -1] / u[0, 1] + v[0, 1] / u[-1, 0]
     v.next = 0.5 * (u[0, 0] / v[0, 0]) + 1.0
 
 
 @pytest.fixture
 def votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
-    """Counts the sides that the SIMT interpreter takes."""
+    """Counts the sides taken by the SIMT interpreter."""
     return counted_votes(monkeypatch)
 
 
@@ -52,7 +52,7 @@ def advanced(
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_lanes_without_cells_do_not_decide_a_warps_side(depth: int, votes: Votes):
-    """The plate is narrower than a tile: each warp has lanes that divide by what they lack."""
+    """The plate is narrower than a tile: each warp has lanes with missing divisors."""
     random = np.random.default_rng(depth)
     state = {name: random.random(SHAPE).astype(np.float32) + 1 for name in "uv"}
     found, right = advanced("simt", state, depth), advanced("numpy", state, depth)

@@ -1,6 +1,6 @@
 """
-The examples in the documentation of every operation and attribute: they parse, verify, and are of
-it.
+The documented examples of every operation and attribute parse, verify, and contain the operation or
+attribute.
 """
 
 from __future__ import annotations
@@ -144,9 +144,7 @@ CONTEXTS: dict[str, str] = {
     "nvvm.cp.async.shared.global": """
         func.func @around(%dst: !llvm.ptr<3>, %src: !llvm.ptr<1>) { EXAMPLE func.return }""",
 }
-"""
-What stands around an example, by operation, or by dialect where the operation has none of its own.
-"""
+"""The surroundings of an example, by operation, or by dialect for operations without an entry."""
 
 
 def example_of(documented: type) -> str:

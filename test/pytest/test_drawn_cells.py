@@ -1,6 +1,5 @@
 """
-Every cell function that verifies passes every level: drawn cells leave the same bits on all
-executors.
+Every cell function that verifies passes every level: drawn cells leave equal bits on all executors.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def inputs(results: int) -> Arrays:
 def run(
     text: str, executor: Executor, results: int, steps: int, passes: tuple[ModulePass, ...] | None
 ) -> tuple[Arrays, timetile.CompiledProgram]:
-    """The fields after some steps, and the program that made them."""
+    """The fields after some steps, and the program."""
     program = timetile.compile(
         text, executor=executor, arch="sm_90", cache=False, passes=passes, halos="common"
     )

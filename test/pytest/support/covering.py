@@ -18,7 +18,7 @@ Row = Mapping[str, int]
 def row_of(item: pytest.Function) -> dict[str, Hashable]:
     """
     The values of a test's parameters; values given together by one mark count as a single value.
-    Equal places hold one object.
+    Equal values are one object.
     """
     row: dict[str, Hashable] = {}
     for mark in item.iter_markers("parametrize"):
