@@ -49,6 +49,12 @@ class CellBox:
             tuple(high + d for high, d in zip(self.upper, offset, strict=True)),
         )
 
+    def along(self, axes: Sequence[int]) -> CellBox:
+        """The part of the coordinates along some axes."""
+        return CellBox(
+            tuple(self.lower[axis] for axis in axes), tuple(self.upper[axis] for axis in axes)
+        )
+
     def bounds(self) -> StencilBoundsAttr:
         """The box as an attribute; the box holds at least one cell."""
         return StencilBoundsAttr.from_bounds(list(zip(self.lower, self.upper)))

@@ -44,6 +44,7 @@ from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
 from timetile.passes.patterns import rewrite_once
+from timetile.passes.raising.narrow_fields import read_field
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class LoopPlanner:
                 case RoleKind.HALO:
                     operands.append(buffers[self.rotation.own(index, launch.time)])
                 case RoleKind.CAPTURE:
-                    operands.append(self.loop.captures[index])
+                    operands.append(read_field(self.loop.captures[index]).field)
                 case RoleKind.SCALAR:
                     operands.append(self.loop.scalars[index])
         return LaunchOp(kernel.name, operands)

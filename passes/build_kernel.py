@@ -21,6 +21,7 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.geometry.outside import is_read_outside
 from timetile.passes.analysis.launches.liveness import overwrites, rotation_of, written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.rewriting import replace_apply
 
 
@@ -55,7 +56,7 @@ class KernelBuilder:
         for k in range(len(buffers)):
             self.add_argument(RoleAttr(RoleKind.HALO, k), buffers[k])
         for k, value in enumerate(loop.captures):
-            self.add_argument(RoleAttr(RoleKind.CAPTURE, k), value)
+            self.add_argument(RoleAttr(RoleKind.CAPTURE, k), read_field(value).field)
         for k, value in enumerate(loop.scalars):
             self.add_argument(RoleAttr(RoleKind.SCALAR, k), value)
 
@@ -90,9 +91,14 @@ class KernelBuilder:
         self.roles.append(role)
         self.arguments[role] = argument
 
-    def load(self, data: SSAValue | None, halo: SSAValue | None) -> SSAValue:
-        """Add a load of a field, and return the loaded queue."""
-        self.block.add_op(load := LoadOp(data, halo, 0))
+    def load(
+        self,
+        data: SSAValue | None,
+        halo: SSAValue | None,
+        along: tuple[int, ...] | None = None,
+    ) -> SSAValue:
+        """Add a load of a field, with cells `along` fewer axes or all; return the loaded queue."""
+        self.block.add_op(load := LoadOp(data, halo, 0, along=along))
         return load.result
 
     def home(self, role: int) -> SSAValue | None:
@@ -125,7 +131,7 @@ class KernelBuilder:
                 queues.append(self.current(versions[own.index(source)]))
             else:
                 role = RoleAttr(RoleKind.CAPTURE, self.loop.captures.index(source))
-                queues.append(self.load(self.arguments[role], None))
+                queues.append(self.load(self.arguments[role], None, read_field(source).axes))
         targets = [versions[own.index(target)] for target in update.targets]
         whole = overwrites(update, self.bounds)
         outside: list[SSAValue] = []
@@ -165,7 +171,25 @@ class KernelBuilder:
         kernel = KernelOp(name, self.roles, self.steps, stream, self.bounds, self.block)
         erase_unread(kernel)
         assign_lags(kernel)
+        share_loads(kernel)
         return kernel
+
+
+def share_loads(kernel: KernelOp) -> None:
+    """
+    Merge loads of one field and halo with one lag: updates of one step share a coefficient. Loads
+    of a field of fewer axes keep no plane, and merge whatever the lag.
+    """
+    known: dict[tuple[object, ...], SSAValue] = {}
+    for stage in kernel.stages:
+        if not isinstance(stage, LoadOp):
+            continue
+        key = (stage.data, stage.halo, None if stage.is_read_at_use else stage.lag)
+        first = known.setdefault(key, stage.result)
+        if first is not stage.result:
+            stage.result.replace_all_uses_with(first)
+            Rewriter.erase_op(stage)
+    assign_lags(kernel)
 
 
 def erase_unread(kernel: KernelOp) -> None:

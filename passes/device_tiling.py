@@ -26,7 +26,9 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 3. A kernel of depth 2 or more stores the versions read by later steps. One more kernel, `_step`,
    advances a single step and stores all results: the last steps run through `_step`, so that every
    buffer ends as the unfused program leaves the buffer.
-4. A tap across warps reads an exchange of the whole plane, published in the step of the tap.
+4. A field of fewer axes is an argument with the field's own axes, read in place: `tile.load %w
+   along [1]`. Updates of one step that read one coefficient share the load.
+5. A tap across warps reads an exchange of the whole plane, published in the step of the tap.
 
 With `reads=memory` there are only kernels of single steps. Such kernels keep no plane and read
 every tap from memory: any reach is possible. A step that reads its own results beside the cell runs

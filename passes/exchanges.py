@@ -67,9 +67,11 @@ def add_exchanges(kernel: KernelOp) -> None:
 def crossing_width(queue: SSAValue, crossing: list[tuple[int, int]], axes: int) -> list[int]:
     """
     The largest distance, in cells, of the queue's taps along each of the (axis, in-plane position)
-    pairs across warps.
+    pairs across warps. Every thread reads cells in memory itself.
     """
     width = [0] * axes
+    if isinstance(queue.owner, LoadOp) and queue.owner.is_read_at_use:
+        return width
     for _, tap in taps_of(queue):
         for axis, k in crossing:
             width[k] = max(width[k], abs(tap.offset[axis]))

@@ -43,6 +43,7 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.cells.pressure import live_words, value_words
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
+from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.schedule import Schedule
 
 LARGE_BODY = 64
@@ -211,14 +212,16 @@ class PartBuilder:
         own = self.loop.body.block.args
         if source in own:
             return self.argument(RoleKind.SOURCE, own.index(source), source)
-        return self.argument(RoleKind.CAPTURE, self.loop.captures.index(source), source)
+        index = self.loop.captures.index(source)
+        return self.argument(RoleKind.CAPTURE, index, read_field(source).field)
 
     def tapped(self, source: SSAValue, offset: tuple[int, ...]) -> SSAValue:
         """The queue with a field's cells at a distance, to be tapped at the own cell."""
         if source in self.versions:
             return self.versions[source]
         if (source, offset) not in self.loads:
-            self.block.add_op(load := LoadOp(self.field(source), None, 0, offset))
+            axes = read_field(source).axes
+            self.block.add_op(load := LoadOp(self.field(source), None, 0, offset, axes))
             self.loads[source, offset] = load.result
         return self.loads[source, offset]
 

@@ -174,6 +174,8 @@ class ApplyOp(IRDLOperation):
                 raise VerifyException("an else operand has the element type of its result")
         for queue in self.outside:
             load = queue.owner
+            if isinstance(load, LoadOp) and load.is_read_at_use:
+                raise VerifyException("a load with at or along is tapped, and read by no else")
             if self.box is not None and isinstance(load, LoadOp) and load.data is None:
                 raise VerifyException(
                     "a stage with a box of its own takes cells inside the bounds from else, and a "
@@ -207,6 +209,8 @@ class ApplyOp(IRDLOperation):
         queue = self.queues[tap.operand]
         home = queue_home(queue)
         if isinstance(home, SharedAttr) and home.reader.data is Reader.TILE:
+            return
+        if isinstance(queue.owner, LoadOp) and queue.owner.is_read_at_use:
             return
         edges = ints(queue_type(queue).edges) or (0,) * len(kernel.plane_axes)
         for axis, layout, edge in zip(kernel.plane_axes, kernel.layout.axis_layouts, edges):

@@ -163,9 +163,7 @@ class KernelOp(IRDLOperation):
             field = CellBox.of(field_bounds(load.operands[0]))
             if load.result not in needed:
                 continue
-            read = needed[load.result]
-            if load.offset is not None:
-                read = read.moved(load.offset)
+            read = load.cells_read(needed[load.result])
             if read not in field:
                 yield load, read, field
 

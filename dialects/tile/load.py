@@ -63,7 +63,9 @@ class LoadOp(IRDLOperation):
     The plane of a field at the result's lag: inside the kernel's bounds from `data`, outside from
     `halo`, fetched `ahead` steps early. With `at`, each cell of the plane is the field's cell at an
     offset (cells, per axis): readers tap offset 0 and read memory, as in `tile.load %src at [0, -8]
-    home #tile.memory`.
+    home #tile.memory`. A field of fewer axes has cells `along` some axes of the domain, and the
+    field's cell counts for all coordinates along the others: readers read memory, as in `tile.load
+    %w along [1] home #tile.memory`.
 
     Example: `%u = tile.load %src halo %A ahead 3 : !tile.queue<f64, lag 0>`
     """
@@ -72,6 +74,7 @@ class LoadOp(IRDLOperation):
 
     data = opt_operand_def(FieldType)
     halo = opt_operand_def(FieldType)
+    along = opt_prop_def(INTEGERS)
     at = opt_prop_def(INTEGERS)
     ahead = opt_prop_def(IntAttr)
     home = opt_prop_def(RegistersAttr | SharedAttr | MemoryAttr)
@@ -83,7 +86,8 @@ class LoadOp(IRDLOperation):
     custom_directives = (AnchoredValue, Number, OptionalValue)
     assembly_format = (
         "custom<OptionalValue>($data, type($data)) "
-        "(`halo` custom<AnchoredValue>($halo, type($halo))^)? (`at` $at^)? "
+        "(`halo` custom<AnchoredValue>($halo, type($halo))^)? (`along` $along^)? "
+        "(`at` $at^)? "
         "(`ahead` custom<Number>($ahead)^)? (`home` $home^)? "
         "attr-dict-with-keyword `:` type($result)"
     )
@@ -94,12 +98,16 @@ class LoadOp(IRDLOperation):
         halo: SSAValue | None,
         lag: int,
         at: Sequence[int] | None = None,
+        along: Sequence[int] | None = None,
     ):
         field = data if data is not None else halo
         assert field is not None
         super().__init__(
             operands=[data, halo],
-            properties={"at": None if at is None else encode_integers(at)},
+            properties={
+                "at": None if at is None else encode_integers(at),
+                "along": None if along is None else encode_integers(along),
+            },
             result_types=[QueueType(element_type(field), lag)],
         )
 
@@ -111,9 +119,24 @@ class LoadOp(IRDLOperation):
         return None if self.at is None else decode_integers(self.at)
 
     @property
+    def axes(self) -> tuple[int, ...] | None:
+        """The domain's axes of a field of fewer axes; None for a field of all axes."""
+        return None if self.along is None else decode_integers(self.along)
+
+    @property
+    def is_read_at_use(self) -> bool:
+        """Readers read cells of the data from memory: the load has an offset, or fewer axes."""
+        return self.at is not None or self.along is not None
+
+    @property
     def keeps_no_plane(self) -> bool:
-        """Readers read memory: the load is of a halo, or has an offset."""
-        return self.data is None or self.at is not None
+        """Readers read memory: the load is of a halo, or is read at use."""
+        return self.data is None or self.is_read_at_use
+
+    def cells_read(self, needed: CellBox) -> CellBox:
+        """The cells of the field behind some cells of the queue, along the field's own axes."""
+        read = needed if self.offset is None else needed.moved(self.offset)
+        return read if self.axes is None else read.along(self.axes)
 
     @property
     def lag(self) -> int:
@@ -136,8 +159,11 @@ class LoadOp(IRDLOperation):
             data, halo = CellBox.of(field_bounds(self.data)), CellBox.of(field_bounds(self.halo))
             if data != halo:
                 raise VerifyException(f"data and halo have the same bounds, got {data} and {halo}")
+        if self.axes is not None:
+            self.verify_axes(self.axes)
         for field in self.operands:
-            verify_rank(cast("KernelOp", self.parent_op()), field)
+            if self.axes is None:
+                verify_rank(cast("KernelOp", self.parent_op()), field)
             if element_type(field) != queue_type(self.result).element:
                 raise VerifyException(
                     f"field of {element_type(field)} loaded as {queue_type(self.result).element}"
@@ -148,6 +174,20 @@ class LoadOp(IRDLOperation):
             )
         if self.offset is not None:
             self.verify_offset(self.offset)
+
+    def verify_axes(self, axes: tuple[int, ...]) -> None:
+        """VerifyException unless a load of fewer axes is of data with these axes, in memory."""
+        kernel = cast("KernelOp", self.parent_op())
+        if list(axes) != sorted(set(axes)) or not all(0 <= axis < kernel.rank for axis in axes):
+            raise VerifyException(
+                f"along names increasing axes of the {kernel.rank} of the domain, got {list(axes)}"
+            )
+        if self.data is None or self.halo is not None or self.planes_ahead:
+            raise VerifyException("a load with along has a data field, no halo, and none ahead")
+        if (rank := len(field_bounds(self.data).lb)) != len(axes):
+            raise VerifyException(f"a load along {len(axes)} axes of a field of rank {rank}")
+        if not isinstance(self.home, MemoryAttr | None):
+            raise VerifyException(f"a load with along lives in memory, got {self.home}")
 
     def verify_offset(self, offset: tuple[int, ...]) -> None:
         """
@@ -165,5 +205,5 @@ class LoadOp(IRDLOperation):
 
 def verify_reader(reader: Operation, queue: SSAValue) -> None:
     """VerifyException for a load with an offset, read by another operation than an apply."""
-    if isinstance(queue.owner, LoadOp) and queue.owner.offset is not None:
-        raise VerifyException(f"a load with at is read by tile.apply, got {reader.name}")
+    if isinstance(queue.owner, LoadOp) and queue.owner.is_read_at_use:
+        raise VerifyException(f"a load with at or along is read by tile.apply, got {reader.name}")

@@ -14,11 +14,11 @@ from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import BroadcastOp, UpdateOp
+from timetile.dialects.temporal import UpdateOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import lower_operation
 from timetile.passes.analysis.skews import extent_of
-from timetile.passes.raising.memory import is_never_written
+from timetile.passes.raising.narrow_fields import read_field
 
 POINTER = llvm.LLVMPointerType()
 
@@ -46,11 +46,11 @@ def strides_of(field: SSAValue) -> list[int]:
     The number of cells between neighbours along each axis of a field: 0 along the missing axes of a
     field of fewer axes read in place.
     """
-    owner, bounds = field.owner, field_bounds(field)
-    if not isinstance(owner, BroadcastOp) or not is_never_written(owner.source):
+    bounds, memory = field_bounds(field), read_field(field)
+    if memory.axes is None:
         return strides(bounds)
     found = [0] * len(bounds.lb)
-    for axis, stride in zip(owner.axis_list, strides(field_bounds(owner.source))):
+    for axis, stride in zip(memory.axes, strides(field_bounds(memory.field))):
         found[axis] = stride
     return found
 

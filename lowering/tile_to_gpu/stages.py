@@ -18,6 +18,7 @@ from timetile.lowering.tile_to_gpu.copies import take_prefetched
 from timetile.lowering.tile_to_gpu.fields import (
     FAR_CELLS,
     Arrival,
+    base_of,
     cell_at,
     in_field,
     plane_at,
@@ -110,31 +111,59 @@ def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
 
 
 def cell_in_memory(
-    step: StepScope, load: LoadOp, offset: tuple[int, ...], at: Position
+    step: StepScope, load: LoadOp, lag: int, offset: tuple[int, ...], at: Position
 ) -> SSAValue:
-    """The cell of a field at an offset from an own cell, read once in a step."""
+    """
+    The cell of a load's field at an offset from an own cell of the plane `lag` steps back, read
+    once in a step, or once for all steps if the field has no streaming axis.
+    """
     code = step.code
     assert load.data is not None
-    key = (load.result, 0, at)
+    shape = FieldShape.loaded(load.data, load, code.kernel.rank)
+    behind = lag - (0 if code.stream is None else offset[code.stream])
+    beside = code.kernel.in_plane(offset)
+    # Cells along a missing axis are one cell.
+    place = tuple(
+        0 if axis in shape.missing else cell
+        for axis, cell in zip(code.kernel.plane_axes, moved_by(at, beside), strict=True)
+    )
+    if code.stream is not None and code.stream in shape.missing:
+        return fixed_cell(step.variant, load, shape, place)
+    key = (load.result, behind, place)
     if key in step.fetched:
         return step.fetched[key]
-    shape, field = FieldShape.of(load.data), code.arguments[load.data]
-    beside = code.kernel.in_plane(offset)
-    place = moved_by(at, beside)
-    lag = load.lag - (0 if code.stream is None else offset[code.stream])
-    # Only the owning thread reads the own cell, and may overwrite the own cell in place.
-    view = inside_view(step.variant) if any(offset) else code.thread
-    index, distance = cell_at(step, shape, lag, place, view)
+    # Only the owning thread reads the own cell of a field, and may overwrite the cell in place.
+    is_overwritten = not any(offset) and load.axes is None
+    view = code.thread if is_overwritten else inside_view(step.variant)
+    index, distance = cell_at(step, shape, behind, place, view)
     if abs(distance) >= FAR_CELLS:
         index, distance = step.body.add_int(index, distance), 0
     mask = None
     if view is code.thread:
         far = beside if any(beside) else None
         inside = in_field(step.variant, shape, place, view, beside=far)
-        mask = step.body.all_of([inside, plane_in_field(step, shape, lag)])
+        mask = step.body.all_of([inside, plane_in_field(step, shape, behind)])
+    field = code.arguments[load.data]
     op = simt.LoadOp(field, index, distance, [element_type(load.data)], mask)
     (step.fetched[key],) = step.body.add(op).cells
     return step.fetched[key]
+
+
+@once
+def fixed_cell(variant: VariantScope, load: LoadOp, shape: FieldShape, place: Position) -> SSAValue:
+    """A cell of a field without the streaming axis, read ahead of the steps."""
+    code, emit = variant.code, variant.setup
+    assert load.data is not None
+    beside = tuple(
+        min(cell, 0) + max(cell - tiling.layout.cells + 1, 0)
+        for cell, tiling in zip(place, code.geometry.axes, strict=True)
+    )
+    index = base_of(variant, shape, code.thread)
+    distance = cells_between(code.geometry, shape, place)
+    mask = in_field(variant, shape, place, code.thread, beside=beside)
+    kind = element_type(load.data)
+    op = simt.LoadOp(code.arguments[load.data], index, distance, [kind], mask)
+    return emit.add(op).cells[0]
 
 
 @once
@@ -197,8 +226,9 @@ def arguments_of(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue
     for tap in stage.tap_list:
         queue = code.queues[queues[tap.operand]]
         load = queue.value.owner
-        if isinstance(load, LoadOp) and load.offset is not None:
-            arguments.append(partial(cell_in_memory, step, load, load.offset, at))
+        if isinstance(load, LoadOp) and load.is_read_at_use:
+            offset = moved_by(tap.offset, load.offset or (0,) * len(tap.offset))
+            arguments.append(partial(cell_in_memory, step, load, stage.lag, offset, at))
             continue
         moved = code.kernel.in_plane(tap.offset)
         reach = reach_of_tap(stage, moved, reaches)

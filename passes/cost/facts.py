@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
@@ -35,6 +36,7 @@ from timetile.passes.analysis.cells.instructions import (
 from timetile.passes.analysis.cells.pressure import live_words, value_words
 from timetile.passes.analysis.cells.sharing import SharedCells
 from timetile.passes.analysis.geometry.extents import Needs
+from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.queues.storage import ReadAges, kept_queues, natural_period
 from timetile.passes.cost.taps import TapFacts, Taps
@@ -89,6 +91,24 @@ class ExchangeFacts:
 
 
 @dataclass(frozen=True)
+class FixedCells:
+    """
+    The cells of a field without the streaming axis, read once by a thread. `words`: 32-bit words of
+    a cell. `axes`: the in-plane axes of the field, by number. `offsets`: the distances of all taps
+    along these axes.
+    """
+
+    words: int
+    axes: tuple[int, ...]
+    offsets: frozenset[tuple[int, ...]]
+
+    def registers(self, patch: tuple[int, ...]) -> int:
+        """The registers of a thread with a patch of cells."""
+        own = list(product(*(range(patch[axis]) for axis in self.axes)))
+        return self.words * len({moved_by(at, off) for at in own for off in self.offsets})
+
+
+@dataclass(frozen=True)
 class KernelFacts:
     """
     The facts of a kernel unchanged by layouts. The kernel has lags, and the exchanges needed by its
@@ -126,6 +146,8 @@ class KernelFacts:
     """Whether planes enter sums on arrival."""
     replaced_levels: int
     """Levels with replaced cells outside the bounds, read by neighbours."""
+    fixed: tuple[FixedCells, ...]
+    """The cells of fields of fewer axes in registers for all stream steps."""
 
     @property
     def steps(self) -> int:
@@ -183,8 +205,8 @@ def most_alive(kernel: KernelOp) -> int:
         for value in (*stage.operands, *stage.results):
             # An exchange keeps no own cells: readers of own cells read the exchanged queue.
             queue = value.owner.queue if isinstance(value.owner, ExchangeOp) else value
-            is_halo = isinstance(queue.owner, LoadOp) and queue.owner.data is None
-            if isinstance(queue.type, QueueType) and not is_halo:
+            is_read = isinstance(queue.owner, LoadOp) and queue.owner.keeps_no_plane
+            if isinstance(queue.type, QueueType) and not is_read:
                 first.setdefault(queue, place)
                 last[queue] = place
     places = range(len(kernel.stages))
@@ -242,13 +264,36 @@ def stage_facts(
     for tap in stage.tap_list:
         queue = stage.queues[tap.operand]
         age, exchange = stage.age(tap), queue.owner
+        if isinstance(exchange, LoadOp) and exchange.is_read_at_use:
+            continue
         shared = isinstance(exchange, ExchangeOp) and exchange.what.data is not Published.EDGES
         if isinstance(exchange, ExchangeOp) and not shared:
             queue, age = exchange.queue, age + exchange.delay.data + exchange.hold
         taps.append((queue, TapFacts(age, kernel.in_plane(tap.offset), shared)))
     element = queue_type(stage.res[0]).element
     sharing = sharing_of(stage, kernel, module, known)
-    return StageFacts(element, *operations(module, stage), tuple(taps), sharing)
+    pipe, helpers = operations(module, stage)
+    return StageFacts(element, pipe, helpers + reads_at_use(stage), tuple(taps), sharing)
+
+
+def reads_at_use(stage: ApplyOp) -> int:
+    """
+    Loads of a cell from memory in every stream step: taps of fields of fewer axes with the
+    streaming axis among them.
+    """
+    loads = [stage.queues[tap.operand].owner for tap in stage.tap_list]
+    stream = stage.kernel.stream_axis
+    return sum(isinstance(o, LoadOp) and o.axes is not None and stream in o.axes for o in loads)
+
+
+def fixed_cells(load: LoadOp, kernel: KernelOp) -> FixedCells:
+    """The cells of a load of fewer axes in registers; none if the field has the streaming axis."""
+    axes = load.axes or ()
+    inside = tuple(k for k, axis in enumerate(kernel.plane_axes) if axis in axes)
+    taps = () if kernel.stream_axis in axes else taps_of(load.result)
+    moved = (kernel.in_plane(tap.offset) for _, tap in taps)
+    offsets = frozenset(tuple(offset[k] for k in inside) for offset in moved)
+    return FixedCells(cell_bytes(load.result) // 4, inside, offsets)
 
 
 def exchange_facts(kernel: KernelOp, exchange: ExchangeOp) -> ExchangeFacts:
@@ -280,6 +325,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
     far in kernels of the same cell functions.
     """
     applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+    loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
     known = {} if known is None else known
     stages = tuple(stage_facts(stage, kernel, module, known) for stage in applies)
     words = max(cell_bytes(queue) // 4 for stage in kernel.stages for queue in stage.results)
@@ -294,7 +340,8 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
             for stage in kernel.stages
             if isinstance(stage, ExchangeOp)
         ),
-        loads=tuple(s for s in kernel.stages if isinstance(s, LoadOp) and s.data is not None),
+        loads=tuple(s for s in loads if s.data is not None and s.axes is None),
+        fixed=tuple(fixed_cells(s, kernel) for s in loads if s.axes is not None),
         stored=tuple(stage.field for stage in kernel.stages if isinstance(stage, StoreOp)),
         tapped=taps_by_queue(stages),
         words=words,

@@ -67,12 +67,17 @@ def quotient_registers(facts: KernelFacts, setting: Setting, target: Target) -> 
     return most
 
 
+def fixed_registers(facts: KernelFacts, setting: Setting) -> int:
+    """Registers of cells of fields of fewer axes, read once for all stream steps."""
+    return sum(cells.registers(setting.patch) for cells in facts.fixed)
+
+
 def resident_registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
     """
     Registers of a thread with a resident plate: planes alive at once, and neighbours of boxes.
     """
     parameters = target.parameters.registers
-    planes = facts.words_per_cell * setting.thread_cells
+    planes = facts.words_per_cell * setting.thread_cells + fixed_registers(facts, setting)
     wide = parameters.resident_cell * max(0, setting.row_cells - 2)
     if setting.has_messages:
         # Registers hold the cells sent by neighbouring blocks beside the planes (without the term,
@@ -149,6 +154,7 @@ def registers(facts: KernelFacts, setting: Setting, target: Target) -> int:
         + others * arriving
         + neighbour_registers(facts, setting, target)
         + body_registers(facts, setting, target)
+        + fixed_registers(facts, setting)
     )
     return ceil(parameters.volume * total) if is_resident_volume(facts, setting) else total
 

@@ -15,12 +15,13 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import LoopOp, ScratchOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp, ScratchOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp
 from timetile.dialects.tile import ScratchOp as LikeOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias
+from timetile.passes.raising.narrow_fields import is_read_in_place
 from timetile.runtime.host.loop_facts import is_trip_count
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -127,6 +128,8 @@ class Planner:
                     self.add_loop(op)
                 case ScratchOp():
                     self.add_scratch(op.field)
+                case BroadcastOp() if is_read_in_place(op) and op.source in self.buffers:
+                    self.buffers[op.field] = self.buffers[op.source]
                 case ReturnOp():
                     continue
                 case _ if is_alias(op):

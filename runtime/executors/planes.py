@@ -45,16 +45,18 @@ from timetile.runtime.executors.numpy_loops import box_slices, cell_function, co
 def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:
     """A box around all fields of a kernel and all cells tapped by its stages."""
     frame = kernel.bounds
+    loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
+    narrow = {load.data for load in loads if load.axes is not None}
     for argument in kernel.body.block.args:
-        if isinstance(argument.type, FieldType):
+        if isinstance(argument.type, FieldType) and argument not in narrow:
             frame |= field_bounds(argument)
     for stage, box in boxes.items():
         frame |= box
         for tap in stage.tap_list:
             frame |= box + IndexAttr.from_indices(*tap.offset)
-    for stage in kernel.stages:
-        if isinstance(stage, LoadOp) and stage.data is not None and stage.offset is not None:
-            frame |= seen_from(field_bounds(stage.data), stage.offset)
+    for load in loads:
+        if load.data is not None and load.offset is not None and load.axes is None:
+            frame |= seen_from(field_bounds(load.data), load.offset)
     return frame
 
 
@@ -82,6 +84,7 @@ class PlanesLaunch:
 
     def __init__(self, kernel: KernelOp, arguments: Sequence[Any]):
         self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
+        self.rank = kernel.rank
         self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
         self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}
         self.geometry = geometry = checked_geometry(kernel)
@@ -221,31 +224,36 @@ class PlanesLaunch:
         """
         if step not in self.steady:
             return
-        if isinstance(stage, LoadOp):
+        if isinstance(stage, LoadOp) and stage.axes is None:
             for field in stage.operands:
-                self.check_plane(stage, field, stage.lag, step)
-                self.check_plane(stage, field, stage.lag - stage.planes_ahead, step)
+                self.check_plane(stage, FieldShape.of(field), stage.lag, step)
+                self.check_plane(stage, FieldShape.of(field), stage.lag - stage.planes_ahead, step)
         if not isinstance(stage, ApplyOp):
             return
         for tap in stage.tap_list:
             queue = stage.queues[tap.operand]
             source = queue.owner.queue if isinstance(queue.owner, ExchangeOp) else queue
+            lag, load = queue_lag(queue) + stage.age(tap), queue.owner
             if (field := guarding_field(source)) is not None:
-                self.check_plane(stage, field, queue_lag(queue) + stage.age(tap), step)
+                self.check_plane(stage, FieldShape.of(field), lag, step)
+            if isinstance(load, LoadOp) and load.data is not None and load.axes is not None:
+                shape = FieldShape.loaded(load.data, load, self.rank)
+                self.check_plane(stage, shape, lag, step)
 
     def check_plane(
-        self, stage: StageOp, field: SSAValue, lag: int, step: int, *, stores: bool = False
+        self, stage: StageOp, shape: FieldShape, lag: int, step: int, *, stores: bool = False
     ) -> None:
         """
         Raise PlaneError if the steady loop accesses, without a test, a plane missing in a field,
         `lag` steps back.
         """
-        shape = FieldShape.of(field)
+        if self.stream is None or self.stream in shape.missing:
+            return
         if step not in self.steady or is_plane_tested(
             self.geometry, shape, lag, steady=True, stores=stores
         ):
             return
-        low, high = self.span(field_bounds(field))
+        low, high = shape.lower[self.stream], shape.upper[self.stream]
         if not low <= step - lag < high:
             raise PlaneError(
                 stage,
@@ -254,6 +262,8 @@ class PlanesLaunch:
 
     def load(self, stage: LoadOp, plane: int) -> Cells:
         """A plane of a load's fields: data inside the bounds, halo outside if loaded."""
+        if stage.data is not None and stage.axes is not None:
+            return self.load_along(stage, stage.data, stage.axes, plane)
         if stage.data is not None and stage.offset is not None:
             return self.load_at(stage, stage.data, stage.offset, plane)
         cells = self.unset(stage.result)
@@ -276,6 +286,27 @@ class PlanesLaunch:
         if self.holds(box, far):
             at, to = self.in_field(field, box, far), self.places(seen_from(box, offset))
             cells.data[to], cells.known[to] = source.data[at], source.known[at]
+        return cells
+
+    def load_along(
+        self, stage: LoadOp, field: SSAValue, axes: tuple[int, ...], plane: int
+    ) -> Cells:
+        """A plane with the cells of a field of fewer axes, for all coordinates along the others."""
+        cells, source, bounds = self.unset(stage.result), self.values[field], field_bounds(field)
+        spans, taken = (
+            list(zip(self.frame.lb, self.frame.ub)),
+            list[slice | None]([None] * self.rank),
+        )
+        for axis, low, high in zip(axes, bounds.lb, bounds.ub, strict=True):
+            moved = 0 if stage.offset is None else stage.offset[axis]
+            taken[axis], spans[axis] = slice(None), (low - moved, high - moved)
+            if axis == self.stream:
+                far = plane + moved - low
+                if not 0 <= far < high - low:
+                    return cells
+                taken[axis] = slice(far, far + 1)
+        to = self.places(StencilBoundsAttr.from_bounds(spans))
+        cells.data[to], cells.known[to] = source.data[tuple(taken)], source.known[tuple(taken)]
         return cells
 
     def apply(self, stage: ApplyOp, plane: int, step: int) -> list[Cells]:
@@ -308,7 +339,7 @@ class PlanesLaunch:
         plane, box = step - stage.lag, stage.box.bounds()
         if not self.holds(self.bounds, plane):
             return
-        self.check_plane(stage, stage.field, stage.lag, step, stores=True)
+        self.check_plane(stage, FieldShape.of(stage.field), stage.lag, step, stores=True)
         if not self.holds(box, plane):
             return
         cells, taken = self.read(stage, stage.queue, 0, step), self.places(box)

@@ -18,6 +18,7 @@ from timetile.lowering.plan_launches import KernelFacts, parts_of_step, plan_ker
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
 from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.utilisation import alu_utilisation
@@ -69,11 +70,15 @@ def loop_radius(loop: LoopOp) -> int:
 
 
 def read_fields(loop: LoopOp) -> list[SSAValue]:
-    """The fields read by a step before the step writes them."""
+    """
+    The fields read by a step before the step writes them, without fields of fewer axes read in
+    place: these have few cells.
+    """
     written: set[SSAValue] = set()
     found: dict[SSAValue, None] = {}
     for update in loop.updates:
-        found.update(dict.fromkeys(s for s in update.sources if s not in written))
+        read = (s for s in update.sources if read_field(s).axes is None)
+        found.update(dict.fromkeys(s for s in read if s not in written))
         written.update(update.targets)
     return list(found)
 
@@ -94,8 +99,12 @@ def copy_bound(loop: LoopOp, target: Target) -> float:
 
 
 def traffic(kernel: KernelOp) -> float:
-    """Bytes per cell and step unavoidable for a kernel: each field once in or out per launch."""
-    loaded = {stage.data for stage in kernel.stages if isinstance(stage, LoadOp) and stage.data}
+    """
+    Bytes per cell and step unavoidable for a kernel: each field of all axes once in or out per
+    launch.
+    """
+    loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
+    loaded = {load.data for load in loads if load.data is not None and load.axes is None}
     stored = {stage.field for stage in kernel.stages if isinstance(stage, StoreOp)}
     return cell_bytes([*loaded, *stored]) / kernel.steps.data
 

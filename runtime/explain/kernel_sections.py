@@ -15,6 +15,7 @@ from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import (
@@ -139,7 +140,8 @@ def made_by(stage: StageOp, numbers: dict[SSAValue, str], loop: LoopOp) -> str:
         case LoadOp(data=None, halo=halo) if halo is not None:
             return f"halo of {field_of(halo, loop)}"
         case LoadOp(data=data) if data is not None:
-            return f"load of {field_of(data, loop)}"
+            axes = "" if stage.axes is None else f" along axes {list(stage.axes)}"
+            return f"load of {field_of(data, loop)}{axes}"
         case ExchangeOp():
             return f"exchange of {numbers[stage.queue]}, {stage.what.data}"
         case ApplyOp():
@@ -154,7 +156,9 @@ def field_of(argument: SSAValue, loop: LoopOp) -> str:
     kernel = argument.owner.parent_op() if isinstance(argument.owner, Block) else None
     assert isinstance(kernel, KernelOp)
     kind, index = kernel.argument_role(argument).role
-    return name_of(loop.captures[index] if kind == "capture" else loop.body.block.args[index])
+    if kind == "capture":
+        return name_of(read_field(loop.captures[index]).field)
+    return name_of(loop.body.block.args[index])
 
 
 def queue_section(deepest: KernelOp, loop: LoopOp) -> Section:

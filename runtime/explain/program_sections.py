@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.passes.analysis.launches.liveness import live_arguments
 from timetile.passes.analysis.launches.trip_counts import constant_steps
+from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
 from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.data import Fact, Section
@@ -82,7 +83,7 @@ def loop_facts(loop: LoopOp, target: Target) -> Iterator[Fact]:
     yield Fact("rotation", ", ".join(rotation))
     live = [arg for arg, is_live in zip(args, live_arguments(loop)) if is_live]
     yield Fact("live before a step", names(live))
-    yield Fact("coefficient fields", names(loop.captures))
+    yield Fact("coefficient fields", names([read_field(field).field for field in loop.captures]))
     yield Fact("scalars", names(loop.scalars))
     for update in loop.updates:
         yield Fact("update", update_text(update))

@@ -22,7 +22,8 @@ from xdsl.utils.hints import isa
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ScratchOp
 from timetile.passes.diagnostics import refuse
-from timetile.passes.raising.memory import is_alias, is_never_written, memory_of
+from timetile.passes.raising.memory import is_alias, memory_of
+from timetile.passes.raising.narrow_fields import is_read_in_place
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.host.allocations import ALLOCATIONS, allocated
 from timetile.runtime.host.arrays import is_numpy_array
@@ -78,7 +79,7 @@ class Memory(Protocol):
         ...
 
     def spread(self, op: BroadcastOp, source: Any) -> Any:
-        """A field of more axes with the cells of another."""
+        """A field of more axes with the cells of another, or the other field if read in place."""
         ...
 
     def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
@@ -91,6 +92,7 @@ class ArrayMemory:
 
     def __init__(self) -> None:
         self.made: dict[Operation, Array] = {}
+        self.in_place: dict[BroadcastOp, bool] = {}
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
         """A cell of a buffer."""
@@ -123,6 +125,8 @@ class ArrayMemory:
         self.fill(target, gathered(op, cells, at))
 
     def spread(self, op: BroadcastOp, source: Any) -> Any:
+        if self.is_read_in_place(op):
+            return source
         dtype = dtype_of(element_type(op.field))
         cells = self.contents(source, shape_of(field_bounds(op.source)), dtype)
         wide = np.ascontiguousarray(wide_cells(op, cells))
@@ -130,21 +134,22 @@ class ArrayMemory:
         self.fill(made, wide)
         return made
 
+    def is_read_in_place(self, op: BroadcastOp) -> bool:
+        """Whether kernels read the source of a broadcast; asked once for each operation."""
+        if op not in self.in_place:
+            self.in_place[op] = is_read_in_place(op)
+        return self.in_place[op]
+
     def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
         return nullcontext()
 
 
 class ViewMemory(ArrayMemory):
-    """Memory of NumPy arrays. A field of fewer axes, if never written, is read directly."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.constant: dict[Operation, bool] = {}
+    """Memory of NumPy arrays. A field of fewer axes read in place is a view of all axes."""
 
     def spread(self, op: BroadcastOp, source: Any) -> Any:
-        if op not in self.constant:
-            self.constant[op] = is_never_written(op.source)
-        return wide_cells(op, source) if self.constant[op] else super().spread(op, source)
+        found = super().spread(op, source)
+        return wide_cells(op, source) if found is source else found
 
 
 def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:

@@ -1,6 +1,4 @@
-"""
-Fields of fewer axes: executors on the processor read them as they are, if nothing writes them.
-"""
+"""Fields of fewer axes: every executor reads in place a field that no operation writes."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ import pytest
 
 import timetile
 from timetile.dialects.temporal import BroadcastOp
+from timetile.dialects.tile import KernelOp, LoadOp
 from timetile.runtime.host.memory import ArrayMemory, ViewMemory
 from timetile.runtime.program.compiled_program import Executor
 
@@ -44,7 +43,7 @@ FADE = """%f = stencil.apply(%y = %d : !values) -> (!values) {
     stencil.store %f to %w(<[0], [8]>) : !values to !line"""
 
 
-@pytest.mark.parametrize("executor", ["cpu", "numpy", "planes"])
+@pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt", "ptx"])
 @pytest.mark.parametrize("before", ["", FADE], ids=["constant", "written"])
 def test_what_was_loaded_is_read(executor: Executor, before: str):
     program = timetile.compile(WRITTEN.replace("BEFORE", before), executor=executor, cache=False)
@@ -64,4 +63,15 @@ def test_a_field_that_nothing_writes_is_not_copied(before: str, is_view: bool):
     op = next(op for op in module.walk() if isinstance(op, BroadcastOp))
     w = np.arange(8.0)
     assert np.shares_memory(ViewMemory().spread(op, w), w) == is_view
-    assert not np.shares_memory(ArrayMemory().spread(op, w), w)
+    assert (ArrayMemory().spread(op, w) is w) == is_view
+
+
+@pytest.mark.parametrize("before", ["", FADE], ids=["constant", "written"])
+def test_kernels_take_a_field_that_nothing_writes_with_its_own_axes(before: str):
+    program = timetile.compile(WRITTEN.replace("BEFORE", before), executor="planes", cache=False)
+    kernels = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
+    assert kernels
+    for kernel in kernels:
+        loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
+        narrow = [load for load in loads if load.axes is not None]
+        assert [load.axes for load in narrow] == ([] if before else [(1,)])

@@ -13,7 +13,7 @@ from functools import reduce
 
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp, taps_of
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,11 @@ def served_by_copies(kernel: KernelOp) -> list[ExchangeOp]:
 
 def held_by_tile(kernel: KernelOp, needed: dict[SSAValue, Extent], *, outside: bool) -> Extent:
     """The part, computed or loaded by a tile, of the needed cells around the stored cells."""
-    # Cells read through asynchronous copies lie around the tile, too.
+    # Cells read through asynchronous copies lie around the tile, too, and cells read from memory at
+    # use lie anywhere.
     copies = served_by_copies(kernel)
     beside = {queue for e in copies for queue in (e.queue, e.result)}
+    beside |= {s.result for s in kernel.stages if isinstance(s, LoadOp) and s.is_read_at_use}
     held = [extent for queue, extent in needed.items() if queue not in beside]
     around = (held_extent(e.queue, needed, outside=outside) for e in copies)
     held += [extent for extent in around if extent is not None]

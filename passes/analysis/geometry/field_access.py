@@ -60,7 +60,9 @@ def is_plane_tested(
     steady loop. `stores`: the access writes.
     """
     stream = geometry.kernel.stream_axis
-    if stream is None or (stores and covers(shape, stream, bounds_along(geometry, stream))):
+    if stream is None or stream in shape.missing:
+        return False
+    if stores and covers(shape, stream, bounds_along(geometry, stream)):
         return False
     return not (steady and covers(shape, stream, steady_planes(geometry, lag)))
 
@@ -80,6 +82,8 @@ def are_cells_tested(
     distance, in cells, of the access from the cells of the tile.
     """
     axis = geometry.axes[number].axis
+    if axis in shape.missing:
+        return False
     if stores and covers(shape, axis, bounds_along(geometry, axis)):
         return False
     cells = geometry.interior_cells(number)

@@ -62,16 +62,35 @@ def vector_cells(cells: int, element: Attribute) -> int:
 
 @dataclass(frozen=True)
 class FieldShape:
-    """A field's bounds and strides (cells)."""
+    """
+    A field's bounds and strides (cells). A field of fewer axes has unknown bounds and a stride of 0
+    along each missing axis of the domain.
+    """
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]
+    missing: frozenset[int] = frozenset()
+    """The domain's axes along which the field has no cells of its own."""
 
     @staticmethod
     def of(field: SSAValue) -> FieldShape:
-        """The shape of a field."""
+        """The shape of a field of all axes."""
         bounds = field_bounds(field)
         return FieldShape(tuple(bounds.lb), tuple(bounds.ub))
+
+    @staticmethod
+    def along(field: SSAValue, axes: Sequence[int], rank: int) -> FieldShape:
+        """The shape of a field with cells along some axes of a domain of `rank` axes."""
+        bounds = field_bounds(field)
+        lower, upper = [0] * rank, [1] * rank
+        for axis, low, high in zip(axes, bounds.lb, bounds.ub, strict=True):
+            lower[axis], upper[axis] = low, high
+        return FieldShape(tuple(lower), tuple(upper), frozenset(range(rank)) - set(axes))
+
+    @staticmethod
+    def loaded(data: SSAValue, load: LoadOp, rank: int) -> FieldShape:
+        """The shape of the data of a load, in a domain of `rank` axes."""
+        return FieldShape.of(data) if load.axes is None else FieldShape.along(data, load.axes, rank)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -84,12 +103,12 @@ class FieldShape:
         strides = [1]
         for size in reversed(self.sizes[1:]):
             strides.insert(0, strides[0] * size)
-        return tuple(strides)
+        return tuple(0 if axis in self.missing else n for axis, n in enumerate(strides))
 
     @cached_property
     def cells(self) -> int:
         """The number of cells of the field."""
-        return self.sizes[0] * self.strides[0]
+        return prod(self.sizes)
 
 
 def is_word(stored: SSAValue) -> bool:

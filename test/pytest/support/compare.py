@@ -24,7 +24,7 @@ def assert_same_bits(program: Program, expected: Inputs, found: Inputs, what: st
         differs = np.argwhere(bits_of(a) != bits_of(b))
         if differs.size:
             at = tuple(int(x) for x in differs[0])
-            cell = [x + low for x, low in zip(at, buffer.bounds.lower, strict=True)]
+            cell = [x + low for x, low in zip(at, buffer.own_bounds.lower, strict=True)]
             raise AssertionError(
                 f"{what}: {len(differs)} of {a.size} cells of {buffer.name} differ, "
                 f"the first is {cell}: expected {a[at]!r}, found {b[at]!r}"

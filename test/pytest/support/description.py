@@ -42,11 +42,23 @@ class Box:
 
 @dataclass(frozen=True)
 class Buffer:
-    """A field argument with its bounds, halos included."""
+    """
+    A field argument with its bounds, halos included. A field of fewer axes has cells along `axes`
+    of the domain only; None for all axes.
+    """
 
     name: str
     bounds: Box
     element: Element
+    axes: tuple[int, ...] | None = None
+
+    @property
+    def own_bounds(self) -> Box:
+        """The bounds along the field's own axes."""
+        if self.axes is None:
+            return self.bounds
+        lower, upper = self.bounds.lower, self.bounds.upper
+        return Box(tuple(lower[k] for k in self.axes), tuple(upper[k] for k in self.axes))
 
 
 @dataclass(frozen=True)
@@ -179,7 +191,7 @@ def random_inputs(program: Program, seed: int, *, common_halos: bool = False) ->
     """
     rng = np.random.default_rng(seed)
     arrays = {
-        b.name: rng.uniform(0.5, 1.5, b.bounds.shape).astype(DTYPES[b.element])
+        b.name: rng.uniform(0.5, 1.5, b.own_bounds.shape).astype(DTYPES[b.element])
         for b in program.buffers
     }
     if common_halos:

@@ -193,6 +193,13 @@ def updates_of(
 
 
 @st.composite
+def some_axes(draw: st.DrawFn, rank: int) -> tuple[int, ...] | None:
+    """The axes of a field of fewer axes than the domain; None for all axes."""
+    axes = draw(st.sets(st.integers(0, rank - 1), min_size=1))
+    return None if len(axes) == rank else tuple(sorted(axes))
+
+
+@st.composite
 def programs(draw: st.DrawFn) -> Program:
     """
     One or two state fields in two or three buffers each. Updates read each other's fields, earlier
@@ -228,7 +235,7 @@ def programs(draw: st.DrawFn) -> Program:
     buffers = [Buffer(name, bounds, element) for name in carried]
     if draw(st.booleans()):
         kind: Element = draw(st.sampled_from(("f32", element)))
-        buffers.append(Buffer("coefficient", bounds, kind))
+        buffers.append(Buffer("coefficient", bounds, kind, draw(some_axes(rank))))
         readable.append(Readable("coefficient"))
 
     targets = [target for _, target in fields]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from support.description import Box, Buffer, Element, Program, Store, Update
 from support.expressions import Expression, Offset, Tap
-from support.generate import schedules
+from support.generate import schedules, some_axes
 from support.generate_fields import accesses, with_own_bounds
 from support.schedules import Schedule, cluster_plane, device_plane, solid
 from timetile.passes.device_tiling import DeviceTilingPass
@@ -78,11 +78,13 @@ def programs_of_bounds(draw: st.DrawFn) -> Program:
         stores = tuple(Store(0, name, draw(boxes(whole))) for name in stored)
         updates.append(Update((result,), stores))
     used = {access.name for access in accesses(updates)} | set(carried)
+    written = {store.buffer for update in updates for store in update.stores}
+    axes = {name: draw(some_axes(rank)) for name in others if name not in written}
     return with_own_bounds(
         draw,
         Program(
             element,
-            tuple(Buffer(name, whole, element) for name in names if name in used),
+            tuple(Buffer(name, whole, element, axes.get(name)) for name in names if name in used),
             tuple(carried),
             tuple((k + 1) % len(carried) for k in range(len(carried))),
             tuple(updates),

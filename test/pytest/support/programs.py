@@ -61,10 +61,13 @@ class ProgramText:
     def __init__(self, program: Program):
         self.program = program
         self.fields = {
-            b.name: f"!stencil.field<{spans(b.bounds)}x{b.element}>" for b in program.buffers
+            b.name: f"!stencil.field<{spans(b.own_bounds)}x{b.element}>" for b in program.buffers
         }
         unknown = "?x" * program.rank
-        self.temps = {b.name: f"!stencil.temp<{unknown}{b.element}>" for b in program.buffers}
+        self.temps = {
+            b.name: f"!stencil.temp<{'?x' * len(b.own_bounds.lower)}{b.element}>"
+            for b in program.buffers
+        }
         self.temp = f"!stencil.temp<{unknown}{program.element}>"
 
     def inside(self, name: str) -> str:
@@ -133,8 +136,13 @@ func.func @run({", ".join(parameters)}, %steps: index) {{
         kind = self.program.element
         match node:
             case Tap(buffer=buffer, offset=offset):
-                own = self.program.buffer(buffer).element
-                access = f"stencil.access %at_{buffer}[{integers(offset)}] : {self.temps[buffer]}"
+                field = self.program.buffer(buffer)
+                own, axes = field.element, field.axes
+                at = [
+                    str(distance) if axes is None or axis in axes else "_"
+                    for axis, distance in enumerate(offset)
+                ]
+                access = f"stencil.access %at_{buffer}[{', '.join(at)}] : {self.temps[buffer]}"
                 if own == kind:
                     return [f"{name} = {access}"]
                 word = "arith.extf" if kind == "f64" else "arith.truncf"

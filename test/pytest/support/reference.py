@@ -165,8 +165,13 @@ class Evaluation:
     def evaluate(self, node: Expression) -> Array:
         match node:
             case Tap(buffer=name, offset=offset):
-                bounds = self.program.buffer(name).bounds
-                return self.arrays[name][region(bounds, self.box, offset)].astype(self.kind)
+                field = self.program.buffer(name)
+                place: list[slice | None] = list(region(field.bounds, self.box, offset))
+                for axis in range(self.program.rank):
+                    if field.axes is not None and axis not in field.axes:
+                        place[axis] = None
+                cells = self.arrays[name][tuple(place)].astype(self.kind)
+                return np.broadcast_to(cells, self.box.shape)
             case Scalar(name=name):
                 return np.full(self.box.shape, self.kind(self.inputs.scalars[name]))
             case Constant(value=value):

@@ -357,7 +357,7 @@ tile.kernel @at_in_registers(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.fie
 
 tile.kernel @at_stored(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [8]> {
-  // CHECK: a load with at is read by tile.apply, got tile.store
+  // CHECK: a load with at or along is read by tile.apply, got tile.store
   %u = tile.load %src at [1] : !tile.queue<f64, lag 0>
   tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
 }
@@ -370,6 +370,78 @@ tile.kernel @at_tapped_beside(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.fi
   %u = tile.load %src at [1] : !tile.queue<f64, lag 0>
   %v = tile.apply @cell(%u[1]) : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+!field = !stencil.field<[0,8]x[0,8]xf64>
+tile.kernel @along_of_no_axes(%src: !field, %w: !stencil.field<[0,8]xf64>, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<capture 0>, #tile.role<target 0>] steps 1
+    bounds <[0, 0], [8, 8]> {
+  // CHECK: along names increasing axes of the 2 of the domain, got [2]
+  %u = tile.load %w along [2] : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+!field = !stencil.field<[0,8]x[0,8]xf64>
+tile.kernel @along_other_axes(%src: !field, %w: !stencil.field<[0,8]xf64>, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<capture 0>, #tile.role<target 0>] steps 1
+    bounds <[0, 0], [8, 8]> {
+  // CHECK: a load along 2 axes of a field of rank 1
+  %u = tile.load %w along [0, 1] : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+!field = !stencil.field<[0,8]x[0,8]xf64>
+tile.kernel @along_of_a_halo(%src: !field, %w: !stencil.field<[0,8]xf64>, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<capture 0>, #tile.role<target 0>] steps 1
+    bounds <[0, 0], [8, 8]> {
+  // CHECK: a load with along has a data field, no halo, and none ahead
+  %u = tile.load halo %w along [0] : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+!field = !stencil.field<[0,8]x[0,8]xf64>
+tile.kernel @along_in_registers(%src: !field, %w: !stencil.field<[0,8]xf64>, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<capture 0>, #tile.role<target 0>] steps 1
+    bounds <[0, 0], [8, 8]> {
+  // CHECK: a load with along lives in memory, got #tile.registers<depth 0, period 1>
+  %u = tile.load %w along [0] home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+!field = !stencil.field<[0,8]x[0,8]xf64>
+tile.kernel @along_outside(%src: !field, %w: !stencil.field<[0,8]xf64>, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<capture 0>, #tile.role<target 0>] steps 1
+    bounds <[0, 0], [8, 8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %n = tile.load %w along [0] : !tile.queue<f64, lag 0>
+  // CHECK: a load with at or along is tapped, and read by no else
+  %v = tile.apply @cell(%u[0, 0]) else %n : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
+}
+
+// -----
+
+!field = !stencil.field<[0,8]x[0,8]xf64>
+tile.kernel @along_too_short(%w: !stencil.field<[0,7]xf64>, %dst: !field)
+    roles [#tile.role<capture 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [8, 8]> {
+  // CHECK: stored cells depend on [0, 8) of a field, and tile.load reads a field of [0, 7)
+  %n = tile.load %w along [1] : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%n[0, 0]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
 }
 
 // -----

@@ -111,3 +111,15 @@ func.func private @attributes() attributes {
   kinds = [#tile<level cluster>, #tile<addressing shifting>, #tile<reader lane>, #tile<space global>,
            #tile<sync grid>, #tile<published copies>, #tile<role_kind capture>]
 }
+
+// A field of fewer axes, read along its own axis, at any cell.
+// CHECK-LABEL: tile.kernel @narrow
+tile.kernel @narrow(%w: !stencil.field<[-1,9]xf64>, %dst: !field)
+    roles [#tile.role<capture 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
+  // CHECK-NEXT: %n = tile.load %w along [1] home #tile.memory : !tile.queue<f64, lag 0>
+  // GENERIC:      %n = "tile.load"(%w) <{along = array<i64: 1>
+  %n = tile.load %w along [1] home #tile.memory : !queue
+  // CHECK-NEXT: %v = tile.apply @cell(%n[0, -1]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%n[0, -1]) home #tile.registers<depth 0, period 1> : !queue
+  tile.store %v to %dst : !queue, !field
+}
