@@ -7,8 +7,10 @@ plane, the in-plane terms row by row, the newest plane.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 Offset = tuple[int, ...]
@@ -33,8 +35,13 @@ class Stencil:
 
     def scaled(self) -> Stencil:
         """The stencil with coefficients whose absolute values sum to 1: cells do not grow."""
-        total = sum(abs(c) for _, c in self.terms)
+        total = added(abs(c) for _, c in self.terms)
         return Stencil(self.name, tuple((o, c / total) for o, c in self.terms))
+
+
+def added(values: Iterable[float]) -> float:
+    """A sum rounded after each number: `sum` of Python 3.12 and newer rounds otherwise."""
+    return reduce(operator.add, values)
 
 
 def ordered(terms: dict[Offset, float]) -> tuple[tuple[Offset, float], ...]:
@@ -49,7 +56,7 @@ def star(name: str, rank: int, radius: int) -> Stencil:
     for axis, distance, sign in product(range(rank), range(1, radius + 1), (-1, 1)):
         offsets.append(tuple(sign * distance if k == axis else 0 for k in range(rank)))
     raw = {o: 0.05 + 0.01 * n for n, o in enumerate(offsets)}
-    total = sum(raw.values())
+    total = added(raw.values())
     order = late_rows if rank == 3 else ordered
     return Stencil(name, order({o: c / total for o, c in raw.items()}))
 
@@ -70,7 +77,7 @@ def box(name: str, rank: int, radius: int) -> Stencil:
     """A box with distinct coefficients that sum to 1."""
     offsets = list(product(range(-radius, radius + 1), repeat=rank))
     raw = {o: 0.05 + 0.003 * n for n, o in enumerate(offsets)}
-    total = sum(raw.values())
+    total = added(raw.values())
     return Stencil(name, ordered({o: c / total for o, c in raw.items()}))
 
 
